@@ -8,7 +8,6 @@ more: then the worker is prepared as well, and what waits is handed over at the 
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -29,8 +28,8 @@ SMALL_ROWS: Final = 1000
 """How many rows of state can be handed over at the position, in about 10 ms."""
 _LESS: Final = 0.75
 """A snapshot that adds more than this part of what the one before added is as small as it gets."""
-SNAPSHOTS_BEHIND_MAX: Final = 20
-"""After how many snapshots without progress, a second or more, sending is taken not to keep up."""
+SNAPSHOTS_OF_COMPARISON: Final = 10
+"""How many snapshots, half a second or more, lie between two comparisons of the parts that wait."""
 
 
 class CopiedState:
@@ -49,10 +48,13 @@ class CopiedState:
         self._added: int | None = None
         """The number of rows that the last snapshot has added, of those after all was sent."""
         self._is_small = not outgoing or not follows_snapshots
-        self._fewest_left = math.inf
-        """The least number of parts that waited at a snapshot."""
-        self._snapshots_behind = 0
+        self._left_before = 0
+        """How many parts waited at the last comparison."""
+        self._fell_behind = False
+        """Whether they were more than at the one before."""
+        self._snapshots = 0
         """The number of snapshots since then."""
+        self._keeps_up = True
 
     @property
     def has_more(self) -> bool:
@@ -63,7 +65,7 @@ class CopiedState:
     def is_small(self) -> bool:
         """Return whether all was sent and the rest can be handed over at once, or waiting would not help."""
         is_sent = self._has_stored_state and not self._parts and self._is_small
-        return is_sent or self._snapshots_behind >= SNAPSHOTS_BEHIND_MAX
+        return is_sent or not self._keeps_up
 
     @property
     def next_peer(self) -> int:
@@ -76,6 +78,7 @@ class CopiedState:
         earlier, self._earlier = self._earlier, []
         for each in (state, *earlier):
             self._add(each)
+        self._left_before = len(self._parts)
 
     def on_snapshot(self, state: State) -> None:
         """Add what a snapshot adds to the state."""
@@ -83,16 +86,22 @@ class CopiedState:
             self._earlier.append(state)
             return
         left = len(self._parts)
-        if not left or left < self._fewest_left:
-            self._fewest_left, self._snapshots_behind = left, 0
-        else:
-            self._snapshots_behind += 1
+        self._compare(left)
         was_sent = not left
         added = self._add(state)
         if was_sent:
             before, self._added = self._added, added
             as_small_as_it_gets = before is not None and added > _LESS * before
             self._is_small |= added <= SMALL_ROWS or as_small_as_it_gets
+
+    def _compare(self, left: int) -> None:
+        """Compare the number of parts that wait, now and then; it may rise once, in a peak of the load."""
+        self._snapshots += 1
+        if self._snapshots == SNAPSHOTS_OF_COMPARISON:
+            falls_behind = left >= self._left_before and left > 0
+            self._keeps_up = not (falls_behind and self._fell_behind)
+            self._left_before, self._fell_behind = left, falls_behind
+            self._snapshots = 0
 
     def _add(self, state: State) -> int:
         """Add parts; return the number of rows."""

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 PART_SECONDS: Final = 0.005
 """How often a part of the state is sent, staged or dropped."""
-_PARTS_AT_ONCE: Final = 16
+_PARTS_AT_ONCE: Final = 100
 """How many parts are sent at most by a worker whose steps take longer than `PART_SECONDS`."""
 
 

@@ -8,7 +8,7 @@ from fsql.runtime.batch import START
 from fsql.runtime.cluster.copied_state import (
     ROWS_OF_PART,
     SMALL_ROWS,
-    SNAPSHOTS_BEHIND_MAX,
+    SNAPSHOTS_OF_COMPARISON,
     CopiedState,
 )
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
@@ -88,22 +88,36 @@ def test_state_that_changes_faster_than_it_is_sent_is_handed_over_as_it_is() -> 
     copies = CopiedState(ALL, follows_snapshots=True)
     copies.on_stored_state((("fold", rows(ROWS_OF_PART)),))
     small = []
-    for _ in range(SNAPSHOTS_BEHIND_MAX + 1):
+    for _ in range(2 * SNAPSHOTS_OF_COMPARISON):
         copies.on_snapshot((("fold", rows(2 * ROWS_OF_PART)),))
         copies.take()
         small.append(copies.is_small)
-    assert small == [False] * SNAPSHOTS_BEHIND_MAX + [True]
+    assert small == [False] * (2 * SNAPSHOTS_OF_COMPARISON - 1) + [True]
 
 
 def test_state_that_is_sent_faster_than_it_changes_is_sent() -> None:
     copies = CopiedState(ALL, follows_snapshots=True)
-    copies.on_stored_state((("fold", rows(4 * SNAPSHOTS_BEHIND_MAX * ROWS_OF_PART)),))
+    copies.on_stored_state((("fold", rows(8 * SNAPSHOTS_OF_COMPARISON * ROWS_OF_PART)),))
     small = []
-    for _ in range(2 * SNAPSHOTS_BEHIND_MAX):
+    for _ in range(4 * SNAPSHOTS_OF_COMPARISON):
         copies.on_snapshot((("fold", rows(ROWS_OF_PART)),))
         copies.take()
         copies.take()
         small.append(copies.is_small)
+    assert not any(small)
+
+
+def test_state_that_is_sent_again_after_a_peak_of_the_load_is_sent() -> None:
+    copies = CopiedState(ALL, follows_snapshots=True)
+    copies.on_stored_state((("fold", rows(ROWS_OF_PART)),))
+    small = []
+    for step in range(5 * SNAPSHOTS_OF_COMPARISON):
+        in_peak = step < SNAPSHOTS_OF_COMPARISON - 1
+        copies.on_snapshot((("fold", rows((20 if in_peak else 1) * ROWS_OF_PART)),))
+        for _ in range(2):
+            copies.take()
+        small.append(copies.is_small)
+    assert copies.has_more
     assert not any(small)
 
 
