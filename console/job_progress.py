@@ -97,7 +97,8 @@ def _tick_text(tick: TickReport) -> str:
         return f"tick {tick.tick} was refused: {tick.refused}"
     position = ", ".join(map(str, tick.position))
     moved, took = count_text(tick.moved_bins), seconds_text(tick.seconds)
-    return f"tick {tick.tick} was taken at position {position} in {took}; {moved} bins moved"
+    taken = f"tick {tick.tick} was taken at position {position} in {took}; {moved} bins moved"
+    return "; ".join((taken, *tick.changes))
 
 
 def _recovery_reason(report: ProgressReport, metrics: ProcessMetrics) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.job.compilation import compile_job
 from fsql.job.coordination import coordination_error, job_coordination, state_coordination
 from fsql.job.description import JOB, parse_description, plan_digest
@@ -239,7 +240,10 @@ def _manifest(
     epoch: int,
     change: StateChange,
 ) -> Manifest:
-    """Return the manifest of the new plan: the same position, or the beginning if all is rebuilt."""
+    """Return the manifest of the new plan: the same position, or the beginning if all is rebuilt.
+
+    The new plan begins with the choices of the optimizer.
+    """
     if change is StateChange.REBUILD:
         return msgspec.structs.replace(
             manifest,
@@ -249,6 +253,7 @@ def _manifest(
             fronts=(),
             skipped=(),
             graph=following.plan,
+            choices=NO_CHOICES,
         )
     kept = {each.operator for each in diff.of_fate(Fate.KEPT)}
     points = [
@@ -267,6 +272,7 @@ def _manifest(
             if each.front in fronts
         ),
         graph=following.plan,
+        choices=NO_CHOICES,
     )
 
 

@@ -69,7 +69,7 @@ def test_a_tick_that_has_ended_is_printed(capsys: pytest.CaptureFixture[str]) ->
     """From the coordinator's effect, over its pipe to the launcher, to standard error."""
     reading, writing = os.pipe()
     supervisor = Supervisor(reading, writing)
-    taken = TickEnded(3, Root(1710, 4), 0.42, moved_bins=2048)
+    taken = TickEnded(3, Root(1710, 4), 0.42, moved_bins=2048, changes=("policy of a: ordered",))
     refused = TickEnded(4, START, 1.5, refused="a worker declines")
     for effect in (taken, refused):
         supervisor.tell(effect)
@@ -79,12 +79,12 @@ def test_a_tick_that_has_ended_is_printed(capsys: pytest.CaptureFixture[str]) ->
         for tick in ticks:
             shown.on_tick(tick)
     assert capsys.readouterr().err == (
-        "tick 3 was taken at position 1710, 4 in 420 ms; 2,048 bins moved\n"
+        "tick 3 was taken at position 1710, 4 in 420 ms; 2,048 bins moved; policy of a: ordered\n"
         "tick 4 was refused: a worker declines\n"
         '{"event": "tick", "tick": 3, "state": "taken", "position": [1710, 4],'
-        ' "seconds": 0.42, "moved_bins": 2048, "refused": ""}\n'
+        ' "seconds": 0.42, "moved_bins": 2048, "refused": "", "changes": ["policy of a: ordered"]}\n'
         '{"event": "tick", "tick": 4, "state": "refused", "position": null,'
-        ' "seconds": 1.5, "moved_bins": 0, "refused": "a worker declines"}\n'
+        ' "seconds": 1.5, "moved_bins": 0, "refused": "a worker declines", "changes": []}\n'
     )
     for descriptor in (reading, writing):
         os.close(descriptor)

@@ -31,6 +31,7 @@ RARE = {
     "lease renewed after it ran out",
     "manifest not committed",
     "older manifest used",
+    "plan changed",
     "recovered with another number of workers",
     "rejects under way",
     "snapshot not stored",

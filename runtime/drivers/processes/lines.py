@@ -66,12 +66,14 @@ class TickReport(msgspec.Struct, frozen=True, tag=True):
     seconds: float
     moved_bins: int
     refused: str
+    changes: tuple[str, ...] = ()
 
     def fields(self) -> dict[str, object]:
         """Return it as the fields of a JSON object."""
         state = "refused" if self.refused else "taken"
         return {"tick": self.tick, "state": state} | {
-            name: getattr(self, name) for name in ("position", "seconds", "moved_bins", "refused")
+            name: getattr(self, name)
+            for name in ("position", "seconds", "moved_bins", "refused", "changes")
         }
 
 
@@ -122,7 +124,9 @@ def encode_progress(progress: Progress) -> ProgressReport:
 def encode_tick(ended: TickEnded) -> TickReport:
     """Return the end of a tick as a line."""
     position = None if ended.refused else (ended.position.time, ended.position.origin)
-    return TickReport(ended.tick, position, ended.seconds, ended.moved_bins, ended.refused)
+    return TickReport(
+        ended.tick, position, ended.seconds, ended.moved_bins, ended.refused, ended.changes
+    )
 
 
 def encode_finish(finish: Finish) -> Finished:
