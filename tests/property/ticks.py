@@ -175,6 +175,7 @@ class Ticks:
             if self.random.random() < 0.7
         ]
         self.met["policies drawn"] += len(policies)
+        self.met["filter orders drawn"] += len(filters)
         return PlanChoices(tuple(policies), tuple(filters))
 
     def _groups(self, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
