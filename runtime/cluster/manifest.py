@@ -22,8 +22,11 @@ from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT: Final = 2
-"""The number of the format; a manifest of another format is refused."""
+FORMAT: Final = 3
+"""The number of the format; a manifest of another format is refused.
+
+Increase it with each change that older versions would misread, also with a field that they would ignore.
+"""
 
 KEPT: Final = 2
 """How many snapshots are kept; the older one is used if the newest is damaged."""

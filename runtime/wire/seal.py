@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-VERSION: Final = 8
-"""The version of the wire format; increase it with each change that older nodes cannot read."""
+VERSION: Final = 9
+"""The version of the wire format.
+
+Increase it with each change that older nodes cannot read or would misread, also with a field that is added.
+"""
 _MAGIC: Final = b"fsql"
 _START: Final = struct.Struct("<4sHH")
 _SEAL: Final = struct.Struct("<4sHH16s16s")

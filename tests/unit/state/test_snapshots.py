@@ -250,7 +250,7 @@ def test_a_snapshot_of_another_format_is_refused_and_no_older_one_taken(state: P
 
 def test_a_body_that_is_no_manifest_is_refused(state: Path) -> None:
     path = local_snapshots(state).path(7)
-    for body in (b"", b"null", b"[]", b'{"format":2}', b'{"format":"2"}', b"\xff"):
+    for body in (b"", b"null", b"[]", b'{"format":%d}' % FORMAT, b'{"format":"3"}', b"\xff"):
         path.write_bytes(body + b"\n" + manifest_hash(body).encode() + b"\n")
         with pytest.raises(DamagedSnapshotError) as raised:
             local_snapshots(state).read(7)
