@@ -24,7 +24,7 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.deployment.connections import check_same_coordination
 from fsql.deployment.directory import AgentAddress, Deployment, check_job_name, take_lock
-from fsql.deployment.files import write_bytes
+from fsql.deployment.files import damaged, write_bytes
 from fsql.deployment.messages import (
     Deploy,
     Done,
@@ -67,7 +67,7 @@ def run_agent(directory: ClusterDirectory) -> bool:
     if lock is None:
         return False
     try:
-        _Agent(directory).run()
+        _Agent(directory, lock).run()
     finally:
         os.close(lock)
     return True
@@ -76,8 +76,10 @@ def run_agent(directory: ClusterDirectory) -> bool:
 class _Agent:
     """Carries out requests, each in a thread of its own, while the main thread looks after jobs."""
 
-    def __init__(self, directory: ClusterDirectory) -> None:
+    def __init__(self, directory: ClusterDirectory, lock: int) -> None:
+        """Take the cluster directory, and the descriptor of the file in it that is locked."""
         self._directory = directory
+        self._lock = lock
         self._supervisor = Supervisor(directory, self._log)
         self._names = threading.Lock()
         self._end = threading.Event()
@@ -86,7 +88,11 @@ class _Agent:
         self._server = RequestServer(key, self._carry_out, self._log)
 
     def run(self) -> None:
-        """Run until `fsql down` or a signal."""
+        """Run until `fsql down` or a signal.
+
+        Raises:
+            FsqlError: E632, if the cluster directory is deleted.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         self._server.start()
@@ -94,6 +100,8 @@ class _Agent:
         self._log(f"agent {os.getpid()} listens on 127.0.0.1:{self._server.port}")
         try:
             while not self._end.wait(ROUND_SECONDS):
+                if os.fstat(self._lock).st_nlink == 0:
+                    raise damaged(self._directory.path, "it was deleted while the agent ran")
                 if not self._ending:
                     self._supervisor.look_after_all()
         finally:

@@ -31,6 +31,7 @@ from fsql.job.run import open_splits
 from fsql.job.run_outcome import stopped_of
 from fsql.job.standard_output_server import StandardOutputServer
 from fsql.job.state_directory import (
+    deletion_check,
     is_finished,
     read_description,
     record_finished,
@@ -46,7 +47,7 @@ from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from fsql.connectors.context import OutputStream
@@ -160,7 +161,7 @@ def run_on_processes(
         access = _access_flags(process_options, curve)
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
         observer.on_ready(job)
-        feed_errors = stack.enter_context(_open_feeds(job))
+        check = stack.enter_context(_open_feeds(job, state, observer, server))
         observer.on_listening(job)
         if by_hand := process_options.joining:
             observer.on_waiting(by_hand, leader, key, process_options.keys)
@@ -172,7 +173,7 @@ def run_on_processes(
             [*COMMAND, *_worker_flags(leader, key, listening, access)],
             (options.workers, by_hand + bool(hosting)),
             _reporting_to(observer, metrics),
-            _checking(observer, feed_errors, server),
+            check,
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
             on_coordinator_ended=lambda: end_leadership(coordination, address),
             on_tick=observer.on_tick,
@@ -250,21 +251,6 @@ def _reporting_to(
         observer.on_report(report, metrics)
 
     return on_report
-
-
-def _checking(
-    observer: ProcessObserver, feed_errors: Sequence[FsqlError], server: StandardOutputServer | None
-) -> Callable[[], None]:
-    """Return a function that raises errors of live input or standard output, and interrupts."""
-
-    def check() -> None:
-        observer.check()
-        for error in feed_errors:
-            raise error
-        if server is not None:
-            server.check()
-
-    return check
 
 
 def _make_description(
@@ -354,15 +340,30 @@ def _serve_standard_output(
 
 
 @contextmanager
-def _open_feeds(job: PreparedJob) -> Iterator[list[FsqlError]]:
-    """Write data from standard input and sockets to front logs; errors are added to the list."""
+def _open_feeds(
+    job: PreparedJob, state: Path, observer: ProcessObserver, server: StandardOutputServer | None
+) -> Iterator[Callable[[], None]]:
+    """Write data from standard input and sockets to front logs.
+
+    Return a function that raises interrupts, and errors of live input, standard output and the state.
+    """
     errors: list[FsqlError] = []
     with ExitStack() as stack:
+        check_state = stack.enter_context(deletion_check(state))
         for table in job.compiled.job.tables:
             if needs_front_log(table):
                 feed = open_feed(table, job.description.front_logs(), errors.append)
                 stack.callback(feed.close)
-        yield errors
+
+        def check() -> None:
+            observer.check()
+            check_state()
+            for error in errors:
+                raise error
+            if server is not None:
+                server.check()
+
+        yield check
 
 
 def _coordinator_flags(

@@ -18,7 +18,7 @@ from fsql.runtime.coordination.zookeeper.address import parse_address
 from fsql.runtime.state.local_directory import sync_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fsql.job.description import JobDescription
 
@@ -54,6 +54,33 @@ def state_directory(wanted: Path | None) -> Iterator[Path]:
         raise _no_state(wanted, "another run uses it", *helps) from None
     finally:
         os.close(lock)
+
+
+@contextmanager
+def deletion_check(state: Path) -> Iterator[Callable[[], None]]:
+    """Return a function that raises E621 if the state directory of a job has been deleted since.
+
+    Raises:
+        FsqlError: E621, if it is deleted now.
+    """
+
+    def check() -> None:
+        if os.fstat(description).st_nlink == 0:
+            raise _deleted(state)
+
+    try:
+        description = os.open(state / JOB, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _deleted(state) from None
+    try:
+        yield check
+    finally:
+        os.close(description)
+
+
+def _deleted(state: Path) -> FsqlError:
+    helps = ("restore a copy of a snapshot: fsql snapshot restore COPY --state DIRECTORY",)
+    return _no_state(state, "it was deleted while the job ran", *helps)
 
 
 def resume_or_create(state: Path, new: JobDescription) -> JobDescription:

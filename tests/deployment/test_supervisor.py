@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -9,9 +11,11 @@ import pytest
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.deployment.agent import run_agent
 from fsql.deployment.directory import ClusterDirectory, Deployment, Outcome
 from fsql.deployment.supervisor import FAILURES_MAX, Supervisor
 from fsql.deployment.views import causes, view_of
+from fsql.job.state_directory import deletion_check
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +114,34 @@ def test_a_job_that_keeps_failing_is_given_up(trial: Trial) -> None:
     view = view_of(trial.cluster, trial.job)
     assert view.state == "failed"
     assert "it failed: FSQL-E624: it fails" in list(causes(view))
+
+
+def test_an_agent_ends_if_its_directory_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cluster"
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(Supervisor, "look_after_all", lambda _: shutil.rmtree(path))
+    with pytest.raises(FsqlError) as raised:
+        run_agent(ClusterDirectory(path))
+    [error] = raised.value.diagnostics
+    reason = "it was deleted while the agent ran"
+    assert (error.code, error.message) == ("E632", f'"{path}" cannot be used: {reason}')
+
+
+def test_a_run_ends_if_its_state_directory_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_text("{}")
+    with deletion_check(tmp_path) as check:
+        check()
+        shutil.rmtree(tmp_path)
+        with pytest.raises(FsqlError) as raised:
+            check()
+    [error] = raised.value.diagnostics
+    assert (error.code, error.message, error.helps) == (
+        "E621",
+        f'the state directory "{tmp_path}" cannot be used: it was deleted while the job ran',
+        ("restore a copy of a snapshot: fsql snapshot restore COPY --state DIRECTORY",),
+    )
 
 
 @pytest.mark.parametrize("kind", ["finished"])
