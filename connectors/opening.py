@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from fsql.compiler.connectors import Layout
 from fsql.connectors.context import ConnectorContext
+from fsql.connectors.file.shard_files import shard_encoder
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import has_layout, settings_of
 from fsql.formats.factories import make_encoder
@@ -95,14 +96,14 @@ def sink_lines(sink: SinkTable) -> ReleasedLines:
 
 
 def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
-    """Return the encoder of single rows of a table; None if it is not written as lines, or sharded.
+    """Return the encoder of single rows of a table; None if it is not written as lines.
 
-    Lines of shards have positions, and so labels at no fixed place.
+    If the table is sharded, positions precede the columns.
 
     Raises:
         FsqlError: E534, if its format has no place for its changes.
     """
     settings = settings_of(sink.options)
     if sink.shards is not None:
-        return None
+        return shard_encoder(sink)
     return make_encoder(sink, settings) if has_layout(settings, Layout.LINES) else None

@@ -9,10 +9,9 @@ import numpy as np
 from fsql.runtime.dataflow.barrier import Released
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from fsql.formats.lines import LineEncoder
     from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.ports import Release
 
 
 class ReleasedLines:
@@ -27,13 +26,14 @@ class ReleasedLines:
         assert isinstance(contents, Released)
         release = contents.release
         if release.encoded:
-            return [_text(lines) for lines in release.columns]
+            return [encoded_text(release)]
         lines = self._encoder.encode(release.columns, release.operations)
         return [memoryview(line) for line in lines]
 
 
-def _text(lines: pa.LargeBinaryArray) -> memoryview:
-    """Return the lines of an array, one after the other, without copying."""
+def encoded_text(release: Release) -> memoryview:
+    """Return the lines of rows that workers have encoded, one after the other, without copying."""
+    lines = release.columns[0]
     _, offsets, text = lines.buffers()
     bounds = np.frombuffer(offsets, np.int64)
     first, last = bounds[lines.offset], bounds[lines.offset + len(lines)]

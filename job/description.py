@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import digest
@@ -160,7 +161,12 @@ class PreparedJob:
         """
         if self.plan.workers < ENCODING_WORKERS_MIN:
             return {}
-        return row_encodings(self.plan, lambda port: make_row_encoder(port.table))
+        inserts = self.compiled.job.inserts
+        return row_encodings(
+            self.plan,
+            lambda port: make_row_encoder(port.table),
+            {number: sharding_of(insert) for number, insert in enumerate(inserts)},
+        )
 
 
 def parse_description(data: bytes) -> JobDescription:

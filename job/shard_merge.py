@@ -24,9 +24,10 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors import paths
 from fsql.connectors.file.compression import codec_of
-from fsql.connectors.file.shard_files import SEPARATOR, shard_path
+from fsql.connectors.file.shard_files import shard_path
 from fsql.connectors.settings import settings_of
 from fsql.formats.json.pieces import OUTPUT_BYTES_MAX
+from fsql.runtime.dataflow.sharded_rows import SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from fsql.compiler.connectors import POSITION_COLUMN
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import STRING
+from fsql.connectors.released_lines import encoded_text
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.dataflow.barrier import Released
-from fsql.runtime.order import starts_of_runs
+from fsql.runtime.dataflow.sharded_rows import position_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable
     from fsql.runtime.cluster.delivery import Contents
-    from fsql.runtime.ports import Release
-
-SEPARATOR: Final = ":"
-"""Separates the time and the origin of a position."""
 
 
 def shard_path(path: Path, shard: int, shards: int) -> Path:
@@ -54,26 +48,22 @@ class ShardLines:
     header = b""
 
     def __init__(self, sink: SinkTable) -> None:
-        self._encoder = JsonEncoder(
-            [POSITION_COLUMN, *(column.name for column in sink.columns)],
-            [STRING, *(column.type for column in sink.columns)],
-            None if sink.changes is Changes.APPEND else sink.operation_column,
-        )
+        self._encoder = shard_encoder(sink)
 
     def __call__(self, contents: Contents) -> list[memoryview]:
-        """Return the lines of released rows."""
+        """Return the lines of released rows; a worker may have encoded them already."""
         assert isinstance(contents, Released)
         release = contents.release
-        assert not release.encoded, "rows of sharded tables are encoded when they are written"
-        columns = [_positions(release), *release.columns]
+        if release.encoded:
+            return [encoded_text(release)]
+        columns = [position_texts(release.time, release.origin), *release.columns]
         return [memoryview(line) for line in self._encoder.encode(columns, release.operations)]
 
 
-def _positions(release: Release) -> pa.DictionaryArray:
-    """Return the position of each row as text; rows of one root stand together."""
-    starts = starts_of_runs(release.time, release.origin)
-    lengths = np.diff(np.append(starts, len(release.time)))
-    roots = zip(release.time[starts].tolist(), release.origin[starts].tolist(), strict=True)
-    texts = pa.array([f"{time}{SEPARATOR}{origin}" for time, origin in roots], pa.string())
-    numbers = np.repeat(np.arange(len(starts), dtype=np.int32), lengths)
-    return pa.DictionaryArray.from_arrays(pa.array(numbers), texts)
+def shard_encoder(sink: SinkTable) -> JsonEncoder:
+    """Return the encoder of the rows of a sharded table: their positions, and their columns."""
+    return JsonEncoder(
+        [POSITION_COLUMN, *(column.name for column in sink.columns)],
+        [STRING, *(column.type for column in sink.columns)],
+        None if sink.changes is Changes.APPEND else sink.operation_column,
+    )

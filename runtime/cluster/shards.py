@@ -6,20 +6,18 @@ same rows in every run, whoever releases and writes it.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.hashing import hash_rows
+from fsql.runtime.dataflow.sharded_rows import shard_numbers
 from fsql.runtime.ports import Release
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_HASH_BITS: Final = np.uint64(32)
 
 
 class Dealing:
@@ -41,23 +39,19 @@ class Dealing:
         return part
 
     def _deal(self, release: Release) -> list[Release | None]:
-        assert not release.encoded, "rows of sharded tables are encoded when they are written"
-        numbers = self._numbers(release)
+        columns = release.columns
+        if release.encoded:
+            numbers = columns[1].to_numpy()  # by the worker that has encoded the row
+        else:
+            numbers = shard_numbers(
+                self.shards, self._columns, columns, release.time, release.origin
+            )
         order = np.argsort(numbers, kind="stable")
         bounds = np.searchsorted(numbers[order], np.arange(self.shards + 1))
         return [
             _rows(release, order[start:end]) if end > start else None
-            for start, end in itertools.pairwise(bounds)
+            for start, end in pairwise(bounds)
         ]
-
-    def _numbers(self, release: Release) -> NDArray[np.uint8]:
-        """Return the shard of each row: a range of hashes for each."""
-        if self._columns is None:
-            keys = [pa.array(release.time), pa.array(release.origin)]
-        else:
-            keys = [release.columns[index] for index in self._columns]
-        hashes = hash_rows(keys, len(release.time)).astype(np.uint64)
-        return (hashes * np.uint64(self.shards) >> _HASH_BITS).astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +63,14 @@ class Shard:
 
 
 def _rows(release: Release, rows: NDArray[np.int64]) -> Release:
-    if len(rows) == len(release.time):
-        return release
-    indexes = pa.array(rows)
+    columns = release.columns[:1] if release.encoded else release.columns
+    if len(rows) < len(release.time):
+        indexes = pa.array(rows)
+        columns = [column.take(indexes) for column in columns]
     return Release(
-        [column.take(indexes) for column in release.columns],
+        columns,
         None if release.operations is None else release.operations[rows],
         release.time[rows],
         release.origin[rows],
+        release.encoded,
     )

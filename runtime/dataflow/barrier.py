@@ -229,6 +229,7 @@ class _Gate:
     def __init__(self, port: SinkPort, encoding: RowEncoding | None) -> None:
         self._port = port
         self._encoding = encoding
+        self._made = None if encoding is None else encoding.made_columns
         self._pending = WaitingRows()
         self._repaired = False
         self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
@@ -252,7 +253,7 @@ class _Gate:
 
     def _values(self, rows: Batch) -> Batch:
         """Return the rows without their lines, if workers have encoded them."""
-        return rows if self._encoding is None else rows.with_columns(rows.columns[1:])
+        return rows if self._made is None else rows.with_columns(rows.columns[self._made :])
 
     def _append(self, rows: Batch) -> Release:
         if rows.weight is not None:
@@ -270,15 +271,15 @@ class _Gate:
         """Return rows in their order, with their operations in that order."""
         encoding = self._encoding
         if encoding is not None:
-            rows = rows.with_columns(rows.columns[:1])
+            rows = rows.with_columns(rows.columns[: self._made])
         if order is not None:
             rows = rows.take(order)
         if encoding is None:
             return Release(rows.columns, operations, rows.time, rows.origin)
-        lines = rows.columns[0]
+        lines, *shards = rows.columns
         if operations is not None:
             lines = encoding.label(lines, operations)
-        return Release([lines], None, rows.time, rows.origin, encoded=True)
+        return Release([lines, *shards], None, rows.time, rows.origin, encoded=True)
 
     def _changes(self, rows: Batch) -> Release:
         if self._port.marked:
@@ -313,7 +314,7 @@ class _Gate:
             rows = rows.with_columns(rows.columns[:-1])
         else:
             operations = np.full(len(rows), INSERT, np.int8)
-            keys = [*rows.columns[1:]]
+            keys = [*rows.columns[self._made :]]
         if rows.weight is not None:
             operations[rows.weight < 0] = DELETE
         order = None

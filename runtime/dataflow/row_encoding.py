@@ -8,6 +8,8 @@ order and to net rows:
 * the key, where there is at most one change of a key at a root;
 * all columns otherwise.
 
+If the rows are sharded, the column behind the lines has the numbers of their shards.
+
 A worker does not know whether a row with a negative weight is a removal, or undoes an addition that was sent
 too early.  So it gives every row the label of an addition, and the undo has the bytes of what it undoes.  The
 barrier, which knows the sum of the weights, changes the label in the lines of other operations.
@@ -16,6 +18,7 @@ barrier, which knows the sum of the weights, changes the label in the lines of o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -23,6 +26,7 @@ import pyarrow as pa
 
 from fsql.compiler.logical import Changes
 from fsql.runtime.batch import Batch
+from fsql.runtime.dataflow.sharded_rows import position_texts, shard_numbers
 from fsql.runtime.ports import INSERT, OPERATIONS, UPDATE_AFTER
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.analysis.sharding import Sharding
     from fsql.compiler.tick_plan import SinkPort, TickPlan
 
     Operations = NDArray[np.int8]
@@ -59,11 +64,20 @@ class RowEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowEncoding:
-    """How the rows of one INSERT are encoded; `may_tie` says that rows may share a position."""
+    """How the rows of one INSERT are encoded; `may_tie` says that rows may share a position.
+
+    With a `sharding` the encoder is given positions before the columns.
+    """
 
     port: SinkPort
     encoder: RowEncoder
     may_tie: bool
+    sharding: Sharding | None = None
+
+    @property
+    def made_columns(self) -> int:
+        """Return how many columns precede those that order rows."""
+        return 1 if self.sharding is None else 2
 
     def encode(self, batch: Batch) -> list[Batch]:
         """Return the rows with their lines, in one or more batches.
@@ -79,8 +93,13 @@ class RowEncoding:
             replaces = columns[-1].to_numpy(zero_copy_only=False)
             operations = np.where(replaces, np.int8(UPDATE_AFTER), np.int8(INSERT))
             columns = columns[:-1]
-        encoded = self.encoder.encode_rows(columns, operations)
         ordering = [columns[index] for index in self._order_columns(len(columns))]
+        if (sharding := self.sharding) is not None:
+            roots = batch.time, batch.origin
+            numbers = shard_numbers(sharding.shards, sharding.dealt_by, columns, *roots)
+            ordering = [pa.array(numbers), *ordering]
+            columns = [position_texts(*roots), *columns]
+        encoded = self.encoder.encode_rows(columns, operations)
         if len(encoded) == 1:
             return [batch.with_columns([encoded[0], *ordering])]
         start, batches = 0, []
@@ -129,13 +148,18 @@ def _part(
 
 
 def row_encodings(
-    plan: TickPlan, encoder_of: Callable[[SinkPort], RowEncoder | None]
+    plan: TickPlan,
+    encoder_of: Callable[[SinkPort], RowEncoder | None],
+    shardings: Mapping[int, Sharding | None] = MappingProxyType({}),
 ) -> Mapping[int, RowEncoding]:
-    """Return the encodings of the INSERTs of a plan whose rows workers encode, by number."""
+    """Return the encodings of the INSERTs of a plan whose rows workers encode, by number.
+
+    `shardings` are those of INSERTs whose rows are sharded.
+    """
     may_tie = bool(plan.late_windows)
     encoders = [(port, encoder_of(port)) for port in plan.sinks]
     return {
-        insert: RowEncoding(port, encoder, may_tie)
+        insert: RowEncoding(port, encoder, may_tie, shardings.get(insert))
         for insert, (port, encoder) in enumerate(encoders)
         if encoder is not None
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fsql.connectors.file.shard_files import shard_path
+from fsql.compiler.analysis.sharding import Sharding
+from fsql.compiler.logical import Changes, SinkTable
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.compiler.tick_plan import SinkPort
+from fsql.connectors.file.shard_files import ShardLines, shard_encoder, shard_path
+from fsql.runtime.batch import END, Batch
 from fsql.runtime.cluster.shards import Dealing
+from fsql.runtime.dataflow.barrier import Barrier, Released
+from fsql.runtime.dataflow.messages import Address, Parcel, PortKind
+from fsql.runtime.dataflow.row_encoding import RowEncoding
 from fsql.runtime.ports import Release
 from fsql.tests.cli.commands import fsql
 
@@ -200,3 +210,50 @@ def test_the_shard_of_a_row_depends_on_the_row_alone(columns: tuple[int, ...] | 
         for shard in range(5):
             dealt[shard] += numbers_of(pieces.part(piece, shard))
     assert dealt == shards
+
+
+COLUMNS: Final = (Column("word", STRING), Column("n", BIGINT))
+
+
+def batches(changes: Changes) -> list[Batch]:
+    """Return rows in no order; of an updating table, with removals and rows that are undone."""
+    random = Random(5)
+    order = random.sample(range(120), 120)
+    made = []
+    for start in range(0, 120, 40):
+        rows = np.array(order[start : start + 40])
+        words = pa.array([f"w{row % 7}" for row in rows.tolist()]).dictionary_encode()
+        weight = np.where(rows % 5 == 1, -1, 1) if changes is not Changes.APPEND else None
+        made.append(Batch([words, pa.array(rows)], rows // 6, rows // 6, (rows,), weight))
+    if changes is not Changes.APPEND:
+        undone = made[0]
+        made.append(replace(undone, weight=-undone.weights()))
+    return made
+
+
+def written_by(barrier: Barrier, sharding: Sharding, sink: SinkTable) -> list[bytes]:
+    dealing, lines = Dealing(sharding.shards, sharding.dealt_by), ShardLines(sink)
+    [released] = barrier.advance(END)
+    assert isinstance(released, Released)
+    parts = [dealing.part(released.release, shard) for shard in range(sharding.shards)]
+    return [b"" if part is None else b"".join(lines(Released(0, part))) for part in parts]
+
+
+@pytest.mark.parametrize("changes", [Changes.APPEND, Changes.RETRACT])
+@pytest.mark.parametrize("dealt_by", [(0,), None])
+def test_workers_encode_the_same_lines(changes: Changes, dealt_by: tuple[int, ...] | None) -> None:
+    append_only = changes is Changes.APPEND
+    key = None if append_only else (0,)
+    sink = SinkTable("t", COLUMNS, (), changes, key)
+    port = SinkPort(sink, append_only=append_only, depth=1, consolidated=False)
+    sharding = Sharding(3, dealt_by, (), removals_first=False)
+    encoding = RowEncoding(port, shard_encoder(sink), may_tie=False, sharding=sharding)
+    plain, encoded = Barrier([port], 0), Barrier([port], 0, encodings={0: encoding})
+    to = Address(0, 0, PortKind.SINK)
+    for batch in batches(changes):
+        plain.accept(Parcel(to, batch, repairs=True))
+        for part in encoding.encode(batch):
+            encoded.accept(Parcel(to, part, repairs=True))
+    shards = written_by(plain, sharding, sink)
+    assert all(shards)
+    assert written_by(encoded, sharding, sink) == shards
