@@ -91,7 +91,13 @@ def summary_text(status: str, metrics: Metrics) -> str:
     if metrics.snapshots:
         rows.append(("snapshots", count_text(metrics.snapshots), ""))
     if metrics.recoveries:
-        rows.append(("recoveries", count_text(metrics.recoveries), "restarts from a snapshot"))
+        rows.append(
+            (
+                "recoveries",
+                count_text(metrics.recoveries),
+                "restarts from a snapshot; counts are approximate",
+            )
+        )
     if metrics.rows_unreleased:
         rows.append(
             (

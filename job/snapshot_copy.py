@@ -1,8 +1,10 @@
 """Copies of snapshots: taken while a job runs, and restored to the state directory of a stopped one.
 
-A copy is a state directory with one snapshot.  It has no front logs: input that cannot be read again is
-not part of it.  A job that is restored goes back to the position of the copy and reads its input from
-there.  Its outputs stay as they are: rows that they have are not written again.
+A copy is a state directory with one snapshot, coordinated by a file of its own.  If the job is coordinated by
+ZooKeeper, the copy records its address: a job whose state directory is lost is restored with that.  A copy
+has no front logs: input that cannot be read again is not part of it.  A job that is restored goes back to the
+position of the copy and reads its input from there.  Its outputs stay as they are: rows that they have are
+not written again.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.job.coordination import job_coordination
+from fsql.job.coordination import CREDENTIALS, check_coordination, job_coordination
 from fsql.job.description import JOB, parse_description
 from fsql.job.graph_tick import newest_manifest, run_steps, take_lease
 from fsql.job.state_directory import FINISHED, state_directory
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
 
 _ATTEMPTS: Final = 3
+_COORDINATED_BY: Final = "coordinated-by"
+"""File of a copy with the address of ZooKeeper, if the job that was copied has one."""
 _BATCH_BYTES: Final = 64 << 20
 
 
@@ -75,7 +79,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
     with state_directory(state):
         state = state.resolve()
         if not (state / JOB).exists():
-            _copy_files(copy, state)
+            _copy_files(copy, state, _coordination_of(copy))
         description = parse_description((state / JOB).read_bytes())
         if manifest.graph != description.plan:
             raise _refused("the copy is of another plan than the job", "deploy that plan first")
@@ -93,22 +97,32 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
 
 
 def _make_copy(state: Path, copy: Path, manifest: Manifest) -> None:
-    _copy_files(state, copy)
+    _copy_files(state, copy, None)
+    coordination = parse_description((state / JOB).read_bytes()).coordination
+    if coordination is not None:
+        (copy / _COORDINATED_BY).write_text(coordination)
     _commit(state, copy, manifest)
 
 
-def _copy_files(source: Path, target: Path) -> None:
-    """Copy what a state directory has beside snapshots: description, positions of outputs, ends of splits."""
+def _coordination_of(copy: Path) -> str | None:
+    """Return the address of ZooKeeper that the job which was copied has, None if it has none."""
+    path = copy / _COORDINATED_BY
+    return path.read_text() if path.exists() else None
+
+
+def _copy_files(source: Path, target: Path, coordination: str | None) -> None:
+    """Copy what a state directory has beside snapshots: description, positions of outputs, and others."""
     data = (source / JOB).read_bytes()
     description = msgspec.structs.replace(
-        parse_description(data), state=str(target.resolve()), coordination=None
+        parse_description(data), state=str(target.resolve()), coordination=coordination
     )
     (target / JOB).write_bytes(msgspec.json.encode(description))
     (target / JOB).chmod(0o600)
     if (source / "positions").is_dir():
         shutil.copytree(source / "positions", target / "positions", dirs_exist_ok=True)
-    if (source / "ends").exists():
-        shutil.copyfile(source / "ends", target / "ends")
+    for name in ("ends", CREDENTIALS):
+        if (source / name).exists():
+            shutil.copyfile(source / name, target / name)
     sync_directory(target)
 
 
@@ -118,14 +132,15 @@ def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
         parse_description((target / JOB).read_bytes()), state=str(target)
     )
     opening = job_coordination(description, None)
+    if description.coordination is not None:
+        check_coordination(opening, target)
     job_state = open_job_state(target, "snapshot copy", {}, coordination=opening)
     try:
         take_lease(job_state, target)
-        epoch, _ = run_steps(job_state.take_epoch())
-        while (
-            epoch <= manifest.epoch
-        ):  # outputs refuse an epoch that is older than the one they know
-            epoch, _ = run_steps(job_state.take_epoch())
+        # The newest snapshot is not read: it is lost if the directory is, and coordination is elsewhere.
+        epoch = job_state.next_epoch()
+        while epoch <= manifest.epoch:  # outputs refuse an epoch older than the one they know
+            epoch = job_state.next_epoch()
         segments = _copy_segments(source, target, manifest, epoch)
         new = msgspec.structs.replace(manifest, epoch=epoch, segments=segments)
         for number in (first_number(epoch), first_number(epoch) + 1):

@@ -126,6 +126,16 @@ class JobState:
 
     # The executor that waits for disks.
 
+    def next_epoch(self) -> int:
+        """Return the number of a new epoch.
+
+        Raises:
+            FsqlError: E615 or E643, if what coordination has cannot be used.
+            CoordinationError: if the lease is lost, or coordination does not answer.
+        """
+        with lasting_told():
+            return next_epoch(self._deciding, self.lease.session)
+
     def take_epoch(self) -> Steps[tuple[int, Manifest | None]]:
         """Return the number of a new epoch, and the newest snapshot that verifies, if there is any.
 
@@ -133,8 +143,7 @@ class JobState:
             FsqlError: E611, E613, E615 or E643, if a snapshot was committed and none can be restored.
             CoordinationError: if the lease is lost, or coordination does not answer.
         """
-        with lasting_told():
-            epoch = next_epoch(self._deciding, self.lease.session)
+        epoch = self.next_epoch()
         yield
         with lasting_told():
             newest = newest_committed(self._deciding, self.lease.session)

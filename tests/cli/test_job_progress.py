@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.console.job_progress import JobProgress
 from fsql.console.progress import NoProgress
 from fsql.console.reporter import Reporter
+from fsql.console.summary import summary_text
 from fsql.job.process_metrics import ProcessMetrics
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.tick_events import TickEnded
@@ -119,6 +120,15 @@ def test_the_loss_of_the_coordinator_is_a_recovery(capsys: pytest.CaptureFixture
         "recovery: waiting for workers (the coordinator has ended)\n"
         "recovery: running (the coordinator has ended)\n"
     )
+
+
+def test_the_counts_of_a_run_with_recoveries_are_approximate() -> None:
+    [line] = [
+        each
+        for each in summary_text("finished", Metrics(recoveries=1)).splitlines()
+        if "recoveries" in each
+    ]
+    assert line == "  recoveries      1  restarts from a snapshot; counts are approximate"
 
 
 def test_what_holds_output_back_is_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ from fsql.tests.deployment.cluster import TestCluster
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from fsql.deployment.directory import JobDirectory
 
 pytestmark = pytest.mark.cluster
 
@@ -74,6 +77,21 @@ def coordinator(cluster: TestCluster) -> int:
     return process
 
 
+def position(job: JobDirectory) -> int:
+    """Return the time of the position of the newest snapshot, which is a number of lines."""
+    manifest = newest_manifest(job.state)
+    assert manifest is not None
+    return manifest.position[0]
+
+
+def check_output(job: JobDirectory, written: Path, right: Path) -> int:
+    """Check that a drained job has written what one process writes, in `right`; return its position."""
+    lines = position(job)
+    right.mkdir()
+    assert {name: (written / name).read_bytes() for name in OUTPUTS} == expected(right, lines)
+    return lines
+
+
 def test_ticks_wait_for_zookeeper_and_are_taken(
     guarded: TestCluster, server: ZooKeeperServer, tmp_path: Path
 ) -> None:
@@ -105,11 +123,18 @@ def test_ticks_wait_for_zookeeper_and_are_taken(
     guarded.call("stop", "words", "--drain")
     guarded.call("restart", "words")
     guarded.wait_until(lambda: listed(guarded)[0] == (3, "taken"))
+    guarded.wait_until(lambda: guarded.status("words")["state"] == "running")
+    guarded.call("snapshot", "take", "words", "--to", tmp_path / "copy")
     guarded.call("stop", "words", "--drain")
-    manifest = newest_manifest(job.state)
-    assert manifest is not None
-    written = {name: (path.parent / name).read_bytes() for name in OUTPUTS}
-    assert written == expected(tmp_path, manifest.position[0])  # the time of a line is its number
+    drained = check_output(job, path.parent, tmp_path / "right")
+
+    # The state directory is lost, what ZooKeeper keeps is not.
+    shutil.rmtree(job.state)
+    guarded.call("snapshot", "restore", tmp_path / "copy", "words")
+    guarded.call("restart", "words")
+    guarded.wait_until(lambda: position(job) > drained)
+    guarded.call("stop", "words", "--drain")
+    check_output(job, path.parent, tmp_path / "restored")
     before = children(server)
     guarded.call("drop", "words")
     assert len(before) - len(children(server)) == 1
