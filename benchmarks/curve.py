@@ -141,5 +141,5 @@ def _spans(axes: _Axes, spans: Sequence[Span]) -> Iterator[str]:
     for span in spans:
         x, end = axes.x(span.begin), axes.x(span.end)
         yield f'<rect class="span" x="{x:.1f}" y="{_TOP}" width="{end - x:.1f}" height="{height}"/>'
-        middle, y = (x + end) / 2, _TOP + 14
+        middle, y = (x + end) / 2, _HEIGHT - _BOTTOM - 8
         yield f'<text x="{middle:.1f}" y="{y}" text-anchor="middle">{span.text}</text>'

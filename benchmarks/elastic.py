@@ -151,11 +151,12 @@ class ElasticRun:
 
     def picture(self) -> str:
         """Return the latency over time as SVG, with phases and ticks."""
-        marks = [
-            Mark(self._proposed_at(record), _text_of(record))
-            for record in self.records
-            if not record.refused
-        ]
+        marks = []
+        for record in self.records:
+            at, tick = self._proposed_at(record), record.proposal.tick
+            marks.append(Mark(at, f"tick {tick} proposed"))
+            if not record.refused:
+                marks.append(Mark(at + record.seconds, _text_of(record)))
         spans = [
             Span(begin, end, f"{rate:,} documents/s")
             for name, rate, begin, end in self.elastic.phases
