@@ -10,7 +10,7 @@ not written again.
 from __future__ import annotations
 
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -29,11 +29,13 @@ from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
+    from fsql.runtime.state.store import StateStore
 
-_ATTEMPTS: Final = 3
+_ATTEMPTS: Final = 10
 _COORDINATED_BY: Final = "coordinated-by"
 """File of a copy with the address of ZooKeeper, if the job that was copied has one."""
 _BATCH_BYTES: Final = 64 << 20
@@ -57,7 +59,8 @@ def copy_snapshot(state: Path, copy: Path) -> Manifest:
             raise _refused("the job has no snapshot yet", "take one: fsql snapshot take")
         copy.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            _make_copy(state, copy, manifest)
+            with _stores(state, manifest) as stores:
+                _make_copy(state, copy, manifest, stores)
         except (DamagedSegmentError, StateStoreError, CoordinationError, OSError) as error:
             reason = str(error)
             shutil.rmtree(copy, ignore_errors=True)
@@ -84,7 +87,8 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
         if manifest.graph != description.plan:
             raise _refused("the copy is of another plan than the job", "deploy that plan first")
         try:
-            restored = _commit(copy, state, manifest)
+            with _stores(copy, manifest) as stores:
+                restored = _commit(state, manifest, stores)
         except (
             DamagedSegmentError,
             StateStoreError,
@@ -96,12 +100,29 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
     return restored
 
 
-def _make_copy(state: Path, copy: Path, manifest: Manifest) -> None:
+@contextmanager
+def _stores(directory: Path, manifest: Manifest) -> Iterator[Mapping[int, StateStore]]:
+    """Open the stores that a manifest needs for reading.
+
+    What they have now can be read until they are closed, although a job that is running removes it.
+    """
+    workers = sorted({segment.worker for segment in manifest.segments})
+    with ExitStack() as opened:
+        stores = {}
+        for worker in workers:
+            stores[worker] = LocalDirectory(directory).open_store(worker, read_only=True)
+            opened.callback(stores[worker].close)
+        yield stores
+
+
+def _make_copy(
+    state: Path, copy: Path, manifest: Manifest, stores: Mapping[int, StateStore]
+) -> None:
     _copy_files(state, copy, None)
     coordination = parse_description((state / JOB).read_bytes()).coordination
     if coordination is not None:
         (copy / _COORDINATED_BY).write_text(coordination)
-    _commit(state, copy, manifest)
+    _commit(copy, manifest, stores)
 
 
 def _coordination_of(copy: Path) -> str | None:
@@ -126,8 +147,8 @@ def _copy_files(source: Path, target: Path, coordination: str | None) -> None:
     sync_directory(target)
 
 
-def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
-    """Copy the state segments of a manifest; commit it in the target directory under a newer number."""
+def _commit(target: Path, manifest: Manifest, stores: Mapping[int, StateStore]) -> Manifest:
+    """Copy the state segments of a manifest from stores; commit it in a directory under a newer number."""
     description = msgspec.structs.replace(
         parse_description((target / JOB).read_bytes()), state=str(target)
     )
@@ -141,7 +162,7 @@ def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
         epoch = job_state.next_epoch()
         while epoch <= manifest.epoch:  # outputs refuse an epoch older than the one they know
             epoch = job_state.next_epoch()
-        segments = _copy_segments(source, target, manifest, epoch)
+        segments = _copy_segments(stores, target, manifest, epoch)
         new = msgspec.structs.replace(manifest, epoch=epoch, segments=segments)
         for number in (first_number(epoch), first_number(epoch) + 1):
             # Twice, so that no older snapshot is used should the newest be damaged one day.
@@ -153,16 +174,12 @@ def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
 
 
 def _copy_segments(
-    source: Path, target: Path, manifest: Manifest, epoch: int
+    stores: Mapping[int, StateStore], target: Path, manifest: Manifest, epoch: int
 ) -> tuple[StateSegment, ...]:
     """Copy the state segments of a manifest; return them under keys of a new epoch."""
     copied = []
-    for worker in sorted({segment.worker for segment in manifest.segments}):
-        with ExitStack() as stores:
-            reading = LocalDirectory(source).open_store(worker, read_only=True)
-            stores.callback(reading.close)
-            writing = LocalDirectory(target).open_store(worker)
-            stores.callback(writing.close)
+    for worker, reading in stores.items():
+        with closing(LocalDirectory(target).open_store(worker)) as writing:
             for segment in manifest.segments:
                 if segment.worker == worker:
                     key = f"{epoch:08d}/{segment.key.partition('/')[2]}"
