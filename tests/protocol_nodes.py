@@ -101,6 +101,8 @@ def _sent_text(what: Frame | Datagram) -> str:
             return f"hello from {what.worker}"
         case Goodbye():
             why = "the job is finished" if what.finished else what.reason
+            if what.disk_failed:
+                why = f"the disk failed: {why}"
             return f"goodbye of epoch {what.epoch}" + (f": {why}" if why else "")
 
 
@@ -254,6 +256,8 @@ class WorkerOfJob:
                 return self._frame(int(peer), int(epoch), item)
             case ["epoch", epoch, "is", "not", "loaded:", *reason]:
                 return NotLoaded(int(epoch), " ".join(reason))
+            case ["epoch", epoch, "is", "not", "loaded,", "the", "disk", "failed:", *reason]:
+                return NotLoaded(int(epoch), " ".join(reason), disk_failed=True)
             case ["snapshot", number, "of", "epoch", epoch, "is", "stored"]:
                 return Stored(int(epoch), int(number), ())
             case ["snapshot", number, "of", "epoch", epoch, "is", "not", "stored:", *reason]:

@@ -305,8 +305,8 @@ class Goodbye:
     """The sender leaves `epoch`; the workers of a coordinator that has `finished` may exit.
 
     `reason` is why a worker leaves; `broken_invariant` says that it has found one broken, and
-    `disk_failed` that it cannot use its store.  A coordinator sends it to one worker, with its number as
-    `member`, if that leaves an epoch that goes on; -1 stands for all workers.
+    `disk_failed` that it cannot read or write its state.  A coordinator sends it to one worker, with its
+    number as `member`, if that leaves an epoch that goes on; -1 stands for all workers.
     """
 
     job: str

@@ -88,11 +88,12 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class NotLoaded:
-    """Event: loading failed; with `diagnostics` (JSON) retrying is useless."""
+    """Event: loading failed, by a disk if `disk_failed`; with `diagnostics` (JSON) retrying is useless."""
 
     epoch: int
     reason: str
     diagnostics: bytes | None = None
+    disk_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 Contract.  A failure that may happen again is followed by a new epoch after a delay (`Backoff`).  An epoch
 that was lost to silence, or was not loaded in time, gives the next one more time (`Timeouts`).  Epochs that
 end with a broken invariant are tried again a few times only, and then end the job with the error I902.  A
-disk that stays full ends it with E621; the job can be started again when there is room.
+disk that stays full, or that fails repeatedly, ends it with E621; the job can be started again when the disk
+can be used.  A store that another process has open is no failure of a disk: the job waits for it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _KEPT: Final = "a job with --state continues where it stood when it is started again"
 _MAKE_ROOM: Final = (
-    "make room on the disk, and start the job again with the same state directory",
+    "make room on the disk or repair it, and start the job again with the same state directory",
 )
 
 
@@ -55,7 +56,7 @@ class RestartStrategy:
         """Record that a disk has failed; return the error that ends the job if it has failed for long."""
         if not self._disk_failures.record(done, now):
             return None
-        message = f"the job cannot continue without room on a disk: {why}"
+        message = f"the job cannot continue, because a disk is full or fails: {why}"
         return FsqlError([Diagnostic("E621", message, notes=(_KEPT,), helps=_MAKE_ROOM)])
 
     def on_broken_invariant(self, why: str, done: Root) -> FsqlError | None:

@@ -154,9 +154,9 @@ class WorkerNode:
         match event:
             case Loaded():
                 return epoch.on_loaded(event, now)
-            case NotLoaded(_, reason, diagnostics):
+            case NotLoaded(_, reason, diagnostics, disk_failed):
                 if diagnostics is None:
-                    return self._leave(reason, now, disk_failed=True)
+                    return self._leave(reason, now, disk_failed=disk_failed)
                 return epoch.send([Failure(diagnostics)], now)
             case BinsCopied() | BinsNotCopied():
                 return epoch.on_copied(event, now)

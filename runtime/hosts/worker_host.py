@@ -147,7 +147,7 @@ class WorkerHost(Host["WorkerMachine"]):
         except FsqlError as error:
             yield NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
         except StateFailedError as error:
-            yield NotLoaded(begin.epoch, str(error))
+            yield NotLoaded(begin.epoch, str(error), disk_failed=error.disk_failed)
         else:
             yield Loaded(begin.epoch, plan, mine, changes, prepared.settings, prepared.encodings)
 

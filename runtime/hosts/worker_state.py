@@ -12,7 +12,7 @@ from fsql.runtime.state.loading import DamagedSegmentError
 from fsql.runtime.state.segments import StateSegments
 from fsql.runtime.state.shares import load_share
 from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
-from fsql.runtime.state.store import StateStoreError
+from fsql.runtime.state.store import StateStoreError, StoreInUseError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
 
 class StateFailedError(Exception):
-    """State cannot be loaded or stored now; the message says why."""
+    """State cannot be loaded or stored now; the message says why.
+
+    If not `disk_failed`, another process has the store open.
+    """
+
+    def __init__(self, message: str, *, disk_failed: bool = True) -> None:
+        super().__init__(message)
+        self.disk_failed = disk_failed
 
 
 class WorkerState:
@@ -43,6 +50,8 @@ class WorkerState:
         self._directory = directory
         try:
             self._store = directory.open_store(number)
+        except StoreInUseError as error:
+            raise StateFailedError(str(error), disk_failed=False) from None
         except StateStoreError as error:
             raise StateFailedError(str(error)) from None
         self._segments: StateSegments | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.runtime.state.store import StateStoreError
+from fsql.runtime.state.store import StateStoreError, StoreInUseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -103,7 +103,7 @@ class SimulatedDirectory:
         if not read_only and self._process is not None:
             name = self._process.name
             if self._open_stores.setdefault(worker, name) != name:
-                raise StateStoreError(f"the store of worker {worker} is in use")
+                raise StoreInUseError(f"the store of worker {worker} is in use")
         return SimulatedStore(self, self._disk, worker, None if read_only else self._close)
 
     def _close(self, worker: int) -> None:

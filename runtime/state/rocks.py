@@ -38,7 +38,7 @@ from rocksdict import (
     WriteOptions,
 )
 
-from fsql.runtime.state.store import StateStoreError
+from fsql.runtime.state.store import StateStoreError, StoreInUseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -62,6 +62,8 @@ _HEAD: Final = struct.Struct("<QI")
 """The content of a head: the size of the value, and that of its slices."""
 _PASSING: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
 """Matches errors of the operating system after which another attempt may succeed."""
+_IN_USE: Final = ("LOCK: Resource temporarily unavailable", "lock hold by current process")
+"""Matches the errors of RocksDB where another process has the store open, and where this one has."""
 _VALUE_BYTES_MAX: Final = 1 << 40
 """The greatest valid size in a head."""
 
@@ -141,6 +143,8 @@ class RocksStore:
             message = f"{attempt}: {error}"
             if self._link_directory is not None:
                 message = message.replace(self._link_directory.name, str(self._directory))
+            if any(reason in message for reason in _IN_USE):
+                raise StoreInUseError(f"{attempt}: it is in use") from None
             passing = any(reason in message for reason in _PASSING)
             raise StateStoreError(message, passing=passing) from None
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded
 from fsql.runtime.state.local_directory import sync_directory, worker_directory
 from fsql.runtime.state.rocks import RocksStore
-from fsql.runtime.state.store import StateStoreError
+from fsql.runtime.state.store import StateStoreError, StoreInUseError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -76,7 +76,7 @@ def _locked(directory: Path) -> Iterator[None]:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise StateStoreError(f'"{directory}" is in use by another process') from None
+            raise StoreInUseError(f'"{directory}" is in use by another process') from None
         yield
 
 

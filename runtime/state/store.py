@@ -26,6 +26,10 @@ class StateStoreError(Exception):
         self.passing = passing
 
 
+class StoreInUseError(StateStoreError):
+    """The store cannot be opened, as another process has it open; the disk has not failed."""
+
+
 class StateStore(Protocol):
     """Values under keys; used from one thread at a time."""
 

@@ -136,9 +136,23 @@ def test_a_job_whose_disk_stays_full_ends(
     [error] = error_of(finish[0].diagnostics).diagnostics
     assert (error.code, error.message, error.notes) == (
         "E621",
-        f"the job cannot continue without room on a disk: {why}",
+        f"the job cannot continue, because a disk is full or fails: {why}",
         ("a job with --state continues where it stood when it is started again",),
     )
+    assert error.helps == (
+        "make room on the disk or repair it, and start the job again with the same state directory",
+    )
+
+
+def test_a_store_that_another_process_has_open_is_waited_for() -> None:
+    led = Led()
+    while led.now < 10 * DISK_FAILURES_SECONDS:
+        led.waited()
+        led.step(SinkOpened(led.epochs, 0, START, 4))
+        goodbye = Goodbye("job", led.epochs, 0, finished=False, reason="the store is in use")
+        effects = led.step(Received(goodbye, "there"))
+        assert not any(isinstance(each, Finish) for each in effects)
+    assert led.details[-1] == "worker 0 has left: the store is in use"
 
 
 def test_an_output_that_is_missing_is_waited_for() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.runtime.state.rocks import SLICE_BYTES, RocksStore
-from fsql.runtime.state.store import StateStoreError
+from fsql.runtime.state.store import StateStoreError, StoreInUseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,11 +192,28 @@ def test_a_directory_without_permission_is_told(tmp_path: Path) -> None:
             os.seteuid(0)
 
 
+OPENER = """
+import sys
+from pathlib import Path
+from fsql.runtime.state.rocks import RocksStore
+from fsql.runtime.state.store import StateStoreError
+try:
+    RocksStore(Path(sys.argv[1]))
+except StateStoreError as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
 def test_a_store_has_one_writer_and_many_readers(tmp_path: Path) -> None:
     with store_in(tmp_path / "db") as store:
         store.put({"a": BIG})
-        with pytest.raises(StateStoreError, match="lock"):
+        with pytest.raises(StoreInUseError) as raised:
             RocksStore(tmp_path / "db")
+        in_use = f'cannot open the state store "{tmp_path / "db"}": it is in use'
+        assert str(raised.value) == in_use
+        command = [sys.executable, "-c", OPENER, str(tmp_path / "db")]
+        process = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert process.stdout == f"StoreInUseError: {in_use}\n"
         with (
             store_in(tmp_path / "db", read_only=True) as one,
             store_in(tmp_path / "db", read_only=True) as other,
