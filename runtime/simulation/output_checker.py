@@ -133,7 +133,8 @@ class _Ledger:
             self.rows += rows
         else:
             self._compare(follows, ends, rows)
-        self.position = ends
+        # Rows that are repeated are stored already, and the repetition may end before all of them.
+        self.position = max(self.position, ends)
 
     def _compare(self, follows: Root, ends: Root, rows: list[Row]) -> None:
         repeats = self.option in {DeliveryOption.AT_LEAST_ONCE, DeliveryOption.NONE}
