@@ -103,21 +103,32 @@ SIM_QUERIES: Final = (
 )
 
 
+_RARE_KEYS: Final = 60
+
+
 def rows_of(query: SimQuery, seed: int) -> list[list[Row]]:
-    """Return one to four splits of generated rows; some times are out of order."""
+    """Return one to four splits of generated rows; some times are out of order.
+
+    Half of the seeds have many rare keys as well: a change that is lost is hidden by the next one of its key.
+    """
     random = Random(f"{query.name} {seed}")  # noqa: S311 - rows, no secrets
+    rare = Random(f"rare keys {query.name} {seed}")  # noqa: S311
+    has_rare_keys = rare.random() < 0.5
     splits: list[list[Row]] = [[] for _ in range(random.choice((1, 2, 3, 4)))]
     clocks = [random.randrange(4) for _ in splits]
     hot = random.random() < 0.2
     for _ in range(random.choice((40, 120, 300))):
         number = random.randrange(len(splits))
         key = "a" if hot else random.choice("abcde")
+        is_rare = has_rare_keys and rare.random() < 0.6
+        suffix = str(rare.randrange(_RARE_KEYS)) if is_rare else ""
         if query.events:
             clocks[number] += random.choice((0, 0, 1))
             late = random.choice((0, 0, 0, 0, 1, 9))
             at = _NOON_US + (clocks[number] - late) * _SECOND_US
-            row: tuple[Value, ...] = (at, key, random.randrange(-5, 20))
+            row: tuple[Value, ...] = (at, key + suffix, random.randrange(-5, 20))
         else:
-            row = (key, " ".join(random.choices("uvwxyz", k=random.randrange(1, 5))))
+            words = random.choices("uvwxyz", k=random.randrange(1, 5))
+            row = (key + suffix, " ".join([*words[:-1], words[-1] + suffix]))
         splits[number].append(row)
     return splits
