@@ -17,6 +17,7 @@ from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.key_file import cluster_key
 from fsql.runtime.wire.seal import VERSION, Seal
 from fsql.tests.cli.commands import COMMAND, NUMBERS, fsql, process
+from fsql.tests.cluster.twin import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,17 +174,18 @@ def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
 def test_a_worker_of_another_version_and_the_run_tell_each_other(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
     other = Transport(cluster_key(key))
-    setattr(other, "_seal", Seal(cluster_key(key), version=9))  # noqa: B010 - as no user can
+    later = Seal(cluster_key(key), version=VERSION + 1)
+    setattr(other, "_seal", later)  # noqa: B010 - as no user can
     worker = process("worker", "--join", other.address, "--key", key)
-    while not other.other_versions:
-        other.receive(0.1)
+    wait_until(lambda: bool(other.receive(0.01)) or bool(other.other_versions), "a worker")
     [address] = other.other_versions
     other.send(address, Heartbeat("job", 0, COORDINATOR))
     _, said = worker.communicate()
     other.close()
     assert worker.returncode == 1
+    wrong = f"the run at {other.address} is of another version: its wire format is {VERSION + 1}"
     assert said.decode().splitlines()[1:] == [
-        f"error[FSQL-E605]: the run at {other.address} is of another version: its wire format is 9",
+        f"error[FSQL-E605]: {wrong}",
         f"  = note: this worker's wire format is {VERSION}",
         "  = help: Start the worker with the same version of fsql as the run.",
     ]

@@ -30,8 +30,9 @@ def test_the_commands_do_what_is_said(
     assert run == "run query.sql --workers 2 --state state"
     twin = new_twin(ENDLESS)
     monkeypatch.chdir(twin.directory)
-    [block] = read_blocks(text)
-    (twin.directory / block.name).write_text(block.text)
+    for block in read_blocks(text):
+        if block.name:
+            (twin.directory / block.name).write_text(block.text)
     twin.start(2)
     wait_until(twin.goes_on, "output")
     said = {command: fsql(*shlex.split(command)) for command in commands}
