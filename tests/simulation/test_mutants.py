@@ -21,13 +21,33 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.in_memory import Outcome
     from fsql.runtime.simulation.workload import Workload
 
-MUTANTS = (*mutants.MUTANTS, *mutants_of_state.MUTANTS)
 SEEDS = 500
 PLAN = Plan(seconds=20)
+PLAN_OF_COORDINATION = Plan(
+    seconds=20,
+    faults=(
+        "coordination writes late",
+        "coordination writes late",
+        "kill worker",
+        "kill coordinator",
+    ),
+)
+"""Writes that happen after later ones, and recoveries that depend on them."""
 PLAN_OF_TICKS = Plan(seconds=20, faults=("tick", "tick", "tick", "kill worker"))
 """Many ticks in each run, so that bins come back, and recoveries from snapshots that follow them."""
 PLAN_OF_MEMBERS = Plan(seconds=20, workers=1, faults=("members", "members", "tick", "kill worker"))
 """One worker at first, so that all others may leave again."""
+CASES = [
+    (mutant, plan)
+    for found_by, plan in (
+        (mutants.MUTANTS, PLAN),
+        (mutants_of_state.MUTANTS, PLAN),
+        (mutants.MUTANTS_OF_COORDINATION, PLAN_OF_COORDINATION),
+        (mutants_of_ticks.MUTANTS, PLAN_OF_TICKS),
+        (mutants_of_ticks.MUTANTS_OF_MEMBERS, PLAN_OF_MEMBERS),
+    )
+    for mutant in found_by
+]
 
 
 @cache
@@ -36,7 +56,7 @@ def case(seed: int) -> tuple[Workload, Outcome]:
     return generated(seed)
 
 
-def first_found(mutant: Callable[[pytest.MonkeyPatch], None], plan: Plan = PLAN) -> int | None:
+def first_found(mutant: Callable[[pytest.MonkeyPatch], None], plan: Plan) -> int | None:
     """Return the first seed that finds a mutant; None if none does."""
     for seed in range(SEEDS):
         workload, expected = case(seed)
@@ -52,25 +72,9 @@ def first_found(mutant: Callable[[pytest.MonkeyPatch], None], plan: Plan = PLAN)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_mutants_are_found(mutant: Callable[[pytest.MonkeyPatch], None]) -> None:
-    found = first_found(mutant)
-    assert found is not None, f"no seed finds that {mutant.__name__.replace('_', ' ')}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mutant", mutants_of_ticks.MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_mutants_of_ticks_are_found(mutant: Callable[[pytest.MonkeyPatch], None]) -> None:
-    found = first_found(mutant, PLAN_OF_TICKS)
-    assert found is not None, f"no seed finds that {mutant.__name__.replace('_', ' ')}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "mutant", mutants_of_ticks.MUTANTS_OF_MEMBERS, ids=lambda mutant: mutant.__name__
-)
-def test_mutants_of_members_are_found(mutant: Callable[[pytest.MonkeyPatch], None]) -> None:
-    found = first_found(mutant, PLAN_OF_MEMBERS)
+@pytest.mark.parametrize(("mutant", "plan"), CASES, ids=[mutant.__name__ for mutant, _ in CASES])
+def test_mutants_are_found(mutant: Callable[[pytest.MonkeyPatch], None], plan: Plan) -> None:
+    found = first_found(mutant, plan)
     assert found is not None, f"no seed finds that {mutant.__name__.replace('_', ' ')}"
 
 
