@@ -24,6 +24,7 @@ from fsql.compiler.plan_choices import (
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.job.compilation import compile_job
 from fsql.job.description import plan_digest
+from fsql.job.small_file import read_small_file
 from fsql.optimizer.choose import choose
 
 if TYPE_CHECKING:
@@ -96,13 +97,7 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
     Raises:
         FsqlError: E654, if it cannot be read, or has anything else.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
-    except OSError as error:
-        raise _invalid(f'"{path}" cannot be read: {error.strerror}') from None
-    if len(data) > BYTES_MAX:
-        raise _invalid(f'"{path}" is larger than {BYTES_MAX:,} bytes')
+    data = read_small_file(path, BYTES_MAX, _invalid)
     try:
         found = msgspec.json.decode(data, type=ChoicesFile)
     except (msgspec.MsgspecError, RecursionError) as error:

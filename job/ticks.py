@@ -11,6 +11,7 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
+from fsql.job.small_file import read_small_file
 from fsql.job.state_directory import read_description
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationError
@@ -61,13 +62,7 @@ def read_owners(path: Path, workers: int) -> OwnerMap:
     Raises:
         FsqlError: E651, if it cannot be read or has something else.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(OWNERS_BYTES_MAX + 1)
-    except OSError as error:
-        raise _invalid(f'"{path}" cannot be read: {error.strerror}') from None
-    if len(data) > OWNERS_BYTES_MAX:
-        raise _invalid(f'"{path}" is larger than {OWNERS_BYTES_MAX:,} bytes')
+    data = read_small_file(path, OWNERS_BYTES_MAX, _invalid)
     owners: list[int] = []
     for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
         fields = line.partition("#")[0].split()
@@ -111,14 +106,18 @@ def check_worker(worker: int, workers: int, place: str = "") -> None:
         raise _invalid(f"{place}there is no worker {worker}: the job has {numbers}")
 
 
+def _last_taken(state: Path) -> TickRecord | None:
+    with _coordination(state, read_only=True) as coordination:
+        return last_taken(coordination)
+
+
 def workers_now(state: Path, job: JobDescription) -> int:
     """Return how many workers a job has after its last tick.
 
     Raises:
         FsqlError: E614, E615 or E643, if coordination cannot be used.
     """
-    with _coordination(state, read_only=True) as coordination:
-        last = last_taken(coordination)
+    last = _last_taken(state)
     is_of_run = last is not None and last.proposal.workers == job.workers
     return last.proposal.workers_of_tick if last is not None and is_of_run else job.workers
 
@@ -129,8 +128,7 @@ def choices_now(state: Path, job: JobDescription) -> PlanChoices:
     Raises:
         FsqlError: E614, E615 or E643, if coordination cannot be used.
     """
-    with _coordination(state, read_only=True) as coordination:
-        last = last_taken(coordination)
+    last = _last_taken(state)
     is_of_plan = last is not None and last.proposal.graph == job.plan
     return last.proposal.choices if last is not None and is_of_plan else NO_CHOICES
 
