@@ -14,6 +14,7 @@ from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
 from fsql.console.flags import (
+    auto,
     coordination,
     coordination_credentials,
     define,
@@ -22,6 +23,7 @@ from fsql.console.flags import (
     existing_outputs,
     keys,
     snapshot_ms,
+    tick_seconds,
     workers,
 )
 from fsql.console.job_commands import COMMANDS
@@ -32,6 +34,7 @@ from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
+from fsql.console.stats_command import stats
 from fsql.console.tick_commands import tick
 from fsql.console.zookeeper_command import zookeeper
 
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
 
-_ENGINES = ("columnar", "model")
+_ENGINES = ("columnar", "model", "spark")
 _POLICIES = ("speculative", "ordered")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
@@ -67,7 +70,11 @@ def _the_script(name: str | None, text: str | None, parameters: Mapping[str, str
 
 
 def _run_options(
-    workers: int, policy: str | None, engine: str = "columnar", lead: int | None = None
+    workers: int,
+    policy: str | None,
+    engine: str = "columnar",
+    lead: int | None = None,
+    master: str | None = None,
 ) -> RunOptions:
     from fsql.compiler.tick_plan import Policy
     from fsql.job.run import RunOptions
@@ -77,6 +84,7 @@ def _run_options(
         workers=workers,
         policy=None if policy is None else Policy(policy),
         model=engine == "model",
+        spark=(master or "local[*]") if engine == "spark" else None,
         read_ahead_rows=lead or READ_AHEAD_ROWS,
     )
 
@@ -108,7 +116,12 @@ def main() -> None:
     type=click.Choice(_ENGINES),
     default="columnar",
     show_default=True,
-    help="The model executes the graph row by row: slow, and obviously right.",
+    help="The model executes the graph row by row: slow, and obviously right. Spark runs over data at rest.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Master of --engine spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
 )
 @click.option(
     "--lead",
@@ -150,6 +163,8 @@ def main() -> None:
     metavar="N",
     help="How many of the workers are started by hand with fsql worker.",
 )
+@auto
+@tick_seconds
 @keys
 @coordination
 @coordination_credentials
@@ -173,7 +188,9 @@ def run(
     The results do not depend on --workers, --policy, --engine or --lead.
     """
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
-    options = _run_options(flags["workers"], flags["policy"], flags["engine"], flags["lead"])
+    options = _run_options(
+        flags["workers"], flags["policy"], flags["engine"], flags["lead"], flags["master"]
+    )
     options = replace(options, existing=existing)
     the_script = _the_script(script, text, dict(flags["parameters"]))
     if needs_processes(flags):
@@ -373,6 +390,7 @@ for _command in (
     merge,
     sim,
     snapshot,
+    stats,
     tick,
     worker,
     zookeeper,

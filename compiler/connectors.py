@@ -114,6 +114,8 @@ class Layout(enum.Enum):
 class Format:
     """A format: how it lays rows out, whether it has a place for changes and lists, and its options.
 
+    With `has_envelope` every record is a change, and what kind it is stands around the row.
+
     `about` is one line, `notes` are paragraphs of documentation.  Files of the format usually end in one of
     `suffixes`.  Of each pair of options in `disjoint`, the value of the first may not contain that of the
     second.
@@ -129,6 +131,7 @@ class Format:
     columns: ColumnRule | None = None
     suffixes: tuple[str, ...] = ()
     disjoint: tuple[tuple[str, str], ...] = ()
+    has_envelope: bool = False
 
 
 FORMAT: Final = Option("format", OptionKind.CHOICE, "form of the records", default="json")
@@ -255,11 +258,11 @@ RECORD_LENGTH: Final = Option(
 )
 """An option of every format of lines."""
 
-CHANGE_OPTIONS: Final = (
+READ_CHANGE_OPTIONS: Final = (
     Option(
         "changes",
         OptionKind.CHOICE,
-        "what a sink is given; see [changes](language.md#changes)",
+        "what the rows are; see [changes](language.md#changes)",
         ("append", "upsert", "retract"),
     ),
     Option(
@@ -268,6 +271,11 @@ CHANGE_OPTIONS: Final = (
         "name of the field that says the kind of change",
         default="op",
     ),
+)
+"""Options of every table whose rows may be changes."""
+
+CHANGE_OPTIONS: Final = (
+    *READ_CHANGE_OPTIONS,
     Option(
         "late_path",
         OptionKind.TEXT,

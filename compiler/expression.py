@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.node import Node
 
@@ -78,6 +78,14 @@ class Case(Expression):
     otherwise: Expression
 
 
+@dataclass(frozen=True, eq=False)
+class FieldAccess(Expression):
+    """The field at `index` of `argument`, a ROW; NULL where the row is NULL."""
+
+    argument: Expression
+    index: int
+
+
 class AggregateFunction(enum.Enum):
     """The aggregate functions; the member's value is the name in SQL."""
 
@@ -87,6 +95,35 @@ class AggregateFunction(enum.Enum):
     MAX = "MAX"
     AVG = "AVG"
     ARRAY_AGG = "ARRAY_AGG"
+    VAR_POP = "VAR_POP"
+    VAR_SAMP = "VAR_SAMP"
+    STDDEV_POP = "STDDEV_POP"
+    STDDEV_SAMP = "STDDEV_SAMP"
+    COVAR_POP = "COVAR_POP"
+    COVAR_SAMP = "COVAR_SAMP"
+    CORR = "CORR"
+    REGR_COUNT = "REGR_COUNT"
+    REGR_SLOPE = "REGR_SLOPE"
+    REGR_INTERCEPT = "REGR_INTERCEPT"
+    REGR_R2 = "REGR_R2"
+    BIT_AND = "BIT_AND"
+    BIT_OR = "BIT_OR"
+    BIT_XOR = "BIT_XOR"
+    FIRST_VALUE = "FIRST_VALUE"
+    LAST_VALUE = "LAST_VALUE"
+    MODE = "MODE"
+    PERCENTILE_CONT = "PERCENTILE_CONT"
+    PERCENTILE_DISC = "PERCENTILE_DISC"
+
+
+OF_ORDER: Final = frozenset(
+    {
+        AggregateFunction.MODE,
+        AggregateFunction.PERCENTILE_CONT,
+        AggregateFunction.PERCENTILE_DISC,
+    }
+)
+"""The functions that need all values of a group in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +135,24 @@ class AggregateCall(Node):
     COUNT BIGINT; SUM of INT or BIGINT is BIGINT (overflow is judged on the state after the group of
     changes), SUM of DOUBLE the correctly rounded exact sum; AVG is DOUBLE, the exact sum divided by
     the count, rounded once for integers and as `SUM / COUNT` in DOUBLE for DOUBLE; MIN, MAX and
-    ARRAY_AGG have the argument's type.
+    ARRAY_AGG have the argument's type.  With `distinct`, values that are equal count once.
+
+    `others` are further arguments: the independent variable of CORR and its like, or the keys of ORDER BY,
+    each with a direction (descending, NULLs first); rows that tie are ordered by the argument.  `parameter`
+    is the fraction of a percentile.  With `ignore_nulls` ARRAY_AGG ignores NULLs too.
     """
 
     function: AggregateFunction
     argument: Expression | None
     type: SqlType
     nullable: bool
+    distinct: bool = False
+    others: tuple[Expression, ...] = ()
+    directions: tuple[tuple[bool, bool], ...] = ()
+    parameter: float | None = None
+    ignore_nulls: bool = False
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        """Return all arguments; none for COUNT(*)."""
+        return self.others if self.argument is None else (self.argument, *self.others)

@@ -19,13 +19,14 @@ cycle into one fold.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from fsql.compiler.logical import JoinKind
 from fsql.compiler.node import Node
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import AggregateCall, Expression
-    from fsql.compiler.logical import OverCall, SinkTable, Table, TimeRange
+    from fsql.compiler.logical import OrderKey, OverCall, RankFunction, SinkTable, Table, TimeRange
     from fsql.compiler.schema import Schema
 
 
@@ -104,6 +105,15 @@ class Closing(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class SessionClosing(Closing):
+    """When sessions close: see `logical.session_close_time`.
+
+    A row may be the last of its session; so each row gives its bucket a punctuation of its own, unless that
+    would precede the row.
+    """
+
+
+@dataclass(frozen=True, eq=False)
 class OnTime(MapFunction):
     """Keep the row if its root is not above the position at which its window closes."""
 
@@ -138,6 +148,19 @@ class CombineAggregate(Combine):
 
 
 @dataclass(frozen=True, eq=False)
+class CombineChanges(Combine):
+    """`logical.ApplyChanges`.  Where `present` is not TRUE, `values` are NULL."""
+
+    keys: tuple[Expression, ...]
+    present: Expression
+    values: tuple[Expression, ...]
+    scan_number: int
+
+    closing: ClassVar[None] = None
+    final: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False)
 class CombineOver(Combine):
     """`logical.Over`."""
 
@@ -147,8 +170,46 @@ class CombineOver(Combine):
 
 
 @dataclass(frozen=True, eq=False)
+class CombineSessions(Combine):
+    """`logical.AssignSessions`.  A late row comes at its own root, with NULL for the session's bounds.
+
+    `closing.window_end` is the column with the end of a session that has the row alone, `order_column` what
+    orders the rows of a session before their places in the total order.
+    """
+
+    partition: tuple[Expression, ...]
+    time_column: int
+    closing: SessionClosing
+    order_column: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CombineRank(Combine):
+    """`logical.Rank`.  `ranked` says whether the rows have their rank.
+
+    With `by_position`, rows of equal order are ranked by their places in the total order, in which rows tie
+    if `may_tie`; otherwise by their columns.  `scan_number` is the path of the rows it makes.
+    """
+
+    partition: tuple[Expression, ...]
+    order: tuple[OrderKey, ...]
+    function: RankFunction
+    ranked: bool
+    skipped: int
+    limit: int | None
+    scan_number: int
+    by_position: bool
+    may_tie: bool
+    closing: Closing | None
+    final: bool
+
+
+@dataclass(frozen=True, eq=False)
 class CombineJoin(Combine):
-    """`logical.Join`.  The cycle's Merge has three inputs: left, right, and the way back."""
+    """`logical.Join`.  The cycle's Merge has three inputs: left, right, and the way back.
+
+    Rows with a NULL key are left out; an outer join has keys that are not NULL on the sides that it keeps.
+    """
 
     left_keys: tuple[Expression, ...]
     right_keys: tuple[Expression, ...]
@@ -160,6 +221,7 @@ class CombineJoin(Combine):
     delay_us: int
     grain_us: int
     input_append_only: bool
+    kind: JoinKind = JoinKind.INNER
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +272,8 @@ class Grouping(Operation):
     """Bucket items by `keys`; for each item in order, the tuple of the last `window` items.
 
     `keys` has one tuple of expressions for each side (one, or two for a join); a state is in the bucket
-    of the item that made it.  With `closing`, each bucket holds its punctuation from the start.
+    of the item that made it.  With `closing`, each bucket holds its punctuation from the start; see also
+    `SessionClosing`.
     A row of a join with a NULL key enters no bucket.
     """
 

@@ -26,6 +26,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.expression import AggregateCall
 from fsql.compiler.logical import operators
 from fsql.compiler.node import Node, walk
 from fsql.compiler.schema import Column
@@ -42,6 +43,7 @@ ID_DIGITS: Final = 12
 _NOT_COMPUTED: Final = frozenset(
     {
         *("names", "key_names", "aggregate_names", "element_name", "ordinality_name"),
+        "rank_name",
         *("Table.options", "Table.ordinal"),
     }
 )
@@ -96,9 +98,15 @@ def _encoded(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
             if wanted(name, field.name)
             else getattr(node, field.name) is not None
             for field in dataclasses.fields(node)
+            if not (isinstance(node, AggregateCall) and _omitted(node, field))
         }
         forms.append([name, values])
     return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _omitted(call: AggregateCall, field: dataclasses.Field[object]) -> bool:
+    """Return whether a field has its default, as in plans of when it did not exist: they keep their ids."""
+    return getattr(call, field.name) == field.default
 
 
 def _form(value: object, places: Mapping[Node, int]) -> _Form:

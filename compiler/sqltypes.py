@@ -8,19 +8,31 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | BOOLEAN   | bool                                           | bool                  |
 | INT       | int, 32 bits signed                            | int32                 |
 | BIGINT    | int, 64 bits signed                            | int64                 |
+| DECIMAL   | int, the digits without the point: 150 is 1.50 in DECIMAL(3, 2) | decimal128 |
 | DOUBLE    | float; one canonical NaN                       | float64               |
 | STRING    | str                                            | string                |
 | TIMESTAMP | int, microseconds since 1970-01-01 UTC         | timestamp[us, tz=UTC] |
 | INTERVAL  | int, microseconds                              | duration[us]          |
 | ARRAY     | tuple of values of the element's kind, or None | list                  |
+| ROW       | tuple of a value, or None, for each field      | struct of `f0`, `f1`… |
 | NULL      | None; the type of a bare NULL                  | null                  |
+
+The names of a ROW's fields are part of its SQL type and not of its Arrow type: rows that differ in these
+names only have the same columns.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Kind(enum.Enum):
@@ -29,27 +41,57 @@ class Kind(enum.Enum):
     BOOLEAN = "BOOLEAN"
     INT = "INT"
     BIGINT = "BIGINT"
+    DECIMAL = "DECIMAL"
     DOUBLE = "DOUBLE"
     STRING = "STRING"
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
     ARRAY = "ARRAY"
+    ROW = "ROW"
     NULL = "NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A SQL type: a kind, and for ARRAY the type of its elements (which may always be NULL)."""
+    """A SQL type: a kind, and for ARRAY the type of its elements, for ROW the names and types of its fields.
+
+    Elements and fields may always be NULL.  A DECIMAL has `precision` digits, `scale` of them behind the
+    point.
+    """
 
     kind: Kind
     element: SqlType | None = None
+    fields: tuple[tuple[str, SqlType], ...] = ()
+    precision: int = 0
+    scale: int = 0
 
     def __post_init__(self) -> None:
         assert (self.kind is Kind.ARRAY) == (self.element is not None)
+        assert (self.kind is Kind.ROW) == bool(self.fields)
+        assert (self.kind is Kind.DECIMAL) == (0 <= self.scale <= self.precision > 0)
 
     def __str__(self) -> str:
         """Return the type as SQL writes it."""
+        if self.kind is Kind.DECIMAL:
+            return f"DECIMAL({self.precision}, {self.scale})"
+        if self.fields:
+            fields = ", ".join(f"{_name_text(name)} {type_}" for name, type_ in self.fields)
+            return f"ROW<{fields}>"
         return self.kind.value if self.element is None else f"ARRAY<{self.element}>"
+
+    @property
+    def field_types(self) -> tuple[SqlType, ...]:
+        """Return the types of the fields of a ROW."""
+        return tuple(type_ for _, type_ in self.fields)
+
+    @property
+    def parts(self) -> tuple[SqlType, ...]:
+        """Return the types directly inside: the element of an ARRAY, the fields of a ROW."""
+        return self.field_types if self.element is None else (self.element,)
+
+    def contains(self, *kinds: Kind) -> bool:
+        """Return whether the type, or one at any depth inside, is of one of `kinds`."""
+        return self.kind in kinds or any(part.contains(*kinds) for part in self.parts)
 
     @property
     def numeric(self) -> bool:
@@ -66,13 +108,17 @@ TIMESTAMP: Final = SqlType(Kind.TIMESTAMP)
 INTERVAL: Final = SqlType(Kind.INTERVAL)
 NULL: Final = SqlType(Kind.NULL)
 
-NUMERIC: Final = (Kind.INT, Kind.BIGINT, Kind.DOUBLE)
+STRUCTURED: Final = (Kind.ARRAY, Kind.ROW)
+"""Kinds whose values have parts; they are compared for equality only."""
+
+NUMERIC: Final = (Kind.INT, Kind.BIGINT, Kind.DECIMAL, Kind.DOUBLE)
 """Numeric kinds from the narrowest to the widest: a value coerces implicitly to the right only."""
 
 INT_MIN: Final = -(2**31)
 INT_MAX: Final = 2**31 - 1
 BIGINT_MIN: Final = -(2**63)
 BIGINT_MAX: Final = 2**63 - 1
+DECIMAL_DIGITS_MAX: Final = 38
 TIMESTAMP_MIN: Final = -62_135_596_800_000_000
 """0001-01-01T00:00:00Z in microseconds."""
 TIMESTAMP_MAX: Final = 253_402_300_799_999_999
@@ -82,3 +128,17 @@ TIMESTAMP_MAX: Final = 253_402_300_799_999_999
 def array_of(element: SqlType) -> SqlType:
     """Return the type of arrays of `element`."""
     return SqlType(Kind.ARRAY, element)
+
+
+def row_of(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
+    """Return the type of rows with these fields."""
+    return SqlType(Kind.ROW, fields=tuple(fields))
+
+
+def _name_text(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+def decimal_type(precision: int, scale: int) -> SqlType:
+    """Return DECIMAL(precision, scale)."""
+    return SqlType(Kind.DECIMAL, precision=precision, scale=scale)

@@ -13,7 +13,7 @@ from fsql.compiler.connectors import Layout
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.shard_files import shard_encoder
 from fsql.connectors.released_lines import ReleasedLines
-from fsql.connectors.settings import has_layout, settings_of
+from fsql.connectors.settings import has_envelope, has_layout, settings_of
 from fsql.formats.factories import make_encoder
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def sink_lines(sink: SinkTable) -> ReleasedLines:
 
 
 def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
-    """Return the encoder of single rows of a table; None if it is not written as lines.
+    """Return the encoder of single rows of a table; None if it is not written as lines with labels.
 
     If the table is sharded, positions precede the columns.
 
@@ -106,4 +106,6 @@ def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
     settings = settings_of(sink.options)
     if sink.shards is not None:
         return shard_encoder(sink)
-    return make_encoder(sink, settings) if has_layout(settings, Layout.LINES) else None
+    if not has_layout(settings, Layout.LINES) or has_envelope(settings):
+        return None
+    return make_encoder(sink, settings)

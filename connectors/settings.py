@@ -22,3 +22,11 @@ def has_layout(settings: Settings, layout: Layout) -> bool:
         return False
     format_ = DECLARED.format(settings.text(FORMAT.key))
     return format_ is not None and format_.layout is layout
+
+
+def has_envelope(settings: Settings) -> bool:
+    """Return whether the kind of a change stands around the rows of a table, so that it has no place."""
+    if settings.connector.option(FORMAT.key) is None:
+        return False
+    format_ = DECLARED.format(settings.text(FORMAT.key))
+    return format_ is not None and format_.has_envelope

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 
 from fsql.compiler.logical import Changes
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import STRUCTURED, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,7 +101,7 @@ def _column(name: str, sql_type: SqlType) -> _Column:
     kind = sql_type.kind
     least = _WIDTH_LEAST.get(kind, _NARROWEST)
     return _Column(
-        name, right=sql_type.numeric, least=least, elastic=kind in (Kind.STRING, Kind.ARRAY)
+        name, right=sql_type.numeric, least=least, elastic=kind in (Kind.STRING, *STRUCTURED)
     )
 
 

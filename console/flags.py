@@ -46,6 +46,21 @@ snapshot_ms = click.option(
     help="Milliseconds between two snapshots.",
 )
 
+auto = click.option(
+    "--auto",
+    is_flag=True,
+    help="Choose ticks from statistics while the job runs: owners of keys, policies of operators.",
+)
+tick_seconds = click.option(
+    "--tick",
+    "tick_seconds",
+    type=click.FloatRange(min=0, max=3600),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often workers write statistics, and --auto chooses; 0 for never.",
+)
+
 
 _overwrite = click.option(
     "--overwrite",

@@ -11,6 +11,7 @@ from fsql.console.progress import NoProgress
 if TYPE_CHECKING:
     from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
+    from fsql.job.auto_ticks import AutoChoice
     from fsql.job.process_metrics import ProcessMetrics
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
@@ -57,6 +58,16 @@ class JobProgress:
             self._reporter.event("tick", tick.fields())
         else:
             self._progress.print_line(_tick_text(tick))
+
+    def on_choice(self, choice: AutoChoice) -> None:
+        """Print why a tick was proposed, or what kept one from being chosen."""
+        if self._reporter.quiet:
+            return
+        if self._reporter.json:
+            self._reporter.event("tick_chosen", choice.fields())
+        else:
+            for line in choice.lines():
+                self._progress.print_line(line)
 
     def _print_phase(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         before, self._phase = self._phase, (report.phase, report.epoch, report.detail)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
+    from fsql.job.auto_ticks import AutoChoice
     from fsql.job.description import PreparedJob
     from fsql.job.process_run import ProcessOptions
     from fsql.job.run import RunOptions
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class _ConsoleObserver:
-    """Prints the reports of a run on processes; see `fsql.job.process_run.ProcessObserver`."""
+    """Prints the reports of a run on processes; see `fsql.job.process_observer.ProcessObserver`."""
 
     def __init__(self, title: str, reporter: Reporter, interrupt: Interrupt) -> None:
         self._title = title
@@ -75,6 +76,9 @@ class _ConsoleObserver:
 
     def on_tick(self, tick: TickReport) -> None:
         self._job_progress.on_tick(tick)
+
+    def on_choice(self, choice: AutoChoice) -> None:
+        self._job_progress.on_choice(choice)
 
     def on_drained(self) -> None:
         self._reporter.inform("drained", {}, "the job is stopped at a committed position\n")

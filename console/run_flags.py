@@ -21,6 +21,7 @@ class RunFlags(TypedDict):
     workers: int
     policy: str | None
     engine: str
+    master: str | None
     lead: int | None
     state: str | None
     snapshot_ms: int
@@ -29,6 +30,8 @@ class RunFlags(TypedDict):
     joining: int
     hosted: bool | None
     contracts: bool
+    auto: bool
+    tick_seconds: float
     keys: Path | None
     coordination: str | None
     credentials: Path | None
@@ -41,8 +44,10 @@ def needs_processes(flags: RunFlags) -> bool:
     """Return whether an option needs processes.
 
     Raises:
-        click.UsageError: if the engine is the model.
+        click.UsageError: if the engine is another one, or `--master` is given without Spark.
     """
+    if flags["master"] is not None and flags["engine"] != "spark":
+        raise click.UsageError("--master is given with --engine spark")
     wanted = {
         "--state": flags["state"],
         "--delivery": flags["delivery"],
@@ -50,12 +55,14 @@ def needs_processes(flags: RunFlags) -> bool:
         "--joining": flags["joining"] or None,
         "--coordination": flags["coordination"],
         "--keys": flags["keys"],
+        "--auto": flags["auto"] or None,
     }
     asked = [name for name, value in wanted.items() if value is not None]
     if flags["engine"] == "columnar":
         return bool(asked) or flags["workers"] > 1
     if asked:
-        raise click.UsageError(f"--engine model runs in one process, without {asked[0]}")
+        where = "in one process" if flags["engine"] == "model" else "over input that ends"
+        raise click.UsageError(f"--engine {flags['engine']} runs {where}, without {asked[0]}")
     return False
 
 
@@ -81,6 +88,8 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
         joining=flags["joining"],
         hosted=flags["hosted"],
         contracts=flags["contracts"],
+        auto=flags["auto"],
+        tick_seconds=flags["tick_seconds"],
         coordination=None if coordination is None else parse_address(coordination),
         credentials=flags["credentials"],
         keys=flags["keys"],

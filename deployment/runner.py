@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from fsql.deployment.directory import Deployment
+    from fsql.job.auto_ticks import AutoChoice
     from fsql.job.description import PreparedJob
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
@@ -155,7 +156,7 @@ def _run(
 
 
 class _Observer:
-    """Writes the status file and the log; see `fsql.job.process_run.ProcessObserver`."""
+    """Writes the status file and the log; see `fsql.job.process_observer.ProcessObserver`."""
 
     def __init__(self, job: JobDirectory, started: float) -> None:
         self.metrics = ProcessMetrics()
@@ -220,6 +221,10 @@ class _Observer:
     def on_tick(self, tick: TickReport) -> None:
         """Record a tick that was taken or refused."""
         self.log("tick", tick.fields())
+
+    def on_choice(self, choice: AutoChoice) -> None:
+        """Record why a tick was proposed, or what kept one from being chosen."""
+        self.log("tick_chosen", choice.fields())
 
     def on_drained(self) -> None:
         """Record that the run ended at a committed position."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from fsql.formats.operations import ChangeDecoder
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -49,8 +51,11 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     Raises:
         FsqlError: E534, if the settings ask for what cannot be.
     """
-    module = import_module(f"fsql.formats.{settings.text('format')}.decoder")
-    return cast("DecoderModule", module).make_decoder(columns, settings)
+    module = _module(settings, "decoder")
+    make = cast("DecoderModule", module).make_decoder(columns, settings)
+    if not settings.reads_changes:
+        return make
+    return lambda: ChangeDecoder(make(), columns[0].name)
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
@@ -59,7 +64,7 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
     Raises:
         FsqlError: E534, if the settings ask for what cannot be.
     """
-    module = import_module(f"fsql.formats.{settings.text('format')}.encoder")
+    module = _module(settings, "encoder")
     return cast("EncoderModule", module).make_encoder(sink, settings)
 
 
@@ -100,13 +105,18 @@ class Parts(Protocol):
 
 def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> FileSplit:
     """Return a file as a split of a table with these columns, by the option `format`."""
-    module: Any = import_module(f"fsql.formats.{settings.text('format')}.split")
+    module: Any = _module(settings, "split")
     split: FileSplit = module.make_split(name, path, columns, settings)
     return split
 
 
 def make_parts(sink: SinkTable, settings: Settings) -> Parts:
     """Return what makes the files of a table that is written, by the option `format`."""
-    module: Any = import_module(f"fsql.formats.{settings.text('format')}.parts")
+    module: Any = _module(settings, "parts")
     parts: Parts = module.make_parts(sink, settings)
     return parts
+
+
+def _module(settings: Settings, name: str) -> Any:  # noqa: ANN401 - a module of the format
+    package = settings.text("format").replace("-", "_")
+    return import_module(f"fsql.formats.{package}.{name}")

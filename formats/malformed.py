@@ -1,7 +1,7 @@
 """Malformed records: why a record cannot become a row, and how that is reported.
 
 A record that cannot become a row is data, not a bug: the reader makes a `DeadLetter` of it, which takes the
-record's place in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E523.
+record's place in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ NOT_AN_OBJECT: Final = 519
 INVALID_TIMESTAMP: Final = 520
 NULL_NOT_ALLOWED: Final = 521
 NOT_CSV: Final = 523
+UNKNOWN_OPERATION: Final = 524
 
 _EXCERPT_MAX: Final = 256
 EXCERPT_BYTES: Final = 4 * _EXCERPT_MAX

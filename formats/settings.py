@@ -13,6 +13,10 @@ RECORD_BYTES_CAP: Final = 16 * 1024 * 1024
 """The most that `max_record_bytes` may say; it bounds what a hostile line can make a reader hold."""
 
 
+APPEND: Final = "append"
+"""The kind of changes of a table whose rows are rows."""
+
+
 class Settings:
     """The options of one table; the compiler has checked keys and forms."""
 
@@ -36,6 +40,11 @@ class Settings:
     def number(self, key: str) -> int:
         """Return the value of a numeric option that is required or has a default."""
         return int(self.text(key))
+
+    @property
+    def reads_changes(self) -> bool:
+        """Return whether the rows of the table, where it is read, are changes."""
+        return self._given.get("changes", APPEND) != APPEND
 
     def flag(self, key: str) -> bool:
         """Return the value of an option that is `true` or `false`."""

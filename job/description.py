@@ -7,6 +7,7 @@ equal plans; state belongs to the operators of a plan, so another plan is refuse
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,7 @@ from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.dataflow.row_encoding import row_encodings
 from fsql.runtime.drivers.local import held_name
 from fsql.runtime.drivers.operator_times import OperatorTimes
+from fsql.runtime.drivers.statistics_files import StatisticsFiles
 from fsql.runtime.hosts.prepared import Prepared
 from fsql.runtime.state.local_directory import LocalDirectory
 
@@ -49,6 +51,8 @@ JOB: Final = "job.json"
 ENCODING_WORKERS_MIN: Final = 3
 """From so many workers on, workers encode rows: with fewer the coordinator is not the busiest process."""
 FORMAT: Final = 3
+TICK_SECONDS: Final = 10.0
+"""How often workers write statistics, if nothing else is asked for."""
 
 
 class JobDescription(msgspec.Struct, frozen=True):
@@ -59,6 +63,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     `coordination` is the address of ZooKeeper, None where the state directory has a file for coordination.
     `ordinals` are those of its tables, and of tables that it had, by name, once its plan was changed;
     `since` is the position, as time and origin, from which an output exists that came later, by its name.
+    Workers write statistics every `tick_seconds`, never with 0.
     """
 
     job: str
@@ -81,6 +86,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     coordination: str | None = None
     ordinals: dict[str, int] = msgspec.field(default_factory=dict)
     since: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    tick_seconds: float = TICK_SECONDS
 
     def script(self) -> Script:
         """Return the script."""
@@ -120,6 +126,7 @@ class PreparedJob:
             chunk_rows=description.chunk_rows,
             snapshot_every=description.snapshot_every,
             instrument=OperatorTimes,
+            statistics_every=description.tick_seconds or None,
         )
 
     def front_names(self) -> list[str]:
@@ -150,7 +157,9 @@ class PreparedJob:
         """Return the parts that workers need."""
         state = LocalDirectory(Path(self.description.state))
         return Prepared(
-            *(self.plan, self.fronts, self.splits, self.settings(), state), self.encodings()
+            *(self.plan, self.fronts, self.splits, self.settings(), state),
+            self.encodings(),
+            StatisticsFiles(state, self.description.tick_seconds, time.time),
         )
 
     def encodings(self) -> Mapping[int, RowEncoding]:

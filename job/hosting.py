@@ -27,4 +27,5 @@ def hosting_flags(
         hosted = is_any_live and not process_options.joining
     if not hosted or process_options.joining == options.workers:
         return ()
-    return "--hosts-worker", "contracts" if process_options.contracts else "fixed"
+    contracts = process_options.contracts and not process_options.auto
+    return "--hosts-worker", "contracts" if contracts else "fixed"

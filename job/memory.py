@@ -10,6 +10,7 @@ so that messages can quote it and the lines of the script keep their numbers.
 | int8, int16, int32, uint8, uint16        | INT         |
 | int64, uint32, uint64 (checked)          | BIGINT      |
 | float16, float32, float64                | DOUBLE      |
+| decimal of up to 38 digits               | DECIMAL     |
 | string, also large, as views, dictionaries | STRING    |
 | timestamp, date (checked; without a zone: UTC) | TIMESTAMP |
 | list of these                            | ARRAY       |
@@ -30,8 +31,10 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    DECIMAL_DIGITS_MAX,
     DOUBLE,
     INT,
+    NULL,
     STRING,
     TIMESTAMP,
     TIMESTAMP_MAX,
@@ -39,6 +42,8 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
     array_of,
+    decimal_type,
+    row_of,
 )
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.dataflow.barrier import Released
@@ -136,17 +141,30 @@ def _scalar_type(kind: pa.DataType) -> SqlType | None:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         element = _scalar_type(kind.value_type)
         return None if element is None else array_of(element)
+    if pa.types.is_struct(kind) and kind.num_fields:
+        fields = [(field.name, _scalar_type(field.type)) for field in kind]
+        known = [(name, each) for name, each in fields if each is not None]
+        return row_of(known) if len(known) == len(fields) else None
     matches: tuple[tuple[bool, SqlType], ...] = (
         (pa.types.is_boolean(kind), BOOLEAN),
         (pa.types.is_integer(kind) and kind.bit_width < 32, INT),
         (kind == pa.int32(), INT),
         (pa.types.is_integer(kind), BIGINT),
         (pa.types.is_floating(kind), DOUBLE),
+        (_is_decimal(kind), _decimal(kind)),
         (pa.types.is_string(kind) or pa.types.is_large_string(kind), STRING),
         (kind == pa.string_view(), STRING),
         (pa.types.is_timestamp(kind) or pa.types.is_date(kind), TIMESTAMP),
     )
     return next((sql_type for fits, sql_type in matches if fits), None)
+
+
+def _is_decimal(kind: pa.DataType) -> bool:
+    return pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= DECIMAL_DIGITS_MAX
+
+
+def _decimal(kind: pa.DataType) -> SqlType:
+    return decimal_type(kind.precision, kind.scale) if _is_decimal(kind) else NULL
 
 
 def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -> pa.ChunkedArray:
@@ -159,6 +177,9 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
     try:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
+        if sql_type.contains(Kind.ROW):
+            chunks = [_positional(chunk, wanted) for chunk in column.chunks]
+            column = pa.chunked_array(chunks, wanted)
         converted = column.cast(wanted)
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
@@ -174,6 +195,21 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
     if sql_type.kind is Kind.DOUBLE:  # one canonical NaN
         converted = pc.if_else(pc.is_nan(converted), np.nan, converted)
     return converted
+
+
+def _positional(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return an array whose rows have the names of fields that columns have."""
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(wanted):
+        kinds = [field.type for field in wanted]
+        children = [*map(_positional, array.flatten(), kinds)]
+        return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)
+    if pa.types.is_list(wanted):
+        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
+        offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+        elements = _positional(array.flatten(), wanted.value_type)
+        return pa.ListArray.from_arrays(offsets, elements, type=wanted, mask=mask)
+    return array.cast(wanted)
 
 
 def _declaration(name: str, columns: list[str], types: list[SqlType], table: Table) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import secrets
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.job.auto_ticks import auto_ticks
 from fsql.job.coordination import (
     check_coordination,
     job_address,
@@ -22,7 +24,13 @@ from fsql.job.coordination import (
     record_credentials,
     remove_coordination,
 )
-from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
+from fsql.job.description import (
+    TICK_SECONDS,
+    JobDescription,
+    plan_digest,
+    prepare_job,
+    split_names,
+)
 from fsql.job.file_uses import FileUses
 from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
 from fsql.job.hosting import hosting_flags
@@ -48,17 +56,17 @@ from fsql.runtime.key_file import cluster_key
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
     from fsql.job.graph_diff import StateChange
     from fsql.job.process_metrics import ProcessMetrics
+    from fsql.job.process_observer import ProcessObserver
     from fsql.job.run import RunOptions
     from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
     from fsql.runtime.drivers.processes.job_state import OpenCoordination
-    from fsql.runtime.drivers.processes.lines import Finished, ProgressReport, TickReport
+    from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,8 @@ class ProcessOptions:
         hosted: whether the coordinator runs in the process of the first worker; None for where a table that
             is read is live and no worker is started by hand.
         contracts: whether owners of hash bins change by load, if it does.
+        auto: whether ticks are chosen from statistics, and proposed.
+        tick_seconds: how often workers write statistics, 0 for never.
     """
 
     state: Path | None = None
@@ -95,37 +105,8 @@ class ProcessOptions:
     start_process: StartProcess = start_process
     hosted: bool | None = None
     contracts: bool = True
-
-
-class ProcessObserver(Protocol):
-    """Observes a run on processes.  All calls are made by the thread that runs the job."""
-
-    def on_ready(self, job: PreparedJob) -> None:
-        """The sources of the job have been opened; nothing has been read."""
-
-    def on_already_finished(self, state: Path) -> None:
-        """The job of this state directory finished in an earlier run."""
-
-    def on_listening(self, job: PreparedJob) -> None:
-        """The tables with server sockets are listening."""
-
-    def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
-        """The run waits for workers that are started by hand."""
-
-    def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[object]:
-        """Return a context in which the progress of the run is shown; `resumed` if it was started before."""
-
-    def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
-        """Take note of a report of the coordinator, which is in the metrics already."""
-
-    def on_tick(self, tick: TickReport) -> None:
-        """Take note of a tick that was taken or refused."""
-
-    def on_drained(self) -> None:
-        """Take note that the run ended at a committed position, because that was asked for."""
-
-    def check(self) -> None:
-        """Raise to end the run; called several times a second."""
+    auto: bool = False
+    tick_seconds: float = TICK_SECONDS
 
 
 def run_on_processes(
@@ -161,7 +142,7 @@ def run_on_processes(
         access = _access_flags(process_options, curve)
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
         observer.on_ready(job)
-        check = stack.enter_context(_open_feeds(job, state, observer, server))
+        checks = [stack.enter_context(_open_feeds(job, state, observer, server))]
         observer.on_listening(job)
         if by_hand := process_options.joining:
             observer.on_waiting(by_hand, leader, key, process_options.keys)
@@ -173,12 +154,13 @@ def run_on_processes(
             [*COMMAND, *_worker_flags(leader, key, listening, access)],
             (options.workers, by_hand + bool(hosting)),
             _reporting_to(observer, metrics),
-            check,
+            partial(_check_all, checks),
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
             on_coordinator_ended=lambda: end_leadership(coordination, address),
             on_tick=observer.on_tick,
             start_process=process_options.start_process,
         )
+        checks += _choose_ticks(job, state, process_options, hosting, observer, stack)
         try:
             with observer.show(job, resumed=job.description is not description):
                 finished = launcher.run()
@@ -187,6 +169,25 @@ def run_on_processes(
         finally:
             metrics.finish()
         return _outcome(finished, job, state, metrics.total.rows_out, observer)
+
+
+def _choose_ticks(
+    job: PreparedJob,
+    state: Path,
+    options: ProcessOptions,
+    hosting: tuple[str, ...],
+    observer: ProcessObserver,
+    stack: ExitStack,
+) -> list[Callable[[], None]]:
+    """Choose ticks while the stack is open, if that is asked for; return what passes on which these are."""
+    if not options.auto:
+        return []
+    return [stack.enter_context(auto_ticks(job, state, observer.on_choice, hosted=bool(hosting)))]
+
+
+def _check_all(checks: list[Callable[[], None]]) -> None:
+    for check in checks:
+        check()
 
 
 def _outcome(
@@ -279,6 +280,7 @@ def _make_description(
         snapshot_every=process_options.snapshot_every,
         delivery=process_options.delivery,
         append=options.existing is Existing.APPEND,
+        tick_seconds=process_options.tick_seconds,
         coordination=None
         if process_options.coordination is None
         else str(process_options.coordination),

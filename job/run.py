@@ -40,11 +40,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of a run; they do not affect the rows that it releases."""
+    """The options of a run; they do not affect the rows that it releases.
+
+    `spark` is the URL of the Spark master on which the job runs, if it does.
+    """
 
     workers: int = 1
     policy: Policy | None = None
     model: bool = False
+    spark: str | None = None
     read_ahead_rows: int = READ_AHEAD_ROWS
     chunk_rows: int = CHUNK_ROWS
     existing: Existing = Existing.REFUSE
@@ -140,10 +144,16 @@ def open_run(
         FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.
     """
     if options.model:
-        _check_ends(compiled, splits)
+        check_ends(compiled, splits, "model")
     with open_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)
-        if options.model:
+        if options.spark is not None:
+            from fsql.job.spark import partitions_of, spark_run  # it imports this module
+            from fsql.runtime.drivers.spark.session import spark_session
+
+            session = spark_session(options.spark, partitions_of(options))
+            yield spark_run(compiled, splits, options, edges, session)
+        elif options.model:
             from fsql.runtime.drivers.model_run import ModelRun  # the model is rarely wanted
 
             yield ModelRun(compiled.graph, edges, options.workers)
@@ -157,22 +167,23 @@ def open_run(
             )
 
 
-def _check_ends(compiled: Compiled, splits: Splits) -> None:
-    """Check that the input ends: the model reads all input before it starts.
+def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:
+    """Check that the input ends: the model and Spark read all input before they release anything.
 
     Raises:
         FsqlError: E534, if a generator has no end, or a table has the option `idle`.
     """
+    reader = "the model" if engine == "model" else "Spark"
+    note = f"{reader} reads all input before it starts"
+    without = f"leave out --engine {engine}"
     for table in compiled.job.tables:
         if "idle" in dict(table.options):
-            message = f'table "{table.name}" has option "idle", which the model does not support'
-            note = "the model reads all input before it starts"
-            advice = "leave out --engine model"
+            message = f'table "{table.name}" has option "idle", which {reader} does not support'
             with locate_errors(compiled.syntax, table.name, "idle"):
-                raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(advice,))])
+                raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(without,))])
         for split in splits[table.ordinal]:
             if isinstance(split, GeneratorSplit) and split.text.rows is None:
-                message = f'table "{table.name}" has no end, and the model reads all input before it starts'
-                helps = ("set the number of rows: 'count' = '1000'", "or leave out --engine model")
+                message = f'table "{table.name}" has no end, and {note}'
+                helps = ("set the number of rows: 'count' = '1000'", f"or {without}")
                 with locate_errors(compiled.syntax, table.name, "count"):
                     raise FsqlError([Diagnostic("E534", message, helps=helps)])

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
 import pyarrow as pa
@@ -130,14 +131,14 @@ def _order_of(sink: SinkTable, sharding: Sharding) -> Callable[[bytes], _Key]:
         return lambda _: ()
 
     def order(line: bytes) -> _Key:
-        row = json.loads(line)
+        row = json.loads(line, parse_float=str)
         direction = sharding.removals_first and row[sink.operation_column] not in _REMOVALS
         return (direction, *(_order(row[column.name], column.type) for column in columns))
 
     return order
 
 
-def _order(value: object, sql_type: SqlType) -> _Key:
+def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a kind
     """Return a key that sorts as a value of JSON does in the canonical order.
 
     Raises:
@@ -146,15 +147,19 @@ def _order(value: object, sql_type: SqlType) -> _Key:
     if value is None:
         return (2,)
     match sql_type.kind, value:
-        case Kind.DOUBLE, float() | str():
+        case Kind.DOUBLE, str():
             number = float(value)
             return (1,) if math.isnan(number) else (0, number)
+        case Kind.DECIMAL, int() | str():
+            return (0, Decimal(value))
         case Kind.TIMESTAMP, str():
             return (0, value.removesuffix("Z"))  # fewer digits of fraction come first
         case Kind.ARRAY, list():
             assert sql_type.element is not None
             element = sql_type.element
             return (0, tuple(_order(each, element) for each in value))
+        case Kind.ROW, dict():
+            return (0, tuple(_order(value[name], each) for name, each in sql_type.fields))
         case (Kind.STRING, str()) | (Kind.BOOLEAN, bool()):
             return (0, value)
         case ((Kind.INT | Kind.BIGINT | Kind.INTERVAL), int()):

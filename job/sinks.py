@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.logical import WindowAggregate, operators
+from fsql.compiler.logical import drops_late_rows, operators
 from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
@@ -268,7 +268,7 @@ def window_columns(job: Job, insert: Insert) -> dict[int, Schema]:
         operator
         for each in job.inserts
         for operator in operators(each.query)
-        if isinstance(operator, WindowAggregate)
+        if drops_late_rows(operator)
     )
     own = set(operators(insert.query))
     return {

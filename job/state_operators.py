@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.logical import Aggregate, Join, Over, WindowAggregate
+from fsql.compiler.logical import (
+    Aggregate,
+    AssignSessions,
+    Join,
+    Over,
+    Rank,
+    WindowAggregate,
+)
 from fsql.compiler.serialize import operator_ids
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job, Plan
 
-_STATEFUL: Final = (Aggregate, WindowAggregate, Over, Join)
+_STATEFUL: Final = (Aggregate, WindowAggregate, AssignSessions, Over, Rank, Join)
 
 
 def state_operators(job: Job) -> dict[str, Plan]:

@@ -188,11 +188,15 @@ def read_ticks(state: Path) -> tuple[TickProposal | None, list[TickRecord]]:
     Raises:
         FsqlError: E614, E615, E642 or E643.
     """
-    has_state = (state / FILE).exists() or is_in_zookeeper(state)
-    if not has_state:
+    if not has_coordination(state):
         raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
     with _coordination(state, read_only=True) as coordination:
         return open_proposal(coordination), kept_records(coordination)
+
+
+def has_coordination(state: Path) -> bool:
+    """Return whether a job in a state directory has begun to coordinate."""
+    return (state / FILE).exists() or is_in_zookeeper(state)
 
 
 def not_taken(reason: str) -> FsqlError:

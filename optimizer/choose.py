@@ -86,7 +86,7 @@ def _shows_each_change(stage: Stage, step: int) -> bool:
     """
     if not isinstance(stage.head, FoldHead):
         return False
-    if not isinstance(stage.head.combine, graphs.CombineAggregate):
+    if not isinstance(stage.head.combine, graphs.CombineAggregate | graphs.CombineChanges):
         return False
     while step != HEAD:
         if not _keeps_rows_apart(stage, stage.steps[step]):

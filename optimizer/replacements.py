@@ -1,8 +1,9 @@
-"""Upserts at half the rows: aggregates that mark a replacement where the removed row is not needed.
+"""Upserts at half the rows: folds that mark a replacement where the removed row is not needed.
 
-An updating aggregate sends the group's old row with weight -1 and the new one with +1.  An upsert sink by
-the group's own key writes only the new one, labelled `+U` instead of `+I`.  Where a fold feeds such a sink
-and nothing else, through steps that only rearrange columns, the old row need not be made.
+An updating aggregate sends the group's old row with weight -1 and the new one with +1, and so does the fold
+of a source's changes.  An upsert sink by the group's own key writes only the new one, labelled `+U` instead
+of `+I`.  Where a fold feeds such a sink and nothing else, through steps that only rearrange columns, the old
+row need not be made.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def mark_replacements(
 def _enough(stage: Stage, step: int, sink: SinkPort) -> bool:
     """Return whether the sink writes, by the group's key and no other, what the fold's rows become."""
     head = stage.head
-    if not isinstance(head, FoldHead) or not isinstance(head.combine, graph.CombineAggregate):
+    if not isinstance(head, FoldHead):
+        return False
+    if not isinstance(head.combine, graph.CombineAggregate | graph.CombineChanges):
         return False
     if not sink.consolidated or sink.table.changes is not Changes.UPSERT or head.combine.final:
         return False

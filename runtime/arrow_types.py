@@ -2,7 +2,7 @@
 
 `fsql.compiler.sqltypes` has the table.  Two liberties are taken with columns, never with values:
 
-* A column of STRING or ARRAY may be a `DictionaryArray` with int32 indices.  Its dictionary holds no NULL
+* A column of STRING, ARRAY or ROW may be a `DictionaryArray` with int32 indices; its dictionary has no NULL
   (NULL is a null index), but it may hold a value twice and values that no row uses.  So equal indices
   mean equal values, and not the other way round.
 * What lies in the buffers under a null is unspecified.
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.runtime.decimals import column_of_values, integers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,12 @@ def arrow_type(sql_type: SqlType) -> pa.DataType:
     """Return the Arrow type of columns of `sql_type`."""
     if sql_type.element is not None:
         return pa.list_(arrow_type(sql_type.element))
+    if sql_type.fields:
+        return pa.struct(
+            [(f"f{i}", arrow_type(each)) for i, each in enumerate(sql_type.field_types)]
+        )
+    if sql_type.kind is Kind.DECIMAL:
+        return pa.decimal128(sql_type.precision, sql_type.scale)
     return _ARROW[sql_type.kind]
 
 
@@ -58,7 +65,27 @@ def to_arrow(values: Sequence[Value], sql_type: SqlType) -> pa.Array:
     """Return a column of `values`, Python values of `sql_type`; every NaN becomes the canonical one."""
     if sql_type.kind is Kind.DOUBLE:
         values = [math.nan if value is not None and value != value else value for value in values]  # noqa: PLR0124 - only NaN differs from itself
+    if sql_type.kind is Kind.DECIMAL:
+        return column_of_values(values, arrow_type(sql_type))
+    if sql_type.contains(Kind.DECIMAL):
+        return _parts_to_arrow(values, sql_type)
     return pa.array(values, arrow_type(sql_type))
+
+
+def _parts_to_arrow(values: Sequence[Any], sql_type: SqlType) -> pa.Array:
+    """Return a column of arrays or rows whose parts are made by `to_arrow`."""
+    null = np.fromiter((value is None for value in values), np.bool_, len(values))
+    mask = null if null.any() else None
+    if sql_type.element is None:
+        nothing = (None,) * len(sql_type.fields)
+        columns = zip(*(nothing if value is None else value for value in values), strict=True)
+        given = list(columns) or [()] * len(nothing)
+        children = [*map(to_arrow, given, sql_type.field_types)]
+        return struct_of(children, sql_type, mask)
+    elements = to_arrow([each for value in values for each in value or ()], sql_type.element)
+    ends = np.cumsum([0, *(len(value or ()) for value in values)]).astype(np.int32)
+    mask = None if mask is None else pa.array(mask)
+    return pa.ListArray.from_arrays(pa.array(ends), elements, mask=mask)
 
 
 def from_arrow(array: pa.Array, sql_type: SqlType) -> list[Value]:
@@ -74,10 +101,36 @@ def from_arrow(array: pa.Array, sql_type: SqlType) -> list[Value]:
             None if length is None else tuple(elements[end - length : end])
             for length, end in zip(lengths, ends, strict=True)
         ]
+    if sql_type.fields:
+        return _rows_from_arrow(array, sql_type)
+    if sql_type.kind is Kind.DECIMAL:
+        integers: list[Value] = integers_of(array).tolist()
+        if not array.null_count:
+            return integers
+        valid = array.is_valid().to_pylist()
+        return [value if there else None for value, there in zip(integers, valid, strict=True)]
     if sql_type.kind in _INTEGER_INSIDE:
         array = array.view(pa.int64())
     values: list[Value] = array.to_pylist()
     return values
+
+
+def _rows_from_arrow(array: pa.StructArray, sql_type: SqlType) -> list[Value]:
+    fields = map(from_arrow, array.flatten(), sql_type.field_types)
+    rows: list[Value] = [*zip(*fields, strict=True)]
+    if array.null_count:
+        valid = array.is_valid().to_pylist()
+        return [row if there else None for row, there in zip(rows, valid, strict=True)]
+    return rows
+
+
+def struct_of(
+    children: Sequence[pa.Array], sql_type: SqlType, missing: NDArray[np.bool_] | None = None
+) -> pa.StructArray:
+    """Return the column of rows of `sql_type` whose fields are `children`; NULL where `missing`."""
+    fields = list(arrow_type(sql_type))
+    mask = None if missing is None else pa.array(missing)
+    return pa.StructArray.from_arrays([*map(decoded, children)], fields=fields, mask=mask)
 
 
 _REMEMBERED: Final[deque[tuple[pa.Array, list[Any]]]] = deque(maxlen=8)

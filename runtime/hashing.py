@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import string_buffers
-from fsql.runtime.order import fixed_width, integers, key_values, of_lists
+from fsql.runtime.nested_types import nested
+from fsql.runtime.order import fixed_width, integers, key_values, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,14 +72,19 @@ def _hash_only(array: pa.Array) -> int:
     return int(_hash_column(array)[0])
 
 
-def _hash_column(array: pa.Array) -> NDArray[np.uint64]:
+def _hash_column(array: pa.Array) -> NDArray[np.uint64]:  # noqa: PLR0911 - one a kind
     if fixed_width(array.type):
         values, valid = integers(array)
         hashes = _mix_column(values.view(np.uint64))
         return hashes if valid is None else np.where(valid, hashes, _NULL)
+    if pa.types.is_decimal(array.type):
+        return _hash_decimals(array)
     if pa.types.is_null(array.type):
         return np.full(len(array), _NULL)
-    if of_lists(array.type):
+    if nested(array.type):
+        array = plain(array)
+        if pa.types.is_struct(array.type):
+            return _hash_structs(array)
         values = key_values(array).to_pylist()
         texts = pa.array([None if value is None else repr(value) for value in values], pa.string())
         return _hash_texts(texts)
@@ -89,6 +95,26 @@ def _hash_column(array: pa.Array) -> NDArray[np.uint64]:
             indices = indices.fill_null(len(table) - 1)
         return table[indices.to_numpy(zero_copy_only=False)]
     return _hash_texts(array)
+
+
+def _hash_structs(rows: pa.StructArray) -> NDArray[np.uint64]:
+    """Return the hash of each row, mixed of those of its fields."""
+    total = np.zeros(len(rows), np.uint64)
+    for child in rows.flatten():
+        total = _mix_column(total ^ _hash_column(child))
+    if rows.null_count:
+        total = np.where(rows.is_valid().to_numpy(zero_copy_only=False), total, _NULL)
+    return total
+
+
+def _hash_decimals(array: pa.Array) -> NDArray[np.uint64]:
+    """Return the hash of each value: of both halves of its 128 bits."""
+    begin = 2 * array.offset
+    words = np.frombuffer(array.buffers()[1], np.uint64)[begin : begin + 2 * len(array)]
+    hashes = _mix_column(words[::2] ^ _mix_column(words[1::2]))
+    if array.null_count:
+        hashes = np.where(array.is_valid().to_numpy(zero_copy_only=False), hashes, _NULL)
+    return hashes
 
 
 def _hash_texts(texts: pa.StringArray) -> NDArray[np.uint64]:

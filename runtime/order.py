@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch, Root, span_of_all
+from fsql.runtime.decimals import ranks_of
 from fsql.runtime.dictionaries import DictionaryRanks, begins_with
 from fsql.runtime.few_rows import FEW_ROWS
+from fsql.runtime.nested_types import has_doubles, nested
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -233,7 +235,7 @@ def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.Array:
     """
     if sum(len(array.dictionary) for array in arrays) > sum(map(len, arrays)):
         rows = pa.concat_arrays([plain(array) for array in arrays])
-        return rows if of_lists(rows.type) else pc.dictionary_encode(rows)
+        return rows if nested(rows.type) else pc.dictionary_encode(rows)
     first_code, indices = 0, []
     for array in arrays:
         moved = pc.add(array.indices, pa.scalar(first_code, array.indices.type))
@@ -244,19 +246,21 @@ def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.Array:
 
 
 def key_values(array: pa.Array) -> pa.Array:
-    """Return a key column as keys are compared: -0.0 as 0.0, within arrays as well."""
+    """Return a key column as keys are compared: -0.0 as 0.0, within arrays and rows as well."""
     kind = array.type
     if pa.types.is_floating(kind):
         return pc.add(array, 0.0)
-    if of_lists(kind):
-        lists = plain(array)
-        if pa.types.is_floating(lists.type.value_type):
-            ends = lists.offsets.to_numpy()
-            offsets = pa.array(ends - ends[0])
-            values = pc.add(lists.values.slice(ends[0], ends[-1] - ends[0]), 0.0)
-            mask = lists.is_null() if lists.null_count else None
-            return pa.ListArray.from_arrays(offsets, values, mask=mask)
-    return array
+    if not nested(kind) or not has_doubles(kind):
+        return array
+    array = plain(array)
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(array.type):
+        children = [key_values(child) for child in array.flatten()]
+        return pa.StructArray.from_arrays(children, fields=list(array.type), mask=mask)
+    ends = array.offsets.to_numpy()
+    offsets = pa.array(ends - ends[0])
+    values = key_values(array.values.slice(ends[0], ends[-1] - ends[0]))
+    return pa.ListArray.from_arrays(offsets, values, mask=mask)
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -298,24 +302,20 @@ def doubles_of_sortable(keys: Ints) -> NDArray[np.float64]:
     return np.where(keys < 0, keys ^ np.int64(2**63 - 1), keys).view(np.float64)
 
 
-def of_lists(kind: pa.DataType) -> bool:
-    """Say whether the values are arrays, with a dictionary or without."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_list(kind))
-
-
 def fixed_width(kind: pa.DataType) -> bool:
     """Say whether values of the type fit `integers`."""
     return not (
         pa.types.is_string(kind)
-        or pa.types.is_list(kind)
         or pa.types.is_dictionary(kind)
+        or nested(kind)
         or pa.types.is_null(kind)
+        or pa.types.is_decimal(kind)
     )
 
 
-def canonical_rank(array: pa.Array, known: DictionaryRanks | None = None) -> Ints:
+def canonical_rank(  # noqa: PLR0911 - one a kind
+    array: pa.Array, known: DictionaryRanks | None = None
+) -> Ints:
     """Return integers that order the rows as the canonical order does: equal values equal, NULL last.
 
     Who ranks column after column of the same kind keeps what is `known` of their dictionaries.
@@ -326,10 +326,15 @@ def canonical_rank(array: pa.Array, known: DictionaryRanks | None = None) -> Int
             return keys
         distinct, ranks = np.unique(keys, return_inverse=True)
         return np.where(valid, ranks, len(distinct))
+    if pa.types.is_decimal(array.type):
+        return ranks_of(array)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
-    if of_lists(array.type):
-        return _rank_of_lists(plain(array))
+    if nested(array.type):
+        array = plain(array)
+        if pa.types.is_struct(array.type):
+            return _rank_of_rows(array, [canonical_rank(child) for child in array.flatten()])
+        return _rank_of_lists(array, canonical_rank(array.flatten()))
     if len(array) <= FEW_ROWS:
         texts = array.to_pylist()
         places = {text: place for place, text in enumerate(sorted({*texts} - {None}))}
@@ -343,9 +348,20 @@ def canonical_rank(array: pa.Array, known: DictionaryRanks | None = None) -> Int
     return np.take(ranks, indices.to_numpy(zero_copy_only=False))
 
 
-def _rank_of_lists(array: pa.Array) -> Ints:
+def _rank_of_rows(array: pa.StructArray, fields: Sequence[Ints]) -> Ints:
+    """Rank rows lexicographically by the ranks of their fields; NULL comes last."""
+    order = np.lexsort(fields[::-1])
+    starts = starts_of_runs(*(field[order] for field in fields))
+    ranks = np.empty(len(array), np.int64)
+    ranks[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(array))))
+    if array.null_count:
+        ranks[array.is_null().to_numpy(zero_copy_only=False)] = len(array)
+    return ranks
+
+
+def _rank_of_lists(array: pa.ListArray, elements: Ints) -> Ints:
     """Rank arrays lexicographically by the ranks of their elements; a shorter prefix comes first."""
-    flat = canonical_rank(array.flatten()).tolist()
+    flat = elements.tolist()
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
     ends = np.cumsum(lengths)
     keys = [
@@ -363,21 +379,18 @@ def sameness(array: pa.Array) -> Ints:
     """Return integers that are equal exactly where the values are the same (-0.0 is not 0.0)."""
     if pa.types.is_large_binary(array.type):
         return array.dictionary_encode().indices.to_numpy().astype(np.int64)
-    if of_lists(array.type):
+    if nested(array.type):
         array = plain(array)
+        if not has_doubles(array.type):
+            return canonical_rank(array)
+        if pa.types.is_struct(array.type):
+            return _rank_of_rows(array, [sameness(child) for child in array.flatten()])
+        return _rank_of_lists(array, sameness(array.flatten()))
     if pa.types.is_floating(array.type):
         values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
         _, codes = np.unique(bits, return_inverse=True)
         codes = codes.astype(np.int64)
-        if array.null_count:
-            codes[array.is_null().to_numpy(zero_copy_only=False)] = -1
-        return codes
-    if pa.types.is_list(array.type) and pa.types.is_floating(array.type.value_type):
-        inner = pa.array(sameness(array.flatten()))
-        lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-        codes = _rank_of_lists(pa.ListArray.from_arrays(offsets, inner))
         if array.null_count:
             codes[array.is_null().to_numpy(zero_copy_only=False)] = -1
         return codes

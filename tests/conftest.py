@@ -35,6 +35,7 @@ SLOW = (
     "library/test_processes.py",
     "property",
     "simulation",
+    "spark",
     "unit/drivers/test_launcher.py",
     "unit/kernels/test_loaded_keys.py",
     "zookeeper",

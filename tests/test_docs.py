@@ -6,6 +6,7 @@ difference is then there to be read.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,7 @@ IN_NO_CASE = {
     "W506": "a row of a file; tests/cli/test_input_warnings.py has it",
     "I901": "a bug; tests/cli/test_errors.py makes one",
     "I902": "a bug; tests/unit/dataflow/test_invariants.py makes some",
+    "E661": "a master that is not there; tests/spark/test_spark_run.py has it",
 }
 """Codes that no single run of a script is known to lead to."""
 
@@ -156,8 +158,25 @@ def test_the_page_of_connectors_is_up_to_date(request: pytest.FixtureRequest) ->
 
 def test_the_tables_of_functions_are_complete() -> None:
     text = section(page_text(LANGUAGE), "## Functions")
-    named = set(re.findall(r"`([A-Z_]+)(?=[(`])", "\n".join(row[0] for row in table_rows(text))))
+    named = set(
+        re.findall(r"`([A-Z_][A-Z0-9_]*)(?=[(`])", "\n".join(row[0] for row in table_rows(text)))
+    )
     assert named == {*CALLABLE, *AGGREGATES, "NULLIF", "IF"}
+
+
+def test_the_examples_of_functions_are_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = table_rows(section(page_text(LANGUAGE), "## Functions"))
+    written = [text for row in rows if len(row) == 3 for text in re.findall(r"`([^`]+)`", row[2])]
+    assert len(written) >= 60
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.jsonl").write_text('{"k": 1}')
+    table = "CREATE TABLE t (k INT) WITH ('connector' = 'file', 'path' = 't.jsonl');"
+    items = ", ".join(f"{text} AS x{number}" for number, text in enumerate(written))
+    said = fsql("run", "--quiet", "-e", f"{table} SELECT {items} FROM t;")
+    values = json.loads(said.out)
+    assert [text for text, value in zip(written, values.values(), strict=True) if not value] == []
 
 
 def test_the_functions_that_are_refused_are_named() -> None:

@@ -64,18 +64,19 @@ def sink_text(example: Example, rows: Sequence[tuple[str | None, tuple[Value, ..
 
 @pytest.mark.slow
 @each_example
-@each_policy
-@each_count
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--workers=1",),
+        ("--workers=2", "--policy=ordered", "--lead=1"),
+        ("--workers=4", "--policy=speculative"),
+    ],
+    ids=["one", "two-behind", "four"],
+)
 def test_the_command_writes_the_expected_files(
-    example: Example, policy: str, workers: int, tmp_path: Path
+    example: Example, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    flags = ("--policy", policy, "--workers", str(workers))
     assert written_by_command(example, tmp_path, *flags) == example.expected
-
-
-@each_example
-def test_a_front_that_may_not_run_ahead_changes_nothing(example: Example, tmp_path: Path) -> None:
-    assert written_by_command(example, tmp_path, "--workers=2", "--lead=1") == example.expected
 
 
 @each_example

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import (
+    AssignSessions,
     AssignWindows,
     Filter,
     Join,
@@ -28,6 +29,7 @@ from fsql.compiler.logical import (
     Over,
     Plan,
     Project,
+    Rank,
     Scan,
     TimeRange,
     Union,
@@ -100,12 +102,14 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
             made = tuple(_of_expression(plan, each, below[0]) for each in expressions)
         case AssignWindows():
             made = below[0] + _of_windows(plan, below[0])
-        case WindowAggregate(keys=keys):
-            made = tuple(_of_key(plan, key, below[0]) for key in keys)
+        case AssignSessions():
+            made = _of_sessions(plan, below[0])
+        case WindowAggregate() | Rank():
+            made = _of_windowed(plan, below[0])
         case Union():
             made = tuple(_of_branches(column) for column in zip(*below, strict=True))
         case Join(time_range=None):
-            made = below[0] + below[1]
+            made = (below[0] + below[1])[: len(plan.schema)]
         case Join(time_range=TimeRange() as bounds):
             made = _of_pairs(plan, bounds, *below)
         case _:
@@ -130,6 +134,25 @@ def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
     size_us = _rounded_up(plan.size_us, grain_us(plan))
     bound = Distance(time.behind_us, time.ahead_us + size_us)
     return None, bound, bound
+
+
+def _of_sessions(plan: AssignSessions, below: Distances) -> Distances:
+    """The rows of a session come when the watermark is behind its end, up to the grain later."""
+    time = below[plan.time_column]
+    assert time is not None, "sessions are over event time"
+    end = Distance(min(time.behind_us + grain_us(plan), DELAY_US_MAX))
+    return (*(None for _ in below), None, end, end)
+
+
+def _of_windowed(plan: WindowAggregate | Rank, below: Distances) -> Distances:
+    if isinstance(plan, WindowAggregate):
+        return tuple(_of_key(plan, key, below) for key in plan.keys)
+    return tuple(
+        Distance(column.behind_us)
+        if plan.final and index == plan.window_end and column is not None
+        else None
+        for index, column in enumerate(below)
+    )
 
 
 def _of_key(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:

@@ -107,7 +107,7 @@ class _Attempt:
             case Filter() | Project() | Unnest() | AssignWindows():
                 return [made for each in below for made in self._made_of(plan, each)]
             case Aggregate() | WindowAggregate():
-                arguments = [call.argument for call in plan.aggregates if call.argument is not None]
+                arguments = [each for call in plan.aggregates for each in call.arguments]
                 for each in below:
                     if not (isinstance(plan, WindowAggregate) and self._late(plan, each)):
                         self._values([*plan.keys, *arguments], each)

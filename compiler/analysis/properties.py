@@ -12,22 +12,27 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import Cast, ColumnRef, Expression
+from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
     Aggregate,
+    ApplyChanges,
+    AssignSessions,
     AssignWindows,
     Filter,
     Join,
+    JoinKind,
     LateralAggregate,
     Over,
     Plan,
     Project,
+    Rank,
+    RankFunction,
     Union,
     Unnest,
     WindowAggregate,
     operators,
 )
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +56,7 @@ class WindowColumn:
     It is `open` if the rows are those within the window, not the results of the closed window.
     """
 
-    windows: AssignWindows
+    windows: AssignWindows | AssignSessions
     bound: Bound
     open: bool
 
@@ -74,15 +79,19 @@ def _window_columns_of_all(plan: Plan) -> dict[Plan, WindowColumns]:
 
 def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns:
     match plan:
-        case Filter() | Unnest() | LateralAggregate() | Over() | Join():
-            found = tuple(column for columns in below for column in columns)
-        case AssignWindows():
+        case Filter() | Unnest() | LateralAggregate() | Over():
+            found = below[0]
+        case Join(kind=kind):
+            found = below[0] + (below[1] if kind.makes_pairs else ())
+        case AssignWindows() | AssignSessions():
             found = below[0] + tuple(WindowColumn(plan, bound, open=True) for bound in Bound)
         case Project(expressions=expressions):
             found = tuple(_passed_on(expression, below[0]) for expression in expressions)
         case Aggregate() | WindowAggregate():
             keys = (_passed_on(key, below[0]) for key in plan.keys)
             found = tuple(key and replace(key, open=False) for key in keys)
+        case Rank():
+            found = tuple(column and replace(column, open=False) for column in below[0])
         case Union():
             first, *others = below
             found = tuple(
@@ -126,35 +135,116 @@ def _least(keys: Iterable[frozenset[int]]) -> tuple[Key, ...]:
 def _keys(
     plan: Plan, below: Sequence[Sequence[Key]], windows: WindowColumns
 ) -> list[frozenset[int]]:
+    found: list[frozenset[int]] = []
     match plan:
-        case Aggregate() | WindowAggregate():
-            return _keys_of_groups(plan, windows)
-        case Filter() | Over():
-            return [frozenset(key) for key in below[0]]
+        case ApplyChanges() | Aggregate() | WindowAggregate():
+            found = _keys_of_groups(plan, windows)
+        case Filter():
+            found = [frozenset(key) - _fixed_columns(plan) for key in below[0]]
+        case Over() | AssignSessions():
+            found = [frozenset(key) for key in below[0]]
+        case Rank():
+            found = _keys_of_ranks(plan, below[0], windows)
         case Project():
-            return _keys_of_projection(plan, below[0])
+            found = _keys_of_projection(plan, below[0])
         case Unnest() | LateralAggregate() | AssignWindows():
-            return _keys_of_parts(plan, below[0])
+            found = _keys_of_parts(plan, below[0])
         case Join():
-            return _keys_of_join(plan, *below)
+            found = _keys_of_join(plan, *below)
         case _:
-            # A table may have the same row twice, and so may UNION ALL.
-            return []
+            pass  # A table may have the same row twice, and so may UNION ALL.
+    return found
 
 
 def _keys_of_groups(
-    plan: Aggregate | WindowAggregate, windows: WindowColumns
+    plan: ApplyChanges | Aggregate | WindowAggregate, windows: WindowColumns
 ) -> list[frozenset[int]]:
-    """Return the keys of the groups; of the bounds of one window, one is enough."""
+    """Return the keys of the groups; of the bounds of one window, one is enough.
+
+    Sessions of two keys can have one bound in common, and so can a session that is closed and a later one.
+    """
     by_windows: dict[AssignWindows, list[int]] = {}
     others: list[int] = []
     for place, column in enumerate(windows[: len(plan.keys)]):
-        if column is None:
+        if column is None or isinstance(column.windows, AssignSessions):
             others.append(place)
         else:
             by_windows.setdefault(column.windows, []).append(place)
     choices = product(*by_windows.values())
     return [frozenset((*others, *chosen)) for chosen in choices]
+
+
+def _keys_of_ranks(
+    plan: Rank, below: Sequence[Key], windows: WindowColumns
+) -> list[frozenset[int]]:
+    """ROW_NUMBER gives each row of a partition another number."""
+    keys = [frozenset(key) for key in below]
+    partition = [_injective_source(key) for key in plan.partition]
+    if plan.function is not RankFunction.ROW_NUMBER:
+        return keys
+    numbered: list[int] = []
+    if plan.limit is None or plan.limit - plan.skipped > 1:
+        if plan.rank_name is None:
+            return keys
+        numbered = [len(plan.input.schema)]
+    columns = [column for column in partition if column is not None]
+    if len(columns) < len(partition):
+        return keys
+    by_windows: dict[AssignWindows | AssignSessions, list[int]] = {}
+    others: list[int] = []
+    for column in columns:
+        bound = windows[column]
+        if bound is None:
+            others.append(column)
+        else:
+            by_windows.setdefault(bound.windows, []).append(column)
+    choices = product(*by_windows.values())
+    return keys + [frozenset((*others, *numbered, *chosen)) for chosen in choices]
+
+
+def _fixed_columns(plan: Filter) -> set[int]:
+    """Return the columns that have one value in all rows that pass the filter."""
+    fixed: set[int] = set()
+    waiting = [plan.predicate]
+    while waiting:
+        condition = waiting.pop()
+        if not isinstance(condition, Call):
+            continue
+        if condition.function == "and":
+            waiting.extend(condition.arguments)
+        elif condition.function in {"eq", "le", "lt"}:
+            column, value = condition.arguments[0], _constant(condition.arguments[1])
+            only = {"le": 1, "lt": 2}.get(condition.function)
+            if isinstance(column, ColumnRef) and (
+                value is not None
+                if only is None
+                else value == only and _is_rank(plan, column.index)
+            ):
+                fixed.add(column.index)
+    return fixed
+
+
+def _constant(expression: Expression) -> object:
+    while isinstance(expression, Cast):
+        expression = expression.argument
+    return expression.value if isinstance(expression, Literal) else None
+
+
+def _is_rank(plan: Plan, column: int) -> bool:
+    """Return whether a column is a rank: then it is at least 1."""
+    while True:
+        match plan:
+            case Filter(input=below):
+                plan = below
+            case Project(input=below, expressions=expressions):
+                expression = expressions[column]
+                if not isinstance(expression, ColumnRef):
+                    return False
+                plan, column = below, expression.index
+            case Rank():
+                return column == len(plan.input.schema)
+            case _:
+                return False
 
 
 def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:
@@ -174,11 +264,21 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
 def _injective_source(expression: Expression) -> int | None:
     """Return the column of which the expression is an injective function."""
     inner = expression
-    if isinstance(expression, Cast):
-        source = expression.argument.type
-        if source.kind is Kind.NULL or (source.kind is Kind.INT and expression.type.numeric):
-            inner = expression.argument
+    if isinstance(expression, Cast) and _injective(expression.argument.type, expression.type):
+        inner = expression.argument
     return inner.index if isinstance(inner, ColumnRef) else None
+
+
+def _injective(source: SqlType, target: SqlType) -> bool:
+    """Return whether a cast gives different values for different ones; of a ROW, field by field."""
+    if source == target or source.kind is Kind.NULL:
+        return True
+    if source.fields and target.fields:
+        return all(map(_injective, source.field_types, target.field_types))
+    if source.kind is Kind.BIGINT:
+        # A value that does not fit fails its row, so two values never become one.
+        return target.kind in {Kind.INT, Kind.DECIMAL}
+    return source.kind is Kind.INT and target.numeric
 
 
 def _keys_of_parts(
@@ -199,13 +299,25 @@ def _keys_of_parts(
 
 
 def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list[frozenset[int]]:
-    """A pair is identified by both rows; by one alone if it joins with at most one other."""
+    """A pair is identified by both rows; by one alone if it joins with at most one other.
+
+    A row without a partner comes out once, beside NULLs.  So the key of a side that is padded is not one of
+    the result; and in a FULL join a key of NULLs could be of a row of either side.
+    """
+    if not plan.kind.makes_pairs:
+        return [frozenset(key) for key in left]
     width = len(plan.left.schema)
     shifted = [tuple(width + column for column in key) for key in right]
-    pairs = [frozenset((*one, *other)) for one in left for other in shifted]
-    if _equated(plan.right_keys, right):
+    nullable = [column.nullable for column in (*plan.left.schema, *plan.right.schema)]
+    pairs = [
+        frozenset((*one, *other))
+        for one in left
+        for other in shifted
+        if plan.kind is not JoinKind.FULL or not all(nullable[i] for i in (*one, *other))
+    ]
+    if _equated(plan.right_keys, right) and not plan.kind.keeps_right:
         pairs.extend(frozenset(key) for key in left)
-    if _equated(plan.left_keys, left):
+    if _equated(plan.left_keys, left) and plan.kind in {JoinKind.INNER, JoinKind.RIGHT}:
         pairs.extend(frozenset(key) for key in shifted)
     return pairs
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.logical import (
     Aggregate,
+    AssignSessions,
     AssignWindows,
     Join,
     LateralAggregate,
@@ -61,7 +62,14 @@ def _have_equal_paths(plan: Plan) -> bool:
         match plan:
             case Scan() | WindowAggregate() | Aggregate():
                 return True
-            case Unnest() | LateralAggregate() | AssignWindows() | Join() | Union():
+            case (
+                Unnest()
+                | LateralAggregate()
+                | AssignWindows()
+                | AssignSessions()
+                | Join()
+                | Union()
+            ):
                 return False
             case _:
                 [plan] = plan.inputs

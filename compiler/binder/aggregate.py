@@ -11,21 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fsql.compiler import syntax
+from fsql.compiler.binder.aggregate_calls import JOINED, joined, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import AggregateValue, RunningValue, replace_pending
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
-from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
-from fsql.compiler.functions.aggregates import (
-    AGGREGATES,
-    TAKES,
-    aggregate_nullable,
-    aggregate_result,
-)
+from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fsql.compiler import syntax
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
 
@@ -35,11 +30,13 @@ class AggregateCollector:
     """Collects the aggregates of a SELECT, each once, with its index.
 
     With `may_be_empty` there is a group even without rows.  Over input that is not `append_only`,
-    aggregates that do not support retraction are refused.
+    aggregates that do not support retraction are refused; in a LATERAL, which has not `of_many_rows`, those
+    of several arguments.
     """
 
     append_only: bool
     may_be_empty: bool = False
+    of_many_rows: bool = True
     calls: dict[AggregateCall, int] = field(default_factory=dict)
 
     def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
@@ -52,16 +49,20 @@ class AggregateCollector:
             binder.scope, "the argument of an aggregate", binder.source_spans
         )
         call = make_aggregate(arguments, written, empty=self.may_be_empty)
-        if call.function is AggregateFunction.ARRAY_AGG and not self.append_only:
+        name = written.name.parts[-1].name.upper()
+        if needs_total_order(call) and not self.append_only:
             raise refusal(
                 "E310",
-                "ARRAY_AGG of rows that can be retracted",
+                f"{name} of rows that can be retracted",
                 written.span,
                 note="its input is an updating query",
-                help="group the input by a window with EMIT FINAL",
+                help=f"say in which order: {name}(x ORDER BY y)",
             )
+        if call.others and not self.of_many_rows:
+            raise not_implemented(f"{name} with several arguments in LATERAL", written.span)
         index = self.calls.setdefault(call, len(self.calls))
-        return AggregateValue(call.type, call.nullable, index)
+        value = AggregateValue(call.type, call.nullable, index)
+        return joined(arguments, written, value) if name in JOINED else value
 
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: its function's, numbered where there are several."""
@@ -80,75 +81,6 @@ def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
         seen[name] = seen.get(name, 0) + 1
         made.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
     return tuple(made)
-
-
-def make_aggregate(
-    arguments: ExpressionBinder, written: syntax.FunctionCall, *, empty: bool
-) -> AggregateCall:
-    """Return the aggregate; `arguments` binds its argument, `empty` states whether there may be no rows.
-
-    Raises:
-        Refusal: E2xx to E4xx.
-    """
-    function = AGGREGATES[written.name.parts[-1].name.upper()]
-    _refuse_later(function, written)
-    argument = _argument(arguments, function, written)
-    result = aggregate_result(function, None if argument is None else argument.type)
-    if result is None:
-        assert argument is not None
-        raise refusal(
-            "E401",
-            f"{function.value} does not take {argument.type}",
-            written.arguments[0].span,
-            f"this is {argument.type}",
-            note=f"{function.value} takes {TAKES[function]}",
-        )
-    nullable = aggregate_nullable(
-        function, argument_nullable=argument is not None and argument.nullable, grouped=not empty
-    )
-    call = AggregateCall(function, argument, result, nullable)
-    arguments.source_spans.add(call, written.span)
-    return call
-
-
-def _argument(
-    arguments: ExpressionBinder, function: AggregateFunction, written: syntax.FunctionCall
-) -> Expression | None:
-    """Return the bound argument; None for `COUNT(*)`."""
-    if len(written.arguments) != 1:
-        extreme = function in {AggregateFunction.MIN, AggregateFunction.MAX}
-        instead = "GREATEST" if function is AggregateFunction.MAX else "LEAST"
-        raise refusal(
-            "E401",
-            f"{function.value} takes 1 argument, not {len(written.arguments)}",
-            written.span,
-            help=f"use {instead} for values of one row" if extreme else None,
-        )
-    (argument,) = written.arguments
-    if not isinstance(argument, syntax.Star):
-        return arguments.bind_whole(argument)
-    if function is not AggregateFunction.COUNT or argument.qualifier:
-        raise refusal("E404", f"{function.value} does not take *", argument.span)
-    return None
-
-
-def _refuse_later(function: AggregateFunction, written: syntax.FunctionCall) -> None:
-    """Raise for clauses of aggregates that are not implemented."""
-    name = function.value
-    if written.distinct:
-        raise not_implemented(
-            f"{name}(DISTINCT …)",
-            written.span,
-            help="aggregate a subquery: SELECT … FROM (SELECT DISTINCT … FROM …)",
-        )
-    if written.filter is not None:
-        raise not_implemented(
-            "FILTER", written.filter.span, help=f"write {name}(CASE WHEN … THEN … END)"
-        )
-    if written.order_by:
-        raise not_implemented(f"ORDER BY in {name}", written.order_by[0].span)
-    if written.ignore_nulls:
-        raise not_implemented("IGNORE NULLS", written.span)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,14 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import bind_if, bind_nullif
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.calendar_fields import FIELDS
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.ranks import RANK_FUNCTIONS
 from fsql.compiler.functions.refused import (
     LATER,
     NOT_DETERMINISTIC,
@@ -24,7 +27,10 @@ from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 from fsql.compiler.sqltypes import STRING, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.expression import Value
     from fsql.compiler.functions.signature import Function
     from fsql.compiler.text.source import Span
 
@@ -39,7 +45,16 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
         return _bind_running(binder, written, name)
     if name in AGGREGATES:
         return _bind_aggregate(binder, written)
+    if name in RANK_FUNCTIONS:
+        raise refusal(
+            "E404",
+            f"function {name} requires OVER",
+            written.span,
+            help=f"write {name}() OVER (PARTITION BY … ORDER BY …)",
+        )
     _refuse_clauses(written, name)
+    if name in WINDOW_BOUNDS and binder.window is not None:
+        return _bind_window_bound(binder, binder.window, written, name)
     if name == "NULLIF" and len(written.arguments) == 2:
         return bind_nullif(binder, written)
     if name == "IF" and len(written.arguments) == 3:
@@ -47,6 +62,25 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     if name not in CALLABLE:
         raise _unknown_function(name, written)
     return _bind_scalar(binder, written, name)
+
+
+def _bind_window_bound(
+    binder: ExpressionBinder, window: syntax.FunctionCall, written: syntax.FunctionCall, name: str
+) -> Expression:
+    """Bind TUMBLE_START and the like, which have the arguments of the window in GROUP BY."""
+    function = window.name.parts[-1].name.upper()
+    if not name.startswith(f"{function}_") or written.arguments != window.arguments:
+        raise refusal(
+            "E321",
+            f"{name} is of another window than GROUP BY",
+            written.span,
+            secondary=(Label(window.span, "the window"),),
+            help=f"write {function}{name[name.index('_') :]} with the same arguments,"
+            f" or {WINDOW_BOUNDS[name].removeprefix('use ')}",
+        )
+    column = WINDOW_BOUNDS[name].removeprefix("use the column ")
+    parts = (syntax.Identifier(written.span, column),)
+    return binder.bind(syntax.ColumnReference(written.span, parts))
 
 
 def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
@@ -112,7 +146,9 @@ def _bind_aggregate(binder: ExpressionBinder, written: syntax.FunctionCall) -> E
 
 
 def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
-    if name not in AGGREGATES:
+    if name in RANK_FUNCTIONS:
+        _refuse_clauses(written, name)
+    elif name not in AGGREGATES:
         _refuse_clauses(written, name)
         if name not in CALLABLE:
             raise _unknown_function(name, written)
@@ -130,8 +166,12 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
 def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
     function = CALLABLE[name]
     arguments = [_bind_argument(binder, argument) for argument in written.arguments]
-    if function.name == "concat" and len(arguments) > 2:
-        if all(argument.type.kind in {Kind.STRING, Kind.NULL} for argument in arguments):
+    if name == "CONCAT_WS":
+        if len(arguments) < 2 or not _all_texts(arguments):
+            raise _argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
+        arguments = [call("array", *arguments[1:]), arguments[0]]
+    elif function.name == "concat" and len(arguments) > 2:
+        if _all_texts(arguments):
             return combine_balanced("concat", arguments)
     elif function.name in {"coalesce", "greatest", "least"} and arguments:
         places = [argument.span for argument in written.arguments]
@@ -141,7 +181,27 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
     made = make_call(function.name, *arguments)
     if made is None:
         raise _argument_error(function, name, arguments, written.span)
-    return checked_literal(function, made, written)
+    made = checked_literal(function, made, written)
+    _check_constants(function, made, written)
+    return made
+
+
+def _check_constants(function: Function, made: Expression, written: syntax.FunctionCall) -> None:
+    """Check the constant arguments of a call together.
+
+    Raises:
+        Refusal: E405 if the function does not accept one of them.
+    """
+    if function.constants_check is None:
+        return
+    assert isinstance(made, Call)
+    if wrong := function.constants_check([_constant_value(each) for each in made.arguments]):
+        place, message = wrong
+        raise refusal("E405", message, written.arguments[place].span)
+
+
+def _all_texts(arguments: Sequence[Expression]) -> bool:
+    return all(argument.type.kind in {Kind.STRING, Kind.NULL} for argument in arguments)
 
 
 def _bind_argument(
@@ -164,6 +224,10 @@ _LITERALS: Final = {
     "like": "pattern of LIKE",
     "split": "separator of SPLIT",
     "date_trunc": "unit of DATE_TRUNC",
+    "regexp_like": "pattern of REGEXP_LIKE",
+    "regexp_extract": "pattern of REGEXP_EXTRACT",
+    "regexp_replace": "pattern of REGEXP_REPLACE",
+    "parse_url": "part of PARSE_URL",
 }
 
 
@@ -183,8 +247,8 @@ def checked_literal(
     span = (
         written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
     ).span
-    value = _constant_text(arguments[place])
-    if value is None:
+    value = _constant_value(arguments[place])
+    if not isinstance(value, str):
         raise refusal("E403", f"{_LITERALS[function.name]} is not constant", span)
     if wrong := function.literal_check(value):
         raise refusal("E405", wrong, span)
@@ -192,14 +256,14 @@ def checked_literal(
     return call(function.name, *arguments)
 
 
-def _constant_text(expression: Expression) -> str | None:
+def _constant_value(expression: Expression) -> Value:
+    """Return the value of an expression that is the same for all rows, otherwise None."""
     if not constant(expression):
         return None
     try:
-        value = evaluate(expression, ())
+        return evaluate(expression, ())
     except RowFailure:
         return None
-    return value if isinstance(value, str) else None
 
 
 def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
@@ -221,6 +285,23 @@ def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
         )
     found = checked_literal(FUNCTIONS["like"], made, like)
     return call("not", found) if like.negated else found
+
+
+def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expression:
+    """Bind `EXTRACT(YEAR FROM t)`: YEAR(t)."""
+    if written.unit not in FIELDS:
+        raise refusal(
+            "E405",
+            f"a field of EXTRACT is {', '.join(FIELDS)}",
+            written.span,
+            help="write ISODOW, from Monday, 1" if written.unit in {"DOW", "DAYOFWEEK"} else None,
+        )
+    name = FIELDS[written.unit]
+    operand = binder.bind(written.operand)
+    made = make_call(name, operand)
+    if made is None:
+        raise _argument_error(FUNCTIONS[name], "EXTRACT", [operand], written.span)
+    return made
 
 
 def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:

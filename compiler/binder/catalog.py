@@ -107,6 +107,14 @@ class Catalog:
             return self._behind.find(name)
         return found
 
+    def table(self, ordinal: int) -> TableEntry:
+        """Return the table with that ordinal, which there is."""
+        for entry in self._entries.values():
+            if isinstance(entry, TableEntry) and entry.ordinal == ordinal:
+                return entry
+        assert self._behind is not None
+        return self._behind.table(ordinal)
+
     def entries(self) -> tuple[Entry, ...]:
         """Return the entries of this catalog, in the order in which they were added."""
         return tuple(self._entries.values())

@@ -10,6 +10,7 @@ from fsql.compiler.connectors import POSITION_COLUMN
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import (
     Aggregate,
+    ApplyChanges,
     Changes,
     Plan,
     SinkTable,
@@ -46,13 +47,18 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
         _check_upsert(table, query, keys, span)
     if changes is Changes.APPEND and asked is None:
         _check_appended_key(table, keys, span)
-    operation = _operation_column(table, changes, span)
+    operation = operation_column(table, changes, span)
     _check_shards(table, operation)
     key = table.primary_key if changes is Changes.UPSERT else (keys[0] if keys else None)
     return SinkTable(table.name, table.columns, table.options, changes, key, operation)
 
 
-def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
+def operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
+    """Return the name of the field with the kind of change.
+
+    Raises:
+        Refusal: E311 if the format has none, E223 if a column has its name.
+    """
     operation = table.option("op_column") or "op"
     if changes is Changes.APPEND:
         return operation
@@ -106,6 +112,8 @@ def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
     for node in operators(query):
         if isinstance(node, Aggregate):
             reason = "GROUP BY without a window retracts a group's row when the group changes"
+        elif isinstance(node, ApplyChanges):
+            reason = "a row of changes retracts the row of its key"
         elif isinstance(node, WindowAggregate) and not node.final:
             reason = "EMIT CHANGES retracts rows until the window closes"
         else:

@@ -100,13 +100,13 @@ def make_cast(operand: Expression, target: SqlType) -> Expression:
 
 def _instead(source: SqlType, target: SqlType) -> str | None:
     match source.kind, target.kind:
-        case Kind.TIMESTAMP, Kind.BIGINT | Kind.INT | Kind.DOUBLE:
+        case Kind.TIMESTAMP, Kind.BIGINT | Kind.INT | Kind.DECIMAL | Kind.DOUBLE:
             return "use EPOCH_MILLIS(…), the milliseconds since 1970"
         case Kind.INT | Kind.BIGINT, Kind.TIMESTAMP:
             return "use TIMESTAMP_MILLIS(…), of milliseconds since 1970"
-        case Kind.INT | Kind.BIGINT | Kind.DOUBLE, Kind.BOOLEAN:
+        case Kind.INT | Kind.BIGINT | Kind.DECIMAL | Kind.DOUBLE, Kind.BOOLEAN:
             return "compare it: … <> 0"
-        case Kind.BOOLEAN, Kind.INT | Kind.BIGINT | Kind.DOUBLE:
+        case Kind.BOOLEAN, Kind.INT | Kind.BIGINT | Kind.DECIMAL | Kind.DOUBLE:
             return "choose the numbers: CASE WHEN … THEN 1 ELSE 0 END"
         case _:
             return None

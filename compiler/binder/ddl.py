@@ -165,13 +165,13 @@ def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Sc
             )
     if options.format is not None and not options.format.takes_lists:
         for column in columns:
-            if column.type.element is not None:
+            if column.type.parts:
                 raise refusal(
                     "E318",
                     f'column "{column.name}" is {column.type}, and format'
-                    f" '{options.format.name}' has no lists",
+                    f" '{options.format.name}' has no lists or rows",
                     table.name.span,
-                    help="choose another format, or write the list as a STRING",
+                    help="choose another format, or write the value as a STRING",
                 )
 
 

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder import calls, conditionals, operators
+from fsql.compiler.binder import calls, conditionals, operators, records
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, listing, matches
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.sqltypes import BOOLEAN, Kind
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.over import RunningCollector
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
 
@@ -35,6 +35,7 @@ class ExpressionBinder:
     """Binds expressions in one place: `clause` is its name in messages, `scope` resolves names.
 
     Aggregates are added to `aggregates`, running ones to `running`; without a collector they are refused.
+    `window` is the window of GROUP BY, whose bounds TUMBLE_START and the like are.
     `spans` has the last span of every expression bound so far, for errors that are found later;
     `source_spans` has the spans of the whole script.
     """
@@ -44,7 +45,10 @@ class ExpressionBinder:
     source_spans: SourceSpans
     aggregates: AggregateCollector | None = None
     running: RunningCollector | None = None
+    window: syntax.FunctionCall | None = None
     spans: dict[Expression, Span] = field(default_factory=dict)
+    aliases: Mapping[str, Expression] = field(default_factory=dict)
+    """Expressions that a name means which is no column."""
 
     def bind(self, expression: syntax.Expression) -> Expression:
         """Return the expression bound.
@@ -97,23 +101,53 @@ class ExpressionBinder:
         """Return the field that a column reference refers to.
 
         Raises:
-            Refusal: E203 if there is none, E204 if there are several, E301 for fields of rows.
+            Refusal: E203 if there is none, E204 if there are several, E301 for a part of a ROW.
         """
-        *qualifiers, name = reference.parts
-        if len(qualifiers) > 1:
-            raise not_implemented("fields of ROW values", reference.span)
-        qualifier = qualifiers[0] if qualifiers else None
-        found = self.scope.find(name, qualifier)
+        found, inside = self.resolve(reference)
+        if inside or found.member is not None:
+            raise not_implemented(
+                "a field of a ROW in this place",
+                reference.span,
+                help="name it in a subquery: SELECT row.field AS name",
+            )
+        return found
+
+    def resolve(
+        self, reference: syntax.ColumnReference
+    ) -> tuple[Field, tuple[syntax.Identifier, ...]]:
+        """Return the column that `a`, `t.a`, `a.x` or `t.a.x.y` begins with, and the names behind it.
+
+        `a.b` is column b of table a if there is one, and else field b of column a.
+
+        Raises:
+            Refusal: E203 if there is no such column, E204 if there are several.
+        """
+        first, *others = reference.parts
+        found: tuple[Field, ...] = ()
+        if others:
+            found, inside = self.scope.find(others[0], first), tuple(others[1:])
         if not found:
-            raise _unknown_column(self.scope, name, qualifier)
+            columns = self.scope.find(first)
+            if others and not any(each.column.type.parts for each in columns):
+                raise _unknown_column(self.scope, others[0], first)
+            found, inside = columns, tuple(others)
+        if not found:
+            raise _unknown_column(self.scope, first, None)
         if len(found) > 1:
             raise _ambiguous_column(found, reference.span)
-        return found[0]
+        return found[0], inside
 
 
 def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) -> Expression:
-    found = binder.column(reference)
-    return ColumnRef(found.column.type, found.column.nullable, found.index)
+    name = reference.parts[-1]
+    alias = binder.aliases.get(name.name.lower())
+    if alias is not None and len(reference.parts) == 1 and not binder.scope.find(name):
+        return alias
+    found, inside = binder.resolve(reference)
+    bound = found.expression
+    for name in inside:
+        bound = records.field_of(bound, name)
+    return bound
 
 
 def _unknown_column(
@@ -195,13 +229,13 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.Subscript: calls.bind_subscript,
     syntax.FunctionCall: calls.bind_function_call,
     syntax.Trim: calls.bind_trim,
-    syntax.RowConstructor: _later("ROW as a value"),
+    syntax.RowConstructor: records.bind_row,
     syntax.MapConstructor: _later("maps"),
-    syntax.FieldAccess: _later("fields of ROW values"),
+    syntax.FieldAccess: records.bind_field,
     syntax.InSubquery: _SUBQUERY,
     syntax.Exists: _SUBQUERY,
     syntax.ScalarSubquery: _SUBQUERY,
     syntax.AtTimeZone: _later("AT TIME ZONE"),
-    syntax.Extract: _later("EXTRACT", "compute with EPOCH_MILLIS(at)"),
+    syntax.Extract: calls.bind_extract,
     syntax.RoundTime: _later("FLOOR and CEIL of a TIMESTAMP", "use a TUMBLE window"),
 }

@@ -6,28 +6,33 @@ WHERE.  Scans are numbered in the order of the text, which may differ from the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.join import fallible_key, join, shift_columns, side_by_side
+from fsql.compiler.binder.join import check_names, fallible_key, join, shift_columns, side_by_side
 from fsql.compiler.binder.lateral import bind_lateral, unnest
 from fsql.compiler.binder.limits import RELATIONS_MAX
+from fsql.compiler.binder.outer_join import outer_join
 from fsql.compiler.binder.relation import Relation, apply_alias, conjuncts, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope
+from fsql.compiler.binder.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.tables import bind_table
+from fsql.compiler.binder.temporal_join import join_versions
+from fsql.compiler.binder.using import equalities, merge, merged_columns
 from fsql.compiler.binder.window import assign_windows, read_window_call
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.logical import WindowAggregate, operators
+from fsql.compiler.logical import JoinKind, WindowAggregate, operators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.references import Condition
     from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.binder.using import Pair
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
@@ -118,7 +123,11 @@ class FromBinder:
 
     def _table(self, written: syntax.TableReference) -> Relation:
         if written.system_time is not None:
-            raise not_implemented("FOR SYSTEM_TIME AS OF", written.system_time.span)
+            raise not_implemented(
+                "FOR SYSTEM_TIME AS OF here",
+                written.system_time.span,
+                help="it stands behind the table of JOIN or LEFT JOIN",
+            )
         return apply_alias(bind_table(written.name, self.context), written.alias)
 
     def _derived(self, written: syntax.Derived) -> Relation:
@@ -131,13 +140,14 @@ class FromBinder:
         if written.lateral:
             raise not_implemented("LATERAL table functions", written.span)
         call = read_window_call(written.name, written.arguments, written.span, in_from=True)
+        partition: tuple[syntax.Expression, ...] = ()
         match call.data:
-            case syntax.TableArgument(partition_by=()) | syntax.ColumnReference():
+            case syntax.TableArgument() | syntax.ColumnReference():
                 data = self._windowed_data(call.data)
+                if isinstance(call.data, syntax.TableArgument):
+                    partition = call.data.partition_by
             case syntax.ScalarSubquery(query=query):
                 data = relation_of(self.bind_query(query, self.context), None)
-            case syntax.TableArgument(partition_by=(first, *_)):
-                raise not_implemented("PARTITION BY of a window", first.span)
             case _:
                 raise refusal(
                     "E307",
@@ -145,9 +155,20 @@ class FromBinder:
                     written.span,
                     help="write TABLE t, or the name alone",
                 )
-        return apply_alias(
-            assign_windows(data, call, written.span, self.context.source_spans), written.alias
-        )
+        spans = self.context.source_spans
+        if call.slide_us is None:
+            keys = partition_of_table(data, partition, spans)
+            sessions = assign_sessions(data, keys, call, written.span, spans)
+            return apply_alias(sessions, written.alias)
+        if partition:
+            raise refusal(
+                "E307",
+                "PARTITION BY of a window that has fixed bounds",
+                partition[0].span,
+                note="only sessions depend on the other rows of a key",
+                help="leave it out, and group by the key",
+            )
+        return apply_alias(assign_windows(data, call, written.span, spans), written.alias)
 
     def _windowed_data(self, data: syntax.TableArgument | syntax.ColumnReference) -> Relation:
         if isinstance(data, syntax.ColumnReference):
@@ -157,9 +178,10 @@ class FromBinder:
         return bind_table(data.table, self.context)
 
     def _joined(self, written: syntax.Joined) -> Source:
-        source = self.relation(written.first)
-        for clause in written.joins:
-            _refuse_kind(clause)
+        last = max((i for i, each in enumerate(written.joins) if _pads_left(each)), default=-1)
+        source = self._within(padded=last >= 0).relation(written.first)
+        for number, clause in enumerate(written.joins):
+            outer = clause.kind == "LEFT" and isinstance(clause.right, syntax.Unnest)
             if _lateral(clause.right):
                 if clause.condition is not None and not _always_true(clause.condition):
                     raise not_implemented(
@@ -167,38 +189,91 @@ class FromBinder:
                         clause.condition.span,
                         help="use ON TRUE, and write the condition in WHERE",
                     )
-                source = self._join_lateral(source, clause.right)
+                if not outer and clause.kind not in {"CROSS", "INNER"}:
+                    raise not_implemented(f"{clause.kind} JOIN of a lateral relation", clause.span)
+                source = self._join_lateral(source, clause.right, outer=outer)
                 continue
-            right = self.relation(clause.right)
-            on = self._on(source.relation, right.relation, clause)
-            joined = self._join(source, right, on, clause.span)
-            if joined is None:
-                if clause.kind == "CROSS":
-                    raise _cross_join(clause.span)
-                where = "WHERE" if clause.condition is None else "ON"
-                raise self._no_equality(source, right, clause.span, where)
-            source = joined
+            source = self._within(padded=number < last).join_clause(source, clause)
         return source
+
+    def _within(self, *, padded: bool) -> FromBinder:
+        """Return the binder of relations of which an outer join may pad the rows with NULL.
+
+        What WHERE says of such rows must not be used below the join.
+        """
+        return replace(self, where=()) if padded else self
+
+    def join_clause(self, left: Source, clause: syntax.JoinClause) -> Source:
+        """Return `left` joined with the relation of a clause.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        inner = clause.kind in {"CROSS", "INNER"}
+        versioned = _of_versions(clause)
+        if versioned is None:
+            right = self._within(padded=not inner).relation(clause.right)
+        else:
+            right = Source(self._table(versioned))
+        check_names(left.relation, right.relation, clause.right.span)
+        pairs: list[Pair] = []
+        if clause.using or clause.natural:
+            pairs = merged_columns(left.relation, right.relation, clause)
+            on = equalities(pairs, left.relation.width, clause)
+        else:
+            on = self._on(left.relation, right.relation, clause)
+        joined: Source | None
+        kind = JoinKind.INNER if inner else JoinKind(clause.kind)
+        if versioned is not None:
+            versions = join_versions(clause, left.relation, right.relation, on, self.context)
+            joined = Source(versions, left.taken)
+        elif inner:
+            joined = self._join(left, right, on, clause.span)
+        else:
+            joined = self._outer_join(kind, left, right, on, clause.span)
+        if joined is None:
+            if clause.kind == "CROSS":
+                raise _cross_join(clause.span)
+            where = "WHERE" if clause.condition is None else "ON"
+            raise self._no_equality(left, right, clause.span, where)
+        if pairs:
+            merged = merge(joined.relation, pairs, left.relation.width, kind)
+            return Source(merged, joined.taken)
+        return joined
+
+    def _outer_join(
+        self, kind: JoinKind, left: Source, right: Source, on: list[Expression], span: Span
+    ) -> Source | None:
+        """Return the outer, semi or anti join of two relations; None if no equality connects them."""
+        joined = outer_join(kind, left.relation, right.relation, on, self.context.source_spans)
+        if joined is None:
+            return None
+        self.context.report.warn(_unbounded_join(span, (), None))
+        return Source(joined, left.taken)
 
     def _on(self, left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Expression]:
         """Return the conditions of ON, over the columns of both sides."""
         if clause.condition is None:
             return []
-        fields = side_by_side(left, right, clause.right.span)
+        fields = side_by_side(left, right)
         binder = ExpressionBinder(Scope((fields,)), "ON", self.context.source_spans)
         return conjuncts(binder.bind_whole_condition(clause.condition))
 
-    def _join_lateral(self, source: Source, written: syntax.Relation) -> Source:
-        """Return the lateral join of a relation."""
+    def _join_lateral(
+        self, source: Source, written: syntax.Relation, *, outer: bool = False
+    ) -> Source:
+        """Return the lateral join of a relation; with `outer` LEFT JOIN UNNEST."""
         if isinstance(written, syntax.Unnest):
-            return Source(unnest(source.relation, written, self.context), source.taken)
+            unnested = unnest(source.relation, written, self.context, left=outer)
+            return Source(unnested, source.taken)
         assert isinstance(written, syntax.Derived)
         relation = bind_lateral(source.relation, written, self.context)
         return Source(relation, source.taken)
 
     def _join(self, left: Source, right: Source, on: list[Expression], span: Span) -> Source | None:
         """Return the join of two relations; None if no equality connects them."""
-        fields = side_by_side(left.relation, right.relation, span)
+        check_names(left.relation, right.relation, span)
+        fields = side_by_side(left.relation, right.relation)
         where = self._where_between(left.relation, right.relation, fields)
         joined = join(left.relation, right.relation, on, where, span, self.context.source_spans)
         if joined is None:
@@ -207,7 +282,7 @@ class FromBinder:
             note = "time is bounded from one direction only" if joined.half_bounded else None
             if _has_updating_window(left) or _has_updating_window(right):
                 note = _UPDATING_WINDOW
-            self.context.report.warn(_unbounded_join(left, right, span, note))
+            self.context.report.warn(_unbounded_join(span, _times(left, right), note))
         width = left.relation.width
         taken = {
             shift_columns(condition, width, self.context.source_spans) for condition in right.taken
@@ -231,7 +306,7 @@ class FromBinder:
 
     def _no_equality(self, left: Source, right: Source, span: Span, where: str) -> Refusal:
         """Return the refusal of a join without a key, with an equality that could be one."""
-        fields = side_by_side(left.relation, right.relation, span)
+        fields = side_by_side(left.relation, right.relation)
         conditions = self._where_between(left.relation, right.relation, fields)
         late = fallible_key(left.relation, conditions, self.context.source_spans)
         return refusal(
@@ -248,6 +323,14 @@ def _qualifiers(relation: Relation) -> frozenset[str]:
     return frozenset(name.lower() for name in names if name is not None)
 
 
+def _of_versions(clause: syntax.JoinClause) -> syntax.TableReference | None:
+    """Return the table whose versions a clause joins with; None for relations as they are."""
+    table = clause.right
+    if not isinstance(table, syntax.TableReference) or clause.kind not in {"INNER", "LEFT"}:
+        return None
+    return None if table.system_time is None else replace(table, system_time=None)
+
+
 def _lateral(written: syntax.Relation) -> bool:
     """Return whether a relation depends on the relations before it."""
     return isinstance(written, syntax.Unnest) or (
@@ -259,15 +342,9 @@ def _always_true(condition: syntax.Expression) -> bool:
     return isinstance(condition, syntax.BooleanLiteral) and condition.value
 
 
-def _refuse_kind(clause: syntax.JoinClause) -> None:
-    """Raise for the joins that are not implemented."""
-    if clause.kind in {"LEFT", "RIGHT", "FULL"}:
-        raise not_implemented(f"{clause.kind} JOIN", clause.span)
-    if clause.natural:
-        raise not_implemented("NATURAL JOIN", clause.span, help="write the equalities in ON")
-    if clause.using:
-        name = clause.using[0].name
-        raise not_implemented("USING", clause.using[0].span, help=f"write ON a.{name} = b.{name}")
+def _pads_left(clause: syntax.JoinClause) -> bool:
+    """Return whether a join pads the rows of the relations before it."""
+    return clause.kind in {"RIGHT", "FULL"}
 
 
 def _cross_join(span: Span) -> Refusal:
@@ -298,14 +375,19 @@ def _has_updating_window(source: Source) -> bool:
     )
 
 
-def _unbounded_join(left: Source, right: Source, span: Span, note: str | None) -> Diagnostic:
+def _times(left: Source, right: Source) -> list[str]:
+    """Return the name of an event-time column of each side; none if a side has none."""
     times = [
         next((f"{f.qualifier}.{f.name}" for f in side.fields if f.column.time_attribute), None)
         for side in (left.relation, right.relation)
     ]
+    return [time for time in times if time is not None] if all(times) else []
+
+
+def _unbounded_join(span: Span, times: Sequence[str], note: str | None) -> Diagnostic:
     helps = (
         (f"bound the time: AND {times[1]} BETWEEN {times[0]} AND {times[0]} + INTERVAL '1' HOUR",)
-        if all(times)
+        if times
         else ()
     )
     return Diagnostic(

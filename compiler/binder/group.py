@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import Bound, WindowColumn, window_columns
 from fsql.compiler.binder.items import Key
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import ColumnRef
-from fsql.compiler.logical import Aggregate, Plan, WindowAggregate
+from fsql.compiler.logical import Aggregate, AssignSessions, Plan, WindowAggregate
 from fsql.compiler.node import walk
 
 if TYPE_CHECKING:
@@ -43,9 +43,12 @@ def make_group(
     }
     end = _window_end(plan, keyed)
     if end is None:
-        _check_windowed(plan, columns, span, grouped=bool(grouping.keys))
+        check_windowed(plan, columns, span, clause="GROUP BY …," if grouping.keys else "GROUP BY")
     else:
         final = emit is None or emit.mode == "FINAL"
+        closed_by = columns[end]
+        if emit is not None and not final and closed_by is not None:
+            _refuse_changes_of_sessions(closed_by, emit)
         return WindowAggregate(
             plan,
             grouping.keys,
@@ -68,6 +71,18 @@ def make_group(
     return Aggregate(
         plan, grouping.keys, grouping.key_names, grouping.aggregates, grouping.aggregate_names
     )
+
+
+def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emit) -> None:
+    """Refuse EMIT CHANGES of sessions, whose rows come when they are closed.
+
+    Raises:
+        Refusal: E301.
+    """
+    if isinstance(closed_by.windows, AssignSessions):
+        raise not_implemented(
+            "EMIT CHANGES of sessions", emit.span, help="leave it out: results are final"
+        )
 
 
 def refuse_final(emit: Emit | None) -> None:
@@ -99,7 +114,30 @@ def _window_end(plan: Plan, keyed: dict[int, WindowColumn]) -> int | None:
     return max(ends)[1] if ends else None
 
 
-def _check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, grouped: bool) -> None:
+def window_end_among(plan: Plan, keys: Sequence[Expression]) -> int | None:
+    """Return the key that is the end of the window that closes the groups; None if there is none."""
+    columns = window_columns(plan)
+    found = {key.index: columns[key.index] for key in keys if isinstance(key, ColumnRef)}
+    return _window_end(plan, {index: column for index, column in found.items() if column})
+
+
+def complete_window_keys(plan: Plan, keys: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """Return the keys, with the end of each window of which they have another bound."""
+    columns = window_columns(plan)
+    indexes = [key.index for key in keys if isinstance(key, ColumnRef)]
+    windows = {column.windows for index in indexes if (column := columns[index]) is not None}
+    added = [
+        ColumnRef(below.type, below.nullable, index)
+        for index, (column, below) in enumerate(zip(columns, plan.schema, strict=True))
+        if column is not None
+        and column.windows in windows
+        and column.bound is Bound.END
+        and index not in indexes
+    ]
+    return (*keys, *added)
+
+
+def check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, clause: str) -> None:
     """Refuse groups of windowed rows that would not close with the window.
 
     Raises:
@@ -116,7 +154,7 @@ def _check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, grouped: 
             "windowed rows are not grouped by their window",
             span,
             note="a row is returned once for each window, and its groups would never close",
-            help=f"write GROUP BY {'…, ' if grouped else ''}window_start, window_end",
+            help=f"write {clause} window_start, window_end",
             quote=span,
         )
 

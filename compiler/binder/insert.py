@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry, ViewEntry
 from fsql.compiler.binder.changes import resolve_changes
+from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.limits import check_depth
-from fsql.compiler.binder.query import bind_query, output_expressions
+from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
 from fsql.compiler.binder.scope import listing, matches, quantity_text
+from fsql.compiler.binder.set_operations import output_expressions
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import accepts, coerce
-from fsql.compiler.logical import Insert
+from fsql.compiler.logical import Insert, Union
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import NULL, STRING
 
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
 
-def bind_insert(insert: syntax.Insert, context: Context) -> Insert:
-    """Bind an INSERT.
+def bind_insert(
+    insert: syntax.Insert, context: Context, earlier: Sequence[Plan] = ()
+) -> tuple[Insert, Plan]:
+    """Bind an INSERT; return it together with its own query.
+
+    `earlier` are the queries of the INSERTs into the same table before it: its rows are added to theirs.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -50,7 +57,8 @@ def bind_insert(insert: syntax.Insert, context: Context) -> Insert:
                 columns.append(_assigned(expression, column, table, span))
     plan = project(below, columns, [column.name for column in table.columns])
     check_depth(plan, insert.query.span)
-    return Insert(resolve_changes(table, plan, insert.table.span), plan)
+    rows = Union((*earlier, plan)) if earlier else plan
+    return Insert(resolve_changes(table, rows, insert.table.span), rows), plan
 
 
 def bind_select_statement(select: syntax.SelectStatement, context: Context) -> Insert:
@@ -179,13 +187,14 @@ def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: i
 
 
 def _assigned(expression: Expression, column: Column, table: TableEntry, span: Span) -> Expression:
-    """Return the expression as a value of the table's column.
+    """Return the expression as a value of the table's column; numbers are cast, and fail out of range.
 
     Raises:
         Refusal: E210, E211.
     """
     declared = Label(table.span, f"{column.name} is {column.type} in {table.name}")
-    if not accepts(expression, column.type):
+    converts = expression.type.numeric and column.type.numeric
+    if not converts and not accepts(expression, column.type):
         raise refusal(
             "E210",
             f'column "{column.name}" of table "{table.name}" is {column.type},'
@@ -207,4 +216,4 @@ def _assigned(expression: Expression, column: Column, table: TableEntry, span: S
             help=f"write COALESCE(…, a value), or declare {column.name} without NOT NULL",
             quote=span,
         )
-    return coerce(expression, column.type)
+    return make_cast(expression, column.type) if converts else coerce(expression, column.type)

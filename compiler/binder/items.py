@@ -14,6 +14,7 @@ from fsql.compiler.expression import (
     AggregateFunction,
     ColumnRef,
     Expression,
+    FieldAccess,
     Literal,
 )
 from fsql.compiler.node import walk
@@ -63,10 +64,22 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, place: int) -
     if written.alias is not None:
         name = written.alias.name
     elif isinstance(written.expression, syntax.ColumnReference):
-        name = binder.column(written.expression).name
+        name = _name_of(binder, written.expression)
+    elif isinstance(written.expression, syntax.FieldAccess):
+        name = written.expression.field.name
     else:
         name = f"column{place}"
     return Item(expression, name, written.expression.span, written.alias)
+
+
+def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str:
+    """Return the name of a column or field as it is declared."""
+    found, inside = binder.resolve(reference)
+    type_ = found.column.type
+    name = found.name
+    for part in inside:
+        name, type_ = next(field for field in type_.fields if matches(part, field[0]))
+    return name
 
 
 def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
@@ -74,7 +87,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
     if len(star.qualifier) > 1:
         raise not_implemented("fields of ROW values", star.span)
     qualifier = star.qualifier[0] if star.qualifier else None
-    fields = binder.scope.fields
+    fields = tuple(field for field in binder.scope.fields if not field.merged or qualifier)
     if qualifier is not None:
         fields = tuple(field for field in fields if matches(qualifier, field.qualifier))
         if not fields:
@@ -86,7 +99,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
                 f"FROM has {known}" if known else "",
             )
     for field in fields:
-        reference = ColumnRef(field.column.type, field.column.nullable, field.index)
+        reference = field.expression
         binder.spans[reference] = star.span
         yield Item(reference, field.name, star.span, None)
 
@@ -137,7 +150,7 @@ def _item_meant(
     fields = binder.scope.find(name)
     if not apply_alias:
         return None
-    if fields and not _same_column(apply_alias[0].expression, fields[0].index):
+    if fields and apply_alias[0].expression is not fields[0].expression:
         raise refusal(
             "E204",
             f'"{name.name}" is a column and the name of a select item',
@@ -147,10 +160,6 @@ def _item_meant(
             else "rename the select item",
         )
     return apply_alias[0]
-
-
-def _same_column(expression: Expression, index: int) -> bool:
-    return isinstance(expression, ColumnRef) and expression.index == index
 
 
 def _checked_key(item: Item, span: Span) -> Expression:
@@ -173,6 +182,8 @@ def _key_name(expression: Expression, items: Sequence[Item], binder: ExpressionB
     if isinstance(expression, ColumnRef):
         fields = (field for layer in binder.scope.layers for field in layer)
         return next(field.name for field in fields if field.index == expression.index)
+    if isinstance(expression, FieldAccess):
+        return expression.argument.type.fields[expression.index][0]
     return "key"
 
 

@@ -7,7 +7,7 @@ only if its meaning does not change: an equality or a bound of time that cannot 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.operators import call
@@ -15,40 +15,31 @@ from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.time_range import FoundRange, Times, find_time_range
-from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
+from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.functions.evaluate import fallible
+from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import AssignWindows, Join, Plan, grain_us, operators
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.expression import Value
     from fsql.compiler.logical import TimeRange
     from fsql.compiler.text.source import Span
 
 
-_SOME_VALUE: Final[Mapping[Kind, Value]] = {
-    Kind.BOOLEAN: False,
-    Kind.INT: 0,
-    Kind.BIGINT: 0,
-    Kind.DOUBLE: 0.0,
-    Kind.STRING: "",
-    Kind.TIMESTAMP: 0,
-    Kind.INTERVAL: 0,
-    Kind.ARRAY: (),
-}
-"""A value of each kind that replaces NULL in a null-safe key; a second key tells NULL apart."""
+def side_by_side(left: Relation, right: Relation) -> Layer:
+    """Return the fields of both relations, as the columns of their join."""
+    return left.fields + tuple(field.shifted(left.width) for field in right.fields)
 
 
-def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:
-    """Return the fields of both relations, as the columns of their join.
+def check_names(left: Relation, right: Relation, span: Span) -> None:
+    """Check that no two relations have one name.
 
     Raises:
-        Refusal: E205, if two relations have one name.
+        Refusal: E205.
     """
     names = {field.qualifier.lower() for field in left.fields if field.qualifier is not None}
     for field in right.fields:
@@ -59,7 +50,6 @@ def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:
                 span,
                 help="rename one of them with AS",
             )
-    return left.fields + tuple(field.shifted(left.width) for field in right.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +78,10 @@ def join(
     Conditions of `on` that are neither keys nor a time range become a filter above the join.
 
     Raises:
-        Refusal: E205, E309.
+        Refusal: E309.
     """
-    fields = side_by_side(left, right, span)
-    keys = _keys((*on, *(each for each in where if not fallible(each))), left, source_spans)
+    fields = side_by_side(left, right)
+    keys = equality_keys((*on, *(each for each in where if not fallible(each))), left, source_spans)
     if not keys:
         return None
     # Sums with a timestamp can fail as expressions, but as bounds of a range they are not evaluated.
@@ -115,10 +105,10 @@ def join(
 
 def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:
     """Return whether `where` has an equality between the sides that must not be evaluated early."""
-    return bool(_keys([each for each in where if fallible(each)], left, source_spans))
+    return bool(equality_keys([each for each in where if fallible(each)], left, source_spans))
 
 
-def _keys(
+def equality_keys(
     conditions: Sequence[Expression], left: Relation, source_spans: SourceSpans
 ) -> dict[Expression, list[tuple[Expression, Expression]]]:
     """Return the equalities between the sides, each with its keys over each side's own columns."""
@@ -128,10 +118,10 @@ def _keys(
         if equated is None:
             continue
         for mine, theirs in (equated, equated[::-1]):
-            if _all_below(mine, left.width) and _all_from(theirs, left.width):
+            if all_below(mine, left.width) and all_from(theirs, left.width):
                 other = shift_columns(theirs, -left.width, source_spans)
                 same = condition.function == "eq" if isinstance(condition, Call) else False
-                keys[condition] = [(mine, other)] if same else _null_safe_keys(mine, other)
+                keys[condition] = [(mine, other)] if same else null_safe_keys(mine, other)
     return keys
 
 
@@ -158,11 +148,11 @@ def _equality(condition: Expression) -> tuple[Expression, Expression] | None:
             return None
 
 
-def _null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression, Expression]]:
+def null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression, Expression]]:
     """Return keys that are never NULL, and equal if and only if both sides are equal or both NULL."""
     if not (one.nullable and other.nullable):
         return [(one, other)]
-    instead = Literal(one.type, nullable=False, value=_SOME_VALUE[one.type.kind])
+    instead = instead_of_null(one.type)
     filled = call("coalesce", one, instead), call("coalesce", other, instead)
     return [(call("is_null", one), call("is_null", other)), filled]
 
@@ -204,21 +194,26 @@ def _window_starts(plan: Plan) -> dict[int, tuple[int, int]]:
     return {
         i: (ends[column.windows], column.windows.size_us)
         for i, column in columns
-        if column.bound is Bound.START and column.windows in ends
+        if column.bound is Bound.START
+        and column.windows in ends
+        and isinstance(column.windows, AssignWindows)
     }
 
 
-def _columns(expression: Expression) -> list[int]:
+def columns_in(expression: Expression) -> list[int]:
+    """Return the indexes of the columns in an expression."""
     return [node.index for node in walk(expression) if isinstance(node, ColumnRef)]
 
 
-def _all_below(expression: Expression, width: int) -> bool:
-    columns = _columns(expression)
+def all_below(expression: Expression, width: int) -> bool:
+    """Return whether an expression has columns, and all of them before `width`."""
+    columns = columns_in(expression)
     return bool(columns) and max(columns) < width
 
 
-def _all_from(expression: Expression, width: int) -> bool:
-    columns = _columns(expression)
+def all_from(expression: Expression, width: int) -> bool:
+    """Return whether an expression has columns, and all of them from `width` on."""
+    columns = columns_in(expression)
     return bool(columns) and min(columns) >= width
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
+from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
-from fsql.compiler.binder.operators import combine_balanced
+from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.relation import (
     Relation,
     apply_alias,
@@ -24,6 +25,7 @@ from fsql.compiler.binder.relation import (
 )
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Layer, Scope, fields_of
+from fsql.compiler.expression import Literal
 from fsql.compiler.logical import LateralAggregate, Plan, Unnest
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT
@@ -39,20 +41,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """The elements of a row's array, as columns after the row's own."""
+    """The elements of a row's array, as columns after the row's own.
+
+    `names` are those of the element and, if there is one, of the ordinal.  An element that is a row shows
+    its fields.
+    """
 
     array: Expression
     fields: Layer
-    ordinality: bool
+    names: tuple[str, str | None]
 
     @property
-    def names(self) -> tuple[str, str | None]:
-        """Return the names of the element and, if there is one, of the ordinal."""
-        return self.fields[0].name, self.fields[1].name if self.ordinality else None
+    def ordinality(self) -> bool:
+        """Return whether there are ordinals."""
+        return self.names[1] is not None
 
 
 def _bind_elements(outer: Relation, unnest: syntax.Unnest, context: Context) -> _Elements:
-    """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`.
+    """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`; a row's fields go apart.
 
     Raises:
         Refusal: E2xx.
@@ -65,35 +71,63 @@ def _bind_elements(outer: Relation, unnest: syntax.Unnest, context: Context) -> 
             unnest.array.span,
             f"this is {array.type}, not an ARRAY",
         )
-    qualifier, names = _element_names(unnest)
-    types = [(array.type.element, True), (BIGINT, False)][: len(names)]
-    fields = tuple(
-        Field(qualifier, name, outer.width + place, Column(name, type_, nullable))
-        for place, (name, (type_, nullable)) in enumerate(zip(names, types, strict=True))
-    )
-    return _Elements(array, fields, unnest.ordinality)
+    element = array.type.element
+    alias = None if unnest.alias is None else unnest.alias.name.name
+    default = [name for name, _ in element.fields] or [alias or "element"]
+    names = _element_names(unnest, default)
+    ordinality = names[-1] if unnest.ordinality else None
+    fields = [
+        Field(alias, name, outer.width, Column(name, type_), (element, place))
+        for place, (name, type_) in enumerate(zip(names, element.field_types, strict=False))
+    ]
+    if not element.fields:
+        fields.append(Field(alias, names[0], outer.width, Column(names[0], element)))
+    if ordinality is not None:
+        column = Column(ordinality, BIGINT, nullable=False)
+        fields.append(Field(alias, ordinality, outer.width + 1, column))
+    name = (alias or "element") if element.fields else names[0]
+    return _Elements(array, tuple(fields), (name, ordinality))
 
 
-def _element_names(unnest: syntax.Unnest) -> tuple[str | None, list[str]]:
-    count = 2 if unnest.ordinality else 1
-    if unnest.alias is None:
-        return None, ["element", "ordinality"][:count]
-    name = unnest.alias.name.name
-    if not unnest.alias.columns:
-        return name, [name, "ordinality"][:count]
-    check_column_names(unnest.alias.columns, count, "UNNEST")
-    return name, [column.name for column in unnest.alias.columns]
+def _element_names(unnest: syntax.Unnest, default: list[str]) -> list[str]:
+    if unnest.ordinality:
+        default = [*default, "ordinality"]
+    if unnest.alias is None or not unnest.alias.columns:
+        return default
+    check_column_names(unnest.alias.columns, len(default), "UNNEST")
+    return [column.name for column in unnest.alias.columns]
 
 
-def unnest(outer: Relation, written: syntax.Unnest, context: Context) -> Relation:
-    """Return a row for each element of each row's array.
+def unnest(
+    outer: Relation, written: syntax.Unnest, context: Context, *, left: bool = False
+) -> Relation:
+    """Return a row for each element of each row's array; with `left` one, of NULLs, where there is none.
 
     Raises:
         Refusal: E2xx.
     """
     elements = _bind_elements(outer, written, context)
+    if left:
+        return _unnest_left(outer, elements)
     plan = Unnest(outer.plan, elements.array, *elements.names)
     return Relation(plan, outer.fields + elements.fields)
+
+
+def _unnest_left(outer: Relation, elements: _Elements) -> Relation:
+    """Return `outer LEFT JOIN UNNEST(array) ON TRUE`: an empty array counts as one that holds a NULL."""
+    array = elements.array
+    zero = Literal(BIGINT, nullable=False, value=0)
+    filled = call("gt", call("cardinality", array), zero)
+    nothing = Literal(array.type, nullable=False, value=(None,))
+    plan: Plan = Unnest(outer.plan, make_case([(filled, array)], nothing), *elements.names)
+    if not elements.ordinality:
+        return Relation(plan, outer.fields + elements.fields)
+    *columns, ordinal = column_refs(plan)
+    numbered = make_case([(filled, ordinal)], Literal(BIGINT, nullable=True, value=None))
+    plan = project(plan, [*columns, numbered], [column.name for column in plan.schema])
+    *fields, last = elements.fields
+    last = replace(last, column=replace(last.column, nullable=True))
+    return Relation(plan, (*outer.fields, *fields, last))
 
 
 def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> Relation:
@@ -106,7 +140,9 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
     elements = _bind_elements(outer, source, context)
     scope = Scope((elements.fields, outer.fields))
     where = _conditions(ExpressionBinder(scope, "WHERE", context.source_spans), select.where)
-    collector = AggregateCollector(append_only=True, may_be_empty=not select.group_by)
+    collector = AggregateCollector(
+        append_only=True, may_be_empty=not select.group_by, of_many_rows=False
+    )
     binder = ExpressionBinder(scope, "SELECT", context.source_spans, collector)
     with context.report.whole():
         items = bind_items(binder, select, context.report)
@@ -175,7 +211,7 @@ def _aggregate(
         grouping.aggregate_names,
     )
     names = [column.name for column in outer.plan.schema]
-    names += [field.name for field in elements.fields]
+    names += [name for name in elements.names if name is not None]
     return plan, Groups(grouping.places, outer.width, tuple(names), source_spans)
 
 

@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.literals import bind_number
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.casts import castable
-from fsql.compiler.functions.coercion import accepts, coerce, common_type, constructs_array
+from fsql.compiler.functions.coercion import (
+    accepts,
+    coerce,
+    common_type,
+    constructs_array,
+    exact_literals,
+)
 from fsql.compiler.functions.signature import Nullability, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import BOOLEAN, NULL, STRING, TIMESTAMP, Kind, SqlType
@@ -47,6 +53,7 @@ _ARITHMETIC: Final[Mapping[str, str]] = {
 def make_call(name: str, *arguments: Expression) -> Expression | None:
     """Return the call of a function of the table, arguments coerced; None if no signature fits."""
     function = FUNCTIONS[name]
+    arguments = tuple(exact_literals(arguments))
     match = match_signature(function, [argument.type for argument in arguments])
     if match is None:
         return None
@@ -93,6 +100,8 @@ def unify(
     Raises:
         Refusal: E206 if there is none, E215 for text that cannot be read as the TIMESTAMP expected.
     """
+    exact = exact_literals([expression for expression, _ in operands])
+    operands = [(each, span) for each, (_, span) in zip(exact, operands, strict=True)]
     expected = _expected(operands)
     common = NULL
     _, common_span = operands[0]
@@ -161,7 +170,7 @@ def _help_for_types(
     right: tuple[SqlType, Span],
 ) -> _Help:
     """Return the help that makes the two types compatible."""
-    numeric = any(each.kind in {Kind.INT, Kind.BIGINT, Kind.DOUBLE} for each, _ in (left, right))
+    numeric = any(each.numeric for each, _ in (left, right))
     for operand, span in operands:
         if numeric and span in {left[1], right[1]} and _is_quoted_number(operand):
             assert isinstance(operand, Literal)
@@ -288,7 +297,7 @@ def compare(
             "E206",
             f'operator "{operator}" does not take {operands[0].type}',
             left[1].to(right[1]),
-            note="arrays can be compared with = and <> only",
+            note="arrays and rows can be compared with = and <> only",
         )
     return made
 
@@ -314,15 +323,14 @@ def bind_is(binder: ExpressionBinder, test: syntax.Is) -> Expression:
 
 
 def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expression:
-    """Bind `a [NOT] BETWEEN low AND high`."""
-    if between.symmetric:
-        raise not_implemented(
-            "BETWEEN SYMMETRIC", between.span, help="write both orders of the bounds with OR"
-        )
+    """Bind `a [NOT] BETWEEN [SYMMETRIC] low AND high`; with SYMMETRIC the bounds have either order."""
     operand = binder.bind(between.operand), between.operand.span
     low = binder.bind(between.low), between.low.span
     high = binder.bind(between.high), between.high.span
     inside = call("and", compare(">=", operand, low), compare("<=", operand, high))
+    if between.symmetric:
+        swapped = call("and", compare(">=", operand, high), compare("<=", operand, low))
+        inside = call("or", inside, swapped)
     return call("not", inside) if between.negated else inside
 
 

@@ -1,4 +1,4 @@
-"""Queries: WITH, UNION, and the SELECTs that they are made of."""
+"""Queries: WITH, set operations, and the SELECTs that they are made of."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
+from fsql.compiler.binder.limit import bind_limited
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.select import bind_select
-from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.functions.coercion import accepts, coerce, common_type
-from fsql.compiler.logical import Aggregate, Plan, Project, Union
+from fsql.compiler.binder.set_operations import counted, distinct_rows, union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.expression import Expression
-    from fsql.compiler.sqltypes import SqlType
+    from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
 
@@ -32,11 +30,8 @@ def bind_query(query: syntax.Query, context: Context) -> Plan:
     """
     if query.common_tables:
         context = _with_common_tables(query.common_tables, context)
-    if query.order_by:
-        raise not_implemented("ORDER BY of a query", query.order_by[0].span)
-    for clause, written in (("LIMIT", query.limit), ("OFFSET", query.offset)):
-        if written is not None:
-            raise not_implemented(clause, written.span)
+    if query.order_by or query.limit is not None or query.offset is not None:
+        return bind_limited(query, context, _bind_body)
     return _bind_body(query.body, context)
 
 
@@ -88,10 +83,7 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
 
 
 def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Plan:
-    """Bind `a UNION ALL b UNION c`, from the left; neighbouring UNION ALLs are one operator."""
-    for term in operation.terms:
-        if term.operator != "UNION":
-            raise not_implemented(term.operator, term.span)
+    """Bind `a UNION ALL b EXCEPT c`, from the left; neighbouring UNION ALLs are one operator."""
     branches: list[tuple[Plan | None, Span]] = []
     with context.report.whole():
         for body in (operation.first, *(term.right for term in operation.terms)):
@@ -102,88 +94,11 @@ def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Pla
     plans = [(plan, span) for plan, span in branches if plan is not None]
     connected = [plans[0]]
     for term, (plan, span) in zip(operation.terms, plans[1:], strict=True):
+        if term.operator != "UNION":
+            left = union(connected), operation.span
+            connected = [(counted(left, (plan, span), term, context), operation.span)]
+            continue
         connected.append((plan, span))
         if not term.all:
-            connected = [(_distinct_rows(_union(connected), term.span, context), operation.span)]
-    return _union(connected)
-
-
-def _union(branches: Sequence[tuple[Plan, Span]]) -> Plan:
-    """Return all rows of the branches, their columns coerced to common types."""
-    if len(branches) == 1:
-        return branches[0][0]
-    first, first_span = branches[0]
-    for plan, span in branches:
-        if len(plan.schema) != len(first.schema):
-            raise refusal(
-                "E209",
-                f"UNION of {len(first.schema)} columns and {len(plan.schema)}",
-                span,
-                f"this has {len(plan.schema)}",
-                secondary=(Label(first_span, f"this has {len(first.schema)}"),),
-            )
-    types = [_common_column(branches, place) for place in range(len(first.schema))]
-    coerced = []
-    for plan, _ in branches:
-        names = [column.name for column in plan.schema]
-        coerced.append(with_types(plan, types, names))
-    flat = [
-        inner
-        for branch in coerced
-        for inner in (branch.branches if isinstance(branch, Union) else (branch,))
-    ]
-    return Union(tuple(flat))
-
-
-def _common_column(branches: Sequence[tuple[Plan, Span]], place: int) -> SqlType:
-    """Return the type of a column of a UNION."""
-    common = branches[0][0].schema[place].type
-    for plan, span in branches:
-        wider = common_type([common, plan.schema[place].type])
-        if wider is None:
-            raise _unlike_columns(place, common, plan, span, branches[0][1])
-        common = wider
-    return common
-
-
-def _unlike_columns(
-    place: int, common: SqlType, plan: Plan, span: Span, first_span: Span
-) -> Refusal:
-    column = plan.schema[place]
-    return refusal(
-        "E206",
-        f"column {place + 1} of the UNION is {common} and {column.type}",
-        span,
-        f'"{column.name}" is {column.type} here',
-        secondary=(Label(first_span, f"{common} here"),),
-        help=f"cast one of them: CAST({column.name} AS {common})",
-    )
-
-
-def output_expressions(plan: Plan) -> tuple[Plan, list[Expression]]:
-    """Return a plan, and the expressions over it that compute the columns of `plan`."""
-    if isinstance(plan, Project):
-        return plan.input, list(plan.expressions)
-    return plan, column_refs(plan)
-
-
-def with_types(plan: Plan, types: Sequence[SqlType], names: Sequence[str]) -> Plan:
-    """Return `plan` with its columns coerced to `types`; the caller has checked that they can be."""
-    below, expressions = output_expressions(plan)
-    assert all(accepts(each, type_) for each, type_ in zip(expressions, types, strict=True))
-    coerced = [coerce(each, type_) for each, type_ in zip(expressions, types, strict=True)]
-    return project(below, coerced, names)
-
-
-def _distinct_rows(plan: Plan, span: Span, context: Context) -> Plan:
-    """Return the distinct rows of `plan`, for UNION without ALL."""
-    context.report.warn(
-        Diagnostic(
-            "W301",
-            "UNION without ALL keeps every row",
-            Label(span),
-            helps=("use UNION ALL if duplicates are allowed",),
-        )
-    )
-    names = tuple(column.name for column in plan.schema)
-    return Aggregate(plan, tuple(column_refs(plan)), names, (), ())
+            connected = [(distinct_rows(union(connected), term.span, context), operation.span)]
+    return union(connected)

@@ -20,11 +20,14 @@ class Condition:
     qualifiers: frozenset[str] | None
 
     def connects(self, left: frozenset[str], right: frozenset[str]) -> bool:
-        """Return whether the condition may be one between two relations with these qualifiers."""
+        """Return whether the condition may be one between two relations with these qualifiers.
+
+        A name that is neither's may be a column of either, whose field is meant.
+        """
         if self.qualifiers is None:
             return True
         named = self.qualifiers
-        return named <= left | right and not named <= left and not named <= right
+        return not named <= left and not named <= right
 
 
 def read_condition(expression: syntax.Expression) -> Condition:

@@ -11,21 +11,40 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fsql.compiler.expression import ColumnRef, FieldAccess
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.expression import Expression
     from fsql.compiler.schema import Column, Schema
+    from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.syntax import Identifier
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column that a name can refer to: column `index` of the scope's plan."""
+    """A column that a name can refer to: column `index` of the scope's plan.
+
+    With `member`, the name refers to a field of that column: the column's type, and the field's place in it.
+    A column that USING has `merged` with another is found with its qualifier only.
+    """
 
     qualifier: str | None
     name: str
     index: int
     column: Column
+    member: tuple[SqlType, int] | None = None
+    merged: bool = False
+
+    @property
+    def expression(self) -> Expression:
+        """Return the value that the name refers to."""
+        if self.member is None:
+            return ColumnRef(self.column.type, self.column.nullable, self.index)
+        type_, place = self.member
+        row = ColumnRef(type_, nullable=True, index=self.index)
+        return FieldAccess(self.column.type, nullable=True, argument=row, index=place)
 
     def shifted(self, by: int) -> Field:
         """Return the field with its index increased by `by`."""
@@ -68,7 +87,7 @@ class Scope:
                 field
                 for field in by_name.get(name.name.lower(), ())
                 if matches(name, field.name)
-                and (qualifier is None or matches(qualifier, field.qualifier))
+                and (not field.merged if qualifier is None else matches(qualifier, field.qualifier))
             ]
             if found:
                 exact = [field for field in found if field.name == name.name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.compiler.connectors import Declarations
+    from fsql.compiler.logical import Plan
 
 NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
 _STACK_DEPTH: Final = 10_000
@@ -80,6 +81,16 @@ def _deep_stack() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A table that is written: its last INSERT, the place of the first among all, the queries of all."""
+
+    span: Span
+    place: int
+    scan_numbers: ScanNumbers
+    queries: tuple[Plan, ...]
+
+
 class _ScriptBinder:
     """Binds the statements of one script, in order."""
 
@@ -100,7 +111,7 @@ class _ScriptBinder:
         taken = set(ordinals.values())
         self._free_ordinals = (number for number in itertools.count() if number not in taken)
         self._inserts: list[Insert] = []
-        self._written: dict[str, Span] = {}
+        self._written: dict[str, _Written] = {}
 
     def bind(self) -> Job:
         """Return the job.
@@ -163,16 +174,18 @@ class _ScriptBinder:
             self._catalog.add(ViewEntry(name.parts[-1].name, name.span, None))
 
     def _insert(self, statement: syntax.Insert, context: Context) -> None:
-        insert = bind_insert(statement, context)
-        name = insert.sink.name
-        if name in self._written:
-            raise not_implemented(
-                f'a second INSERT INTO "{name}"',
-                statement.table.span,
-                help="use one INSERT with UNION ALL",
-            )
-        self._written[name] = statement.table.span
-        self._inserts.append(insert)
+        """Bind an INSERT; several into one table write the UNION ALL of their rows, in their order."""
+        entry = self._catalog.find(statement.table.parts[-1])
+        written = None if entry is None else self._written.get(entry.name)
+        if written is not None:
+            context = replace(context, scan_numbers=written.scan_numbers)
+        earlier = () if written is None else written.queries
+        insert, query = bind_insert(statement, context, earlier)
+        place = len(self._inserts) if written is None else written.place
+        self._inserts[place : place + 1] = [insert]
+        self._written[insert.sink.name] = _Written(
+            statement.table.span, place, context.scan_numbers, (*earlier, query)
+        )
 
     def _check_runs(self) -> None:
         """Check that there is something to run.
@@ -203,6 +216,6 @@ class _ScriptBinder:
                     raise refusal(
                         "E314",
                         f'table "{table.name}" is both read and written by the job',
-                        self._written[table.name],
+                        self._written[table.name].span,
                         help="use a view for the part that both queries need",
                     )

@@ -17,9 +17,11 @@ from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.group import complete_windows, make_group, refuse_final
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector, run
+from fsql.compiler.binder.rank import windowed_partition
 from fsql.compiler.binder.references import read_condition
 from fsql.compiler.binder.relation import Relation, column_refs, conjuncts, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.session import assign_sessions, partition_of_group
 from fsql.compiler.binder.window import (
     assign_windows,
     is_window_call,
@@ -47,8 +49,6 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
     """
     if not select.relations:
         raise refusal("E317", "query reads no table", select.span, help="add FROM")
-    if select.qualify is not None:
-        raise not_implemented("QUALIFY", select.qualify.span, help="filter a subquery in FROM")
     with context.report.whole():
         relation = _source(select, context, bind_query)
         relation, window = _windowed(select, relation, context)
@@ -92,11 +92,26 @@ def _windowed(
                     help="use a subquery in FROM",
                 )
             call = read_window_call(element.name, element.arguments, element.span, in_from=False)
-            relation = assign_windows(relation, call, element.span, context.source_spans)
-            field = window_field(relation, Bound.END)
-            reference = ColumnRef(field.column.type, field.column.nullable, field.index)
-            keys.append(Key(reference, field.name, element.span))
+            spans = context.source_spans
+            if call.slide_us is None:
+                partition = partition_of_group(select, relation, spans)
+                relation = assign_sessions(relation, partition, call, element.span, spans)
+            else:
+                relation = assign_windows(relation, call, element.span, spans)
+            bounds = [Bound.END]
+            if call.cumulative or call.slide_us is None:
+                bounds.append(Bound.START)
+            for bound in bounds:
+                field = window_field(relation, bound)
+                reference = ColumnRef(field.column.type, field.column.nullable, field.index)
+                keys.append(Key(reference, field.name, element.span))
     return relation, keys
+
+
+def _window_call(select: syntax.Select) -> syntax.FunctionCall | None:
+    """Return the call of a window function in GROUP BY."""
+    calls = (each for each in select.group_by or () if isinstance(each, syntax.FunctionCall))
+    return next(filter(is_window_call, calls), None)
 
 
 class _SelectBinder:
@@ -111,9 +126,12 @@ class _SelectBinder:
         self._report = context.report
         self._source_spans = context.source_spans
         self._aggregates = AggregateCollector(append_only=append_only(relation.plan))
-        self._running = RunningCollector(select.windows, context.source_spans)
+        self._running = RunningCollector(
+            select.windows, context.source_spans, append_only(relation.plan)
+        )
         self._items_binder = self._binder("SELECT", running=True)
         self._having_binder = self._binder("HAVING")
+        self._qualify_binder = self._binder("QUALIFY", running=True)
 
     def _binder(self, clause: str, *, running: bool = False) -> ExpressionBinder:
         return ExpressionBinder(
@@ -122,6 +140,7 @@ class _SelectBinder:
             self._source_spans,
             self._aggregates,
             self._running if running else None,
+            window=_window_call(self._select),
         )
 
     def bind(self) -> Plan:
@@ -133,17 +152,27 @@ class _SelectBinder:
         with self._report.whole():
             items = bind_items(self._items_binder, self._select, self._report)
             having = self._having()
+            qualify = self._qualify(items)
             keys = self._keys(items)
-        computed = [*(item.expression for item in items), *having, *self._running.expressions()]
+        computed = [*(item.expression for item in items), *having, *qualify]
+        computed += self._running.expressions()
         keys = complete_windows(self._relation.plan, keys, computed)
         if self._select.group_by is not None or self._aggregates.calls or having:
-            return self._bind_groups(items, having, group(keys, self._aggregates, items), keys)
-        refuse_final(None if self._select.distinct else self._select.emit)
+            grouping = group(keys, self._aggregates, items)
+            return self._bind_groups(items, having, qualify, grouping, keys)
+        plan = self._relation.plan
+        if not any(windowed_partition(plan, call.partition) for call in self._running.ranks):
+            refuse_final(None if self._select.distinct else self._select.emit)
         expressions = [item.expression for item in items]
-        return self._finish(self._relation.plan, items, expressions, lambda each: each)
+        return self._finish(plan, items, expressions, qualify, lambda each: each)
 
     def _bind_groups(
-        self, items: list[Item], having: list[Expression], grouping: Grouping, keys: list[Key]
+        self,
+        items: list[Item],
+        having: list[Expression],
+        qualify: list[Expression],
+        grouping: Grouping,
+        keys: list[Key],
     ) -> Plan:
         below = self._relation.plan
         names = [column.name for column in below.schema]
@@ -151,6 +180,7 @@ class _SelectBinder:
         span = keys[0].span.to(keys[-1].span) if keys else items[0].span
         expressions: list[Expression] = []
         kept: list[Expression] = []
+        qualified: list[Expression] = []
         with self._report.whole():
             for item in items:
                 with self._report.part():
@@ -158,6 +188,9 @@ class _SelectBinder:
             for condition in having:
                 with self._report.part():
                     kept.append(groups.carry(condition, self._having_binder.spans))
+            for condition in qualify:
+                with self._report.part():
+                    qualified.append(groups.carry(condition, self._qualify_binder.spans))
             with self._report.part():
                 written = "GROUP BY", span
                 plan = make_group(below, grouping, self._select.emit, written, self._report)
@@ -165,6 +198,7 @@ class _SelectBinder:
             filter_relation(plan, kept),
             items,
             expressions,
+            qualified,
             lambda each: groups.carry(each, self._running.spans),
         )
 
@@ -173,16 +207,19 @@ class _SelectBinder:
         plan: Plan,
         items: list[Item],
         expressions: list[Expression],
+        qualify: list[Expression],
         carry: Callable[[Expression], Expression],
     ) -> Plan:
-        """Return `plan` with running aggregates, projected to the items, with DISTINCT if given.
+        """Return `plan` with running aggregates and ranks, projected to the items, with DISTINCT if given.
 
         `carry` rewrites the parts of running aggregates over the columns of `plan`.
         """
         if self._running.calls:
             self._check_running(plan)
-            plan, resolve = run(plan, self._running, carry)
+        if self._running.calls or self._running.ranks:
+            plan, resolve = run(plan, self._running, carry, self._select.emit)
             expressions = [resolve(expression) for expression in expressions]
+            plan = filter_relation(plan, [resolve(condition) for condition in qualify])
         plan = project(plan, expressions, [item.name for item in items])
         return self._distinct(plan) if self._select.distinct else plan
 
@@ -202,6 +239,24 @@ class _SelectBinder:
             with self._report.part():
                 having.append(self._having_binder.bind_whole_condition(self._select.having))
         return having
+
+    def _qualify(self, items: list[Item]) -> list[Expression]:
+        """Return the condition of QUALIFY, which may name items by their aliases."""
+        qualify: list[Expression] = []
+        if self._select.qualify is not None:
+            self._qualify_binder.aliases = {
+                item.alias.name.lower(): item.expression for item in items if item.alias is not None
+            }
+            with self._report.part():
+                qualify.append(self._qualify_binder.bind_whole_condition(self._select.qualify))
+                if not self._running.calls and not self._running.ranks:
+                    raise refusal(
+                        "E404",
+                        "QUALIFY without OVER",
+                        self._select.qualify.span,
+                        help="write WHERE, or HAVING for groups",
+                    )
+        return qualify
 
     def _keys(self, items: list[Item]) -> list[Key]:
         binder = ExpressionBinder(self._relation.scope, "GROUP BY", self._source_spans)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.logical import AssignWindows, Scan
+from fsql.compiler.logical import AssignSessions, AssignWindows, Scan
 from fsql.compiler.node import children
 
 if TYPE_CHECKING:
@@ -62,4 +62,6 @@ def _key(node: Node) -> Hashable:
         return Scan, node.table.ordinal, node.scan_number
     if isinstance(node, AssignWindows):
         return AssignWindows, node.size_us, node.slide_us, node.offset_us
+    if isinstance(node, AssignSessions):
+        return AssignSessions, node.partition, node.time_column, node.end_column
     return node

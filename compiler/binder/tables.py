@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
+from fsql.compiler.binder.change_source import apply_changes, is_change_source, read_columns
 from fsql.compiler.binder.relation import Relation, column_refs, project, relation_of, replace_scans
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.binder.scope import listing
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.logical import Plan, Scan, Table, TimeKind, operators
-from fsql.compiler.sqltypes import INTERVAL, SqlType
+from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
@@ -75,30 +76,28 @@ def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
             span,
             secondary=(Label(entry.span, f"connector '{entry.connector.name}' only writes"),),
         )
-    if any(_has_interval(column.type) for column in entry.columns):
+    if any(column.type.contains(Kind.INTERVAL) for column in entry.columns):
         raise not_implemented("reading columns of type INTERVAL", span)
+    read = read_columns(entry, context, span)
     table = Table(
         entry.name,
         entry.ordinal,
-        entry.columns,
+        read.columns,
         entry.options,
         # The kind of time may depend on the other tables of the job; see `time_kinds`.
         TimeKind.OFFSET if entry.time is None else entry.time,
-        entry.event_time,
+        read.event_time,
         entry.delay_us,
         entry.grain_us,
     )
     scan = Scan(table, context.scan_numbers.take(1, span))
     context.source_spans.add(scan, span)
-    expressions, names = column_refs(scan), [column.name for column in scan.schema]
+    rows = apply_changes(entry, scan) if is_change_source(entry) else scan
+    expressions, names = column_refs(rows), [column.name for column in rows.schema]
     for column in entry.computed:
         expressions.insert(column.place, column.expression)
         names.insert(column.place, column.name)
-    return project(scan, expressions, names)
-
-
-def _has_interval(type_: SqlType) -> bool:
-    return type_ == INTERVAL or (type_.element is not None and _has_interval(type_.element))
+    return project(rows, expressions, names)
 
 
 def _inline(view: ViewEntry, context: Context, span: Span) -> Plan:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    DECIMAL_DIGITS_MAX,
     DOUBLE,
     INT,
     INTERVAL,
@@ -16,12 +18,14 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     SqlType,
     array_of,
+    decimal_type,
+    row_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler.syntax import TypeName
+    from fsql.compiler.syntax import Identifier, TypeName
 
 _PLAIN: Final[Mapping[str, SqlType]] = {
     "BOOLEAN": BOOLEAN,
@@ -40,9 +44,6 @@ _PLAIN: Final[Mapping[str, SqlType]] = {
 }
 
 _LATER: Final[Mapping[str, str | None]] = {
-    "DECIMAL": "DOUBLE, or BIGINT of the smallest unit",
-    "DEC": "DOUBLE, or BIGINT of the smallest unit",
-    "NUMERIC": "DOUBLE, or BIGINT of the smallest unit",
     "FLOAT": "DOUBLE",
     "REAL": "DOUBLE",
     "TINYINT": "INT",
@@ -58,7 +59,6 @@ _LATER: Final[Mapping[str, str | None]] = {
     "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP, which is in UTC",
     "TIMESTAMP_LTZ": "TIMESTAMP, which is in UTC",
     "TIMESTAMPTZ": "TIMESTAMP, which is in UTC",
-    "ROW": None,
     "MAP": None,
     "MULTISET": None,
     "JSON": "STRING",
@@ -66,6 +66,9 @@ _LATER: Final[Mapping[str, str | None]] = {
 """Types that are not implemented, with an alternative."""
 
 _TIMESTAMP_DIGITS_MAX: Final = 6
+_DECIMAL: Final = ("DECIMAL", "DEC", "NUMERIC")
+_DECIMAL_DIGITS: Final = 10
+"""How many digits DECIMAL has where it does not say, as in Flink."""
 
 
 def bind_type(name: TypeName) -> SqlType:
@@ -75,13 +78,17 @@ def bind_type(name: TypeName) -> SqlType:
         Refusal: E216 for a name that is no type, E301 for a type that is not implemented.
     """
     if name.name == "ARRAY" and len(name.arguments) == 1:
-        return array_of(bind_type(name.arguments[0]))
+        return array_of(_bind_part(name.arguments[0]))
+    if name.fields:
+        return _bind_row(name)
+    if name.name in _DECIMAL:
+        return _decimal(name)
     if name.name in _LATER:
         instead = _LATER[name.name]
         raise not_implemented(f"the type {name.name}", name.span, help=instead and f"use {instead}")
     known = _PLAIN.get(name.name)
     if known is None:
-        near = near_name(name.name, _PLAIN)
+        near = near_name(name.name, (*_PLAIN, *_DECIMAL))
         raise refusal(
             "E216",
             f'type "{name.name}" does not exist',
@@ -91,6 +98,59 @@ def bind_type(name: TypeName) -> SqlType:
     if name.numbers and not _digits_fit(name):
         raise _wrong_numbers(name)
     return known
+
+
+def _bind_row(name: TypeName) -> SqlType:
+    """Return the type `ROW<a INT, b STRING>`."""
+    seen: dict[str, Identifier] = {}
+    for field in name.fields:
+        first = seen.setdefault(field.name.lower(), field)
+        if first is not field:
+            raise refusal(
+                "E205",
+                f'field "{field.name}" is declared more than once',
+                field.span,
+                secondary=(Label(first.span, "first here"),),
+            )
+    types = map(_bind_part, name.arguments)
+    return row_of((field.name, each) for field, each in zip(name.fields, types, strict=True))
+
+
+def _bind_part(name: TypeName) -> SqlType:
+    """Return the type of an element or field, which may always be NULL."""
+    if name.not_null:
+        raise not_implemented(
+            "NOT NULL inside a type",
+            name.span,
+            help="leave it out: elements and fields may be NULL",
+        )
+    return bind_type(name)
+
+
+def _decimal(name: TypeName) -> SqlType:
+    """Return DECIMAL(p, s); DECIMAL(p) has scale 0.
+
+    Raises:
+        Refusal: E216.
+    """
+    precision, scale, *more = *name.numbers, *(_DECIMAL_DIGITS, 0)[len(name.numbers) :]
+    if more:
+        raise refusal("E216", f"{name.name} takes two numbers, the digits and the scale", name.span)
+    if not 0 < precision <= DECIMAL_DIGITS_MAX:
+        raise refusal(
+            "E216",
+            f"{name.name} does not have {precision} digits",
+            name.span,
+            note=f"it has 1 to {DECIMAL_DIGITS_MAX} digits",
+        )
+    if scale > precision:
+        raise refusal(
+            "E216",
+            f"{name.name} of {precision} digits does not have {scale} behind the point",
+            name.span,
+            help=f"the digits come first: {name.name}({scale}, {precision})",
+        )
+    return decimal_type(precision, scale)
 
 
 def _digits_fit(name: TypeName) -> bool:

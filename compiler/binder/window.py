@@ -1,4 +1,4 @@
-"""Windows: TUMBLE and HOP, in FROM in both forms, and in GROUP BY.
+"""Calls of window functions, in FROM in both forms and in GROUP BY; TUMBLE and HOP.
 
 All three assign windows to rows: each row is repeated for each of its windows, with the window's bounds in
 three more columns.  Windows need event time, since only its watermark closes them.
@@ -6,21 +6,30 @@ three more columns.  Windows need event time, since only its watermark closes th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.relation import Relation
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.operators import make_call
+from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import Field, Scope
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_FUNCTIONS
-from fsql.compiler.logical import Aggregate, AssignWindows, Join, Plan, WindowAggregate, operators
+from fsql.compiler.logical import (
+    Aggregate,
+    ApplyChanges,
+    AssignWindows,
+    Join,
+    Plan,
+    WindowAggregate,
+    operators,
+)
 from fsql.compiler.sqltypes import INTERVAL, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -31,8 +40,10 @@ if TYPE_CHECKING:
 _FORMS: Final[Mapping[str, str]] = {
     "TUMBLE": "TUMBLE({data}at, INTERVAL '1' MINUTE)",
     "HOP": "HOP({data}at, INTERVAL '10' SECOND, INTERVAL '1' MINUTE)",
+    "CUMULATE": "CUMULATE({data}at, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)",
+    "SESSION": "SESSION({data}at, INTERVAL '30' MINUTE)",
 }
-"""The forms of the functions: HOP takes the slide, then the size."""
+"""The forms of the functions: HOP takes the slide, then the size, CUMULATE the step, then the size."""
 
 WINDOWS_OF_ROW_MAX: Final = 10_000
 WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
@@ -41,6 +52,8 @@ WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
 _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
     "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
+    "CUMULATE": ("DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"),
+    "SESSION": ("DATA", "TIMECOL", "GAP"),
 }
 """The names of the arguments in positional order."""
 
@@ -55,13 +68,17 @@ Argument = (
 
 @dataclass(frozen=True, slots=True)
 class WindowCall:
-    """A call of TUMBLE or HOP with its arguments; `data` is None in GROUP BY."""
+    """A call of a window function with its arguments; `data` is None in GROUP BY.
+
+    Sessions have no slide; their size is the gap.  The slide of cumulative windows is their step.
+    """
 
     data: Argument | None
     time_column: syntax.ColumnReference
     size_us: int
-    slide_us: int
+    slide_us: int | None
     offset_us: int
+    cumulative: bool = False
 
 
 def read_window_call(
@@ -73,8 +90,6 @@ def read_window_call(
         Refusal: E202, E301, E307, E320.
     """
     function = name.parts[-1].name.upper()
-    if function in {"SESSION", "CUMULATE"}:
-        raise not_implemented(f"{function} windows", name.span)
     if function not in _FORMS:
         near = near_name(function, WINDOW_FUNCTIONS)
         raise refusal(
@@ -86,13 +101,40 @@ def read_window_call(
             else OTHER_DIALECTS.get(function),
         )
     given = _by_name(function, arguments, span, in_from=in_from)
+    if function == "SESSION":
+        gap_us = _interval_us(given["GAP"], "gap", positive=True)
+        _check_sizes(gap_us, gap_us, span)
+        return WindowCall(given.get("DATA"), _time_column(given["TIMECOL"]), gap_us, None, 0)
     size_us = _interval_us(given["SIZE"], "size", positive=True)
-    slide_us = _interval_us(given["SLIDE"], "slide", positive=True) if "SLIDE" in given else size_us
+    slide = "STEP" if function == "CUMULATE" else "SLIDE"
+    slide_us = size_us
+    if slide in given:
+        slide_us = _interval_us(given[slide], slide.lower(), positive=True)
     offset_us = _interval_us(given["OFFSET"], "offset") if "OFFSET" in given else 0
     _check_sizes(size_us, slide_us, span)
     time_column = _time_column(given["TIMECOL"])
+    if function == "CUMULATE":
+        _check_steps(size_us, slide_us, given["STEP"].span)
+        return WindowCall(
+            given.get("DATA"), time_column, size_us, slide_us, offset_us % size_us, cumulative=True
+        )
     # Windows start at every `offset + k * slide`, so the offset modulo the slide suffices.
     return WindowCall(given.get("DATA"), time_column, size_us, slide_us, offset_us % slide_us)
+
+
+def _check_steps(size_us: int, step_us: int, span: Span) -> None:
+    """Check that steps of cumulative windows end with their size.
+
+    Raises:
+        Refusal: E307.
+    """
+    if size_us % step_us:
+        raise refusal(
+            "E307",
+            "the size of a cumulative window is not a multiple of its step",
+            span,
+            help="write CUMULATE(t, at, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)",
+        )
 
 
 def _check_sizes(size_us: int, slide_us: int, span: Span) -> None:
@@ -136,12 +178,20 @@ def _by_name(
 
 def _wrong_form(function: str, span: Span, *, in_from: bool) -> Refusal:
     names = _NAMED[function] if in_from else _NAMED[function][1:]
-    words = {"DATA": "a table", "TIMECOL": "a column", "SIZE": "the size", "SLIDE": "the slide"}
+    words = {
+        "DATA": "a table",
+        "TIMECOL": "a column",
+        "SIZE": "the size",
+        "SLIDE": "the slide",
+        "STEP": "the step",
+        "GAP": "the gap",
+    }
     wanted = ", ".join(words[name] for name in names if name in words)
+    optional = ", and an optional offset" if "OFFSET" in names else ""
     form = _FORMS[function].format(data="t, " if in_from else "")
     return refusal(
         "E307",
-        f"{function} takes {wanted}, and an optional offset",
+        f"{function} takes {wanted}{optional}",
         span,
         help=f"write {form}",
     )
@@ -203,17 +253,68 @@ def assign_windows(
     Raises:
         Refusal: E203, E204, E304.
     """
-    time = ExpressionBinder(relation.scope, "a window", source_spans).column(call.time_column)
-    if not time.column.time_attribute:
-        raise _not_event_time(relation, time, call.time_column)
-    plan = AssignWindows(relation.plan, time.index, call.size_us, call.slide_us, call.offset_us)
+    time = event_time_field(relation, call.time_column, source_spans)
+    assert call.slide_us is not None, "these are no sessions"
+    if call.cumulative:
+        return _cumulative_windows(relation, time.index, call, span, source_spans)
+    slide_us = call.slide_us
+    plan = AssignWindows(relation.plan, time.index, call.size_us, slide_us, call.offset_us)
     source_spans.add(plan, span)
+    return with_bounds(relation, plan)
+
+
+def _cumulative_windows(
+    relation: Relation, time: int, call: WindowCall, span: Span, source_spans: SourceSpans
+) -> Relation:
+    """Return the windows that begin with a TUMBLE window and end with a step, not after it.
+
+    These ends are those of the HOP windows of the row that are not behind the end of its TUMBLE window.
+    """
+    assert call.slide_us is not None
+    size_us, step_us, offset_us = call.size_us, call.slide_us, call.offset_us
+    whole = AssignWindows(relation.plan, time, size_us, size_us, offset_us)
+    steps = AssignWindows(whole, time, size_us, step_us, offset_us % step_us)
+    source_spans.add(whole, span)
+    source_spans.add(steps, span)
+    columns = column_refs(steps)
+    start, last, _, _, end, until = columns[relation.width :]
+    within = make_call("le", end, last)
+    assert within is not None
+    names = [column.name for column in steps.schema]
+    kept = project(
+        filter_relation(steps, [within]),
+        [*columns[: relation.width], last, start, end, until],
+        [*names[: relation.width], "last_end", *(bound.value for bound in Bound)],
+    )
+    return with_bounds(relation, kept)
+
+
+def event_time_field(
+    relation: Relation, written: syntax.ColumnReference, source_spans: SourceSpans
+) -> Field:
+    """Return the event-time column that a window is over.
+
+    Raises:
+        Refusal: E203, E204, E304.
+    """
+    time = ExpressionBinder(relation.scope, "a window", source_spans).column(written)
+    if not time.column.time_attribute:
+        raise _not_event_time(relation, time, written)
+    return time
+
+
+def with_bounds(relation: Relation, plan: Plan) -> Relation:
+    """Return `plan` with the names of the relation's columns and of the bounds, its last three."""
     names = {bound.value for bound in Bound}
-    kept = tuple(field for field in relation.fields if field.name.lower() not in names)
+    kept = tuple(
+        replace(field, column=replace(plan.schema[field.index], name=field.column.name))
+        for field in relation.fields
+        if field.name.lower() not in names
+    )
     qualifier = _only_qualifier(relation)
     added = tuple(
-        Field(qualifier, column.name, relation.width + i, column)
-        for i, column in enumerate(plan.schema[relation.width :])
+        Field(qualifier, column.name, index, column)
+        for index, column in list(enumerate(plan.schema))[-len(names) :]
     )
     return Relation(plan, kept + added)
 
@@ -249,6 +350,8 @@ def _event_time_reason(plan: Plan) -> str | None:
     """Return which operator lost event time, if it is known."""
     for node in operators(plan):
         match node:
+            case ApplyChanges():
+                return "a change takes back a row of any age, so its rows are not in the order of event time"
             case Aggregate() | WindowAggregate(final=False):
                 return "the rows of an updating aggregate are not in the order of event time"
             case Join(time_range=None):

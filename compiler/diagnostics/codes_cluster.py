@@ -104,8 +104,8 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E621",
         "state directory cannot be used",
-        "The directory cannot be created or written, or another run is using it.",
-        "Use another directory, or wait until the other run has ended.",
+        "The directory cannot be written, its disk is full or keeps failing, or another run uses it.",
+        "Make room on the disk and start again, use another directory, or wait for the other run to end.",
         "fsql run query.sql --state state  # while another run uses it",
     ),
     (
@@ -261,5 +261,12 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "The file is not of the plan that the job has, or changes more of it than a tick can change.",
         "Write the file with `fsql tick plan JOB -o FILE`; change policies and the order of conditions only.",
         "fsql tick propose orders --plan words.json  # where words.json is of another job",
+    ),
+    (
+        "E661",
+        "Spark has failed",
+        "Spark did not start, lost its cluster, or ended a task; its log has the reason.",
+        "Read the log that the error names; check the URL of the master and the memory of the machine.",
+        "fsql run query.sql --engine spark --master spark://127.0.0.1:7077  # without a master",
     ),
 )

@@ -18,8 +18,8 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E502",
         "number out of range",
-        "The result does not fit its type: INT has 32 bits, BIGINT and INTERVAL have 64 bits.",
-        "Cast an INT operand to BIGINT, cast to DOUBLE (15 digits), or filter out such rows.",
+        "The result does not fit its type: INT has 32 bits, BIGINT and INTERVAL 64, a DECIMAL its digits.",
+        "Cast an INT operand to BIGINT or DECIMAL, cast to DOUBLE (15 digits), or filter out such rows.",
         "SELECT a * a FROM t;  -- a row with a = 9223372036854775807",
     ),
     (
@@ -39,7 +39,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E505",
         "aggregate out of range",
-        "The sum of a group does not fit BIGINT.",
+        "The sum of a group does not fit BIGINT, or DECIMAL of 38 digits.",
         "Cast to DOUBLE: `SUM(CAST(a AS DOUBLE))`.",
         "SELECT SUM(a) FROM t;  -- two rows with a = 9223372036854775807",
     ),
@@ -140,6 +140,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "A record has a field for each column, and a quote is closed before a delimiter or its end.",
         "Repair the record, or give the table the options `delimiter`, `quote` and `escape` of the file.",
         'a,"b  -- of two columns',
+    ),
+    (
+        "E524",
+        "not a kind of change",
+        "A row of changes has one of four kinds, in the field of 'op_column': +I, -U, +U or -D; NULL is +U.",
+        "Correct the row, or reject it: 'on_error' = 'reject'.",
+        '{"op": "delete", "k": 1}',
     ),
     (
         "E531",

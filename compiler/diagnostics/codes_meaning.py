@@ -61,7 +61,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "invalid arguments of a window",
         (
             "A window function takes a table, an event-time column and constant intervals: TUMBLE takes "
-            "a size, HOP a slide and a size."
+            "a size, HOP a slide and a size, CUMULATE a step and a size, SESSION a gap."
         ),
         "Write the window as shown in the message.",
         "SELECT * FROM TUMBLE(t, at);",
@@ -180,7 +180,10 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E405",
         "invalid constant argument",
-        "The pattern of LIKE, the separator of SPLIT or the unit of DATE_TRUNC is not valid.",
+        (
+            "The pattern of LIKE, the separator of SPLIT, the unit of DATE_TRUNC or the number of "
+            "LIMIT or OFFSET is not valid."
+        ),
         "Correct the constant as described in the message.",
         "SELECT SPLIT(s, '') AS x FROM t;",
     ),
@@ -215,7 +218,10 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E321",
         "window function is not allowed here",
-        "A window function stands in FROM, or once in GROUP BY.",
+        (
+            "A window function stands in FROM, or once in GROUP BY; TUMBLE_START and the like have its"
+            " arguments."
+        ),
         "Use it in FROM or GROUP BY, and window_start and window_end elsewhere.",
         "SELECT TUMBLE(at, INTERVAL '1' SECOND) FROM t;",
     ),
@@ -225,6 +231,16 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "A table needs at least one column that is not computed.",
         "Add a column with a type.",
         "CREATE TABLE t (a AS 1) WITH ('connector' = 'blackhole');",
+    ),
+    (
+        "E323",
+        "invalid temporal join",
+        (
+            "A temporal join is with a table whose rows are versions of a key: it has a PRIMARY KEY, which ON"
+            " equates, and a WATERMARK. The time is an event-time column of the left side."
+        ),
+        "Declare what the message names in CREATE TABLE, or add the equality to ON.",
+        "SELECT a.k FROM a JOIN b FOR SYSTEM_TIME AS OF a.at ON a.k = b.k;  -- b without a PRIMARY KEY",
     ),
 )
 """The rows, by code."""

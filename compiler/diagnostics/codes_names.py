@@ -75,7 +75,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "column type mismatch",
         "The type of the query's column is not implicitly converted to the type of the table's column.",
         "Cast the column in the query.",
-        "INSERT INTO counts SELECT word, 1.5 FROM t;  -- into a BIGINT",
+        "INSERT INTO counts SELECT word, 'one' FROM t;  -- into a BIGINT",
     ),
     (
         "E211",

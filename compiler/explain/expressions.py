@@ -12,7 +12,15 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.literals import interval_text, literal_text, name_text
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    FieldAccess,
+    Literal,
+)
 from fsql.compiler.logical import FrameEnd
 from fsql.compiler.node import walk
 
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.expression import AggregateCall
-    from fsql.compiler.logical import OverCall, TimeRange
+    from fsql.compiler.logical import OrderKey, OverCall, TimeRange
     from fsql.compiler.schema import Schema
 
 _OR, _AND, _NOT, _COMPARISON, _CONCAT, _SUM, _PRODUCT, _SIGN, _ATOM = range(9)
@@ -63,7 +71,25 @@ def expression_text(expression: Expression, names: Sequence[str]) -> str:
 def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
     """Return an aggregate call as SQL writes it."""
     argument = "*" if call.argument is None else expression_text(call.argument, names)
-    return f"{call.function.value}({argument})"
+    parts = ["DISTINCT " if call.distinct else "", argument]
+    others = [expression_text(each, names) for each in call.others]
+    if call.directions:
+        keys = [
+            f"{key}{' DESC' if descending else ''}{_nulls(descending, nulls_first)}"
+            for key, (descending, nulls_first) in zip(others, call.directions, strict=True)
+        ]
+        parts.append(f" ORDER BY {', '.join(keys)}")
+    else:
+        parts += [f", {other}" for other in others]
+    if call.parameter is not None:
+        parts.append(f", {call.parameter}")
+    if call.ignore_nulls:
+        parts.append(" IGNORE NULLS")
+    return f"{call.function.value}({''.join(parts)})"
+
+
+def _nulls(descending: bool, nulls_first: bool) -> str:  # noqa: FBT001 - a pair of the call
+    return "" if descending is nulls_first else f" NULLS {'FIRST' if nulls_first else 'LAST'}"
 
 
 def running_text(call: OverCall, names: Sequence[str]) -> str:
@@ -73,6 +99,14 @@ def running_text(call: OverCall, names: Sequence[str]) -> str:
         FrameEnd.ONE_PRECEDING: "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
     }[call.frame_end]
     return f"{aggregate_text(call.aggregate, names)} {frame}"
+
+
+def order_text(key: OrderKey, names: Sequence[str]) -> str:
+    """Return a key of ORDER BY; where NULLs go only if it is not their usual place."""
+    text = expression_text(key.expression, names) + (" DESC" if key.descending else "")
+    if key.nulls_first == key.descending:
+        return text
+    return text + (" NULLS FIRST" if key.nulls_first else " NULLS LAST")
 
 
 def range_text(bound: TimeRange, left: Sequence[str], right: Sequence[str]) -> str:
@@ -111,10 +145,18 @@ def _text(node: Expression, names: Sequence[str], texts: Mapping[object, _Text])
             return ("CAST(", texts[argument][0], f" AS {kind})"), _ATOM
         case Case():
             return _case_text(node, texts), _ATOM
+        case FieldAccess(argument=argument, index=index):
+            return _field_text(argument, index, texts), _ATOM
         case Call(function=function, arguments=arguments):
             return _call_text(function, [texts[argument] for argument in arguments])
         case _:
             raise AssertionError(node)
+
+
+def _field_text(argument: Expression, index: int, texts: Mapping[object, _Text]) -> _Rope:
+    fields = argument.type.fields
+    name = name_text(fields[index][0]) if index < len(fields) else f"${index}"
+    return (_in_brackets(texts[argument], _ATOM), ".", name)
 
 
 def _case_text(case: Case, texts: Mapping[object, _Text]) -> _Rope:

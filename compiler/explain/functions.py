@@ -16,8 +16,11 @@ from fsql.compiler.explain.operators import (
     ELEMENT,
     ORDINAL,
     aggregate_texts,
+    changes_parts,
     join_parts,
     named_texts,
+    rank_parts,
+    sessions_parts,
     windows_parts,
 )
 from fsql.compiler.explain.parts import Part
@@ -69,6 +72,8 @@ def combine_parts(combine: g.Combine, below: Schema, made: Schema) -> tuple[Part
                 *(() if closing is None else closing_parts(closing, names)),
                 Part("final", "final", combine.final),
             )
+        case g.CombineChanges():
+            return changes_parts(combine, names)
         case g.CombineOver(partition=partition, calls=calls):
             running = tuple(
                 f"{running_text(call, names)} AS {name_text(name)}"
@@ -76,6 +81,16 @@ def combine_parts(combine: g.Combine, below: Schema, made: Schema) -> tuple[Part
             )
             by = tuple(expression_text(key, names) for key in partition)
             return Part("partition", "partition by", by), Part("calls", "compute", running)
+        case g.CombineSessions(closing=closing):
+            parts = sessions_parts(combine, closing.window_end, names)
+            return *parts, *closing_parts(closing, names)[1:]
+        case g.CombineRank(closing=closing):
+            rank_name = made_names[-1] if combine.ranked else None
+            return (
+                *rank_parts(combine, names, rank_name),
+                *(() if closing is None else closing_parts(closing, names)),
+                Part("final", "final", combine.final),
+            )
         case g.CombineJoin():
             width = combine.left_width
             return join_parts(combine, below[:width], below[width:])

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.casts import format_double
+from fsql.compiler.functions.decimals import format_decimal
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import Kind
 
@@ -24,7 +25,7 @@ _UNITS_US: Final = (
 )
 
 
-def literal_text(value: Value, kind: SqlType) -> str:
+def literal_text(value: Value, kind: SqlType) -> str:  # noqa: PLR0911 - one a kind
     """Return the constant `value` of type `kind` as SQL writes it.
 
     >>> from fsql.compiler.sqltypes import DOUBLE, STRING
@@ -42,6 +43,10 @@ def literal_text(value: Value, kind: SqlType) -> str:
             return _double_text(value)
         case str():
             return string_text(value)
+        case tuple() if kind.fields:
+            items = zip(value, kind.field_types, strict=True)
+            texts = ", ".join(literal_text(item, field) for item, field in items)
+            return f"CAST(ROW({texts}) AS {kind})"
         case tuple():
             assert kind.element is not None
             element = kind.element
@@ -71,6 +76,8 @@ def name_text(name: str) -> str:
 
 
 def _whole_text(value: int, kind: SqlType) -> str:
+    if kind.kind is Kind.DECIMAL:
+        return format_decimal(value, kind.scale)
     if kind.kind is Kind.TIMESTAMP:
         return f"TIMESTAMP '{format_timestamp(value).removesuffix('Z').replace('T', ' ')}'"
     return interval_text(value) if kind.kind is Kind.INTERVAL else str(value)

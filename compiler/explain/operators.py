@@ -10,19 +10,27 @@ from fsql.compiler.explain.expressions import (
     column_text,
     expression_text,
     labels,
+    order_text,
     range_text,
     running_text,
 )
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.explain.parts import Part
 from fsql.compiler.explain.scans import no_scan_lines, scan_parts
+from fsql.compiler.logical import JoinKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.expression import AggregateCall, Expression
-    from fsql.compiler.graph import CombineJoin, ToWindows
+    from fsql.compiler.graph import (
+        CombineChanges,
+        CombineJoin,
+        CombineRank,
+        CombineSessions,
+        ToWindows,
+    )
     from fsql.compiler.schema import Schema
 
 ELEMENT, ORDINAL = "element", "ordinal"
@@ -38,14 +46,31 @@ def operator_parts(plan: logical.Plan, scan_lines: ScanLines = no_scan_lines) ->
             return join_parts(plan, plan.left.schema, plan.right.schema)
         case logical.Union():
             return ()
-        case logical.Filter() | logical.Project() | logical.Unnest() | logical.AssignWindows():
-            return _row_parts(plan, labels(plan.input.schema))
-        case logical.LateralAggregate():
-            return _lateral_parts(plan, labels(plan.input.schema))
-        case logical.Aggregate() | logical.WindowAggregate() | logical.Over():
-            return _group_parts(plan, labels(plan.input.schema))
         case _:
-            raise AssertionError(plan)
+            (below,) = plan.inputs
+            return _parts_of_one_input(plan, labels(below.schema))
+
+
+def _parts_of_one_input(plan: logical.Plan, names: tuple[str, ...]) -> tuple[Part, ...]:
+    match plan:
+        case logical.ApplyChanges():
+            return changes_parts(plan, names)
+        case logical.LateralAggregate():
+            return _lateral_parts(plan, names)
+        case logical.Aggregate() | logical.WindowAggregate() | logical.Over() | logical.Rank():
+            return _group_parts(plan, names)
+        case _:
+            return _row_parts(plan, names)
+
+
+def changes_parts(
+    changes: logical.ApplyChanges | CombineChanges, names: Sequence[str]
+) -> tuple[Part, ...]:
+    """Return by which key rows are replaced, and which rows are present after a change."""
+    return (
+        Part("keys", "by", tuple(expression_text(key, names) for key in changes.keys)),
+        Part("present", "where", expression_text(changes.present, names)),
+    )
 
 
 def named_texts(
@@ -73,10 +98,7 @@ def _as(text: str, name: str) -> str:
     return text if text == name else f"{text} AS {name}"
 
 
-def _row_parts(
-    plan: logical.Filter | logical.Project | logical.Unnest | logical.AssignWindows,
-    names: tuple[str, ...],
-) -> tuple[Part, ...]:
+def _row_parts(plan: logical.Plan, names: tuple[str, ...]) -> tuple[Part, ...]:
     match plan:
         case logical.Filter(predicate=predicate):
             return (Part("predicate", "", expression_text(predicate, names)),)
@@ -90,6 +112,10 @@ def _row_parts(
             )
         case logical.AssignWindows():
             return windows_parts(plan, names)
+        case logical.AssignSessions(end_column=end):
+            return sessions_parts(plan, end, names)
+        case _:
+            raise AssertionError(plan)
 
 
 def windows_parts(
@@ -102,6 +128,20 @@ def windows_parts(
         Part("size", "size", interval_text(windows.size_us)),
         Part("slide", "slide", interval_text(windows.slide_us) if sliding else None),
         Part("offset", "offset", interval_text(windows.offset_us) if windows.offset_us else None),
+    )
+
+
+def sessions_parts(
+    sessions: logical.AssignSessions | CombineSessions, end_column: int, names: Sequence[str]
+) -> tuple[Part, ...]:
+    """Return which rows make a session, and the column with the end of a row's own."""
+    by = tuple(expression_text(key, names) for key in sessions.partition)
+    order = sessions.order_column
+    return (
+        Part("partition", "partition by", by),
+        Part("time", "on", column_text(names, sessions.time_column)),
+        Part("end", "to", column_text(names, end_column)),
+        Part("order", "order by", None if order is None else column_text(names, order)),
     )
 
 
@@ -122,9 +162,15 @@ def _lateral_parts(plan: logical.LateralAggregate, names: tuple[str, ...]) -> tu
 
 
 def _group_parts(
-    plan: logical.Aggregate | logical.WindowAggregate | logical.Over, names: tuple[str, ...]
+    plan: logical.Aggregate | logical.WindowAggregate | logical.Over | logical.Rank,
+    names: tuple[str, ...],
 ) -> tuple[Part, ...]:
     match plan:
+        case logical.Rank(window_end=closing):
+            end = Part(
+                "closes_at", "closes at", None if closing is None else column_text(names, closing)
+            )
+            return *rank_parts(plan, names, plan.rank_name), end, Part("final", "final", plan.final)
         case logical.Over(partition=partition, calls=calls, names=new_names):
             running = tuple(
                 _as(running_text(call, names), name)
@@ -144,6 +190,25 @@ def _group_parts(
             return *parts, end, Part("final", "final", plan.final)
 
 
+def rank_parts(
+    rank: logical.Rank | CombineRank, names: Sequence[str], rank_name: str | None
+) -> tuple[Part, ...]:
+    """Return how rows are ranked, and which ranks are kept."""
+    bounds = [f"> {rank.skipped}"] if rank.skipped else []
+    bounds += [] if rank.limit is None else [f"<= {rank.limit}"]
+    function = rank.function.value
+    return (
+        Part(
+            "partition",
+            "partition by",
+            tuple(expression_text(key, names) for key in rank.partition),
+        ),
+        Part("order", "order by", tuple(order_text(key, names) for key in rank.order)),
+        Part("function", "by", function if rank_name is None else _as(function, rank_name)),
+        Part("kept", "where", f"rank {' AND '.join(bounds)}" if bounds else None),
+    )
+
+
 def join_parts(join: logical.Join | CombineJoin, left: Schema, right: Schema) -> tuple[Part, ...]:
     """Return what pairs of rows, from sides that have these columns, have to agree in."""
     left_names = [f"left.{name}" for name in labels(left)]
@@ -154,4 +219,9 @@ def join_parts(join: logical.Join | CombineJoin, left: Schema, right: Schema) ->
     )
     bound = join.time_range
     within = None if bound is None else range_text(bound, left_names, right_names)
-    return Part("keys", "on", keys), Part("time_range", "within", within)
+    kind = None if join.kind is JoinKind.INNER else join.kind.value
+    return (
+        Part("kind", "", kind),
+        Part("keys", "on", keys),
+        Part("time_range", "within", within),
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.compiler.explain.expressions import labels
 from fsql.compiler.explain.literals import name_text
-from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.expression import OF_ORDER, AggregateFunction
 from fsql.compiler.logical import Changes, append_only
 
 if TYPE_CHECKING:
@@ -72,12 +72,46 @@ def state_bound(plan: logical.Plan) -> str:
         case logical.Over(partition=keys, calls=running):
             calls = tuple(call.aggregate for call in running)
             return _rows("partition", keys, calls, append=True, bound=", unbounded")
-        case logical.Join(time_range=None):
-            return "the rows of both sides, unbounded"
+        case logical.Rank():
+            return _ranked_rows(plan)
+        case _:
+            return _rows_of(plan)
+
+
+def _rows_of(plan: logical.Plan) -> str:
+    """Return which rows of its inputs `plan` keeps."""
+    match plan:
+        case logical.ApplyChanges():
+            return "one row per key, unbounded"
+        case logical.AssignSessions():
+            return "the rows of open sessions"
         case logical.Join():
-            return "the rows of both sides, bounded by time"
+            return _of_join(plan)
         case _:
             return "none"
+
+
+def _of_join(plan: logical.Join) -> str:
+    if not plan.kind.makes_pairs:
+        return "the rows of the left side and the keys of the right, unbounded"
+    bound = "unbounded" if plan.time_range is None else "bounded by time"
+    return f"the rows of both sides, {bound}"
+
+
+def _ranked_rows(plan: logical.Rank) -> str:
+    """Return the state of ranks: of append-only input, rows that others have displaced are forgotten."""
+    each = " per partition" if plan.partition else ""
+    ending = ", unbounded" if plan.window_end is None else " per open window"
+    if plan.limit is None or not append_only(plan.input):
+        return f"all rows{each if plan.window_end is None else ''}{ending}"
+    counted = plan.function is logical.RankFunction.ROW_NUMBER
+    kept = (
+        f"up to {plan.limit:,} row{'s' if plan.limit > 1 else ''}"
+        if counted
+        else f"the rows of up to rank {plan.limit:,}"
+    )
+    bounded = not plan.partition and counted
+    return f"{kept}{each}{'' if bounded else ending}"
 
 
 def _rows(
@@ -91,10 +125,12 @@ def _rows(
     """Return the state of aggregates.
 
     Without keys there is one group.  ARRAY_AGG keeps all values; MIN and MAX keep them if the input has
-    retractions.
+    retractions; DISTINCT keeps the distinct ones.
     """
     functions = {call.function for call in calls}
     extremes = {AggregateFunction.MIN, AggregateFunction.MAX} & functions
-    values = AggregateFunction.ARRAY_AGG in functions or (extremes and not append)
+    kept = {AggregateFunction.ARRAY_AGG, *OF_ORDER} & functions
+    values = kept or any(call.directions for call in calls) or (extremes and not append)
+    values = values or any(call.distinct for call in calls)
     rows = f"one row per {group}" if keys else "one row"
     return (f"{rows} with its values" if values else rows) + (bound if keys or values else "")

@@ -8,29 +8,58 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateFunction
-from fsql.compiler.sqltypes import BIGINT, DOUBLE, Kind, SqlType, array_of
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    DECIMAL_DIGITS_MAX,
+    DOUBLE,
+    STRUCTURED,
+    Kind,
+    SqlType,
+    array_of,
+    decimal_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_F = AggregateFunction
 AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
-    function.value: function for function in AggregateFunction
+    **{function.value: function for function in AggregateFunction},
+    "COUNT_IF": _F.COUNT,
+    "COUNTIF": _F.COUNT,
+    "APPROX_COUNT_DISTINCT": _F.COUNT,
+    "APPROX_DISTINCT": _F.COUNT,
+    "BOOL_AND": _F.MIN,
+    "EVERY": _F.MIN,
+    "BOOL_OR": _F.MAX,
+    "ANY_VALUE": _F.MIN,
+    "STDDEV": _F.STDDEV_SAMP,
+    "VARIANCE": _F.VAR_SAMP,
+    "ARG_MIN": _F.FIRST_VALUE,
+    "MIN_BY": _F.FIRST_VALUE,
+    "ARG_MAX": _F.FIRST_VALUE,
+    "MAX_BY": _F.FIRST_VALUE,
+    "STRING_AGG": _F.ARRAY_AGG,
+    "LISTAGG": _F.ARRAY_AGG,
+    "COLLECT_LIST": _F.ARRAY_AGG,
+    "MEDIAN": _F.PERCENTILE_CONT,
 }
-"""The aggregate functions by their names in SQL."""
+"""The aggregate functions by their names in SQL; some names are others in disguise."""
 
-
+_MEASURED: Final = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
+_NUMBERS: Final = "INT, BIGINT or DOUBLE"
 TAKES: Final[Mapping[AggregateFunction, str]] = {
-    AggregateFunction.COUNT: "any type, or *",
-    AggregateFunction.SUM: "INT, BIGINT or DOUBLE",
-    AggregateFunction.MIN: "any type but ARRAY",
-    AggregateFunction.MAX: "any type but ARRAY",
-    AggregateFunction.AVG: "INT, BIGINT or DOUBLE",
-    AggregateFunction.ARRAY_AGG: "any type",
+    **dict.fromkeys(AggregateFunction, _NUMBERS),
+    **dict.fromkeys((_F.MIN, _F.MAX, _F.MODE), "any type but ARRAY and ROW"),
+    **dict.fromkeys((_F.BIT_AND, _F.BIT_OR, _F.BIT_XOR), "INT or BIGINT"),
+    **dict.fromkeys((_F.ARRAY_AGG, _F.FIRST_VALUE, _F.LAST_VALUE, _F.PERCENTILE_DISC), "any type"),
+    **dict.fromkeys((_F.SUM, _F.AVG), "a number"),
+    _F.COUNT: "any type, or *",
 }
 """What each aggregate takes, for messages."""
 
 
-def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> SqlType | None:
+def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> SqlType | None:  # noqa: PLR0911 - one line for each kind
     """Return the type of the aggregate over values of `argument` (None: `*`); None if it takes none.
 
     >>> from fsql.compiler.sqltypes import INT, STRING
@@ -42,21 +71,44 @@ def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> S
     match function:
         case AggregateFunction.COUNT:
             return BIGINT
+        case AggregateFunction.REGR_COUNT:
+            return BIGINT if argument is not None and argument.kind in _MEASURED else None
         case _ if argument is None or argument.kind is Kind.NULL:
             return None
         case AggregateFunction.ARRAY_AGG:
             return array_of(argument)
-        case AggregateFunction.MIN | AggregateFunction.MAX:
-            return None if argument.kind is Kind.ARRAY else argument
-        case AggregateFunction.SUM | AggregateFunction.AVG:
+        case AggregateFunction.FIRST_VALUE | AggregateFunction.LAST_VALUE | _F.PERCENTILE_DISC:
+            return argument
+        case AggregateFunction.BIT_AND | AggregateFunction.BIT_OR | AggregateFunction.BIT_XOR:
+            return argument if argument.kind in {Kind.INT, Kind.BIGINT} else None
+        case AggregateFunction.MIN | AggregateFunction.MAX | AggregateFunction.MODE:
+            return None if argument.kind in STRUCTURED else argument
+        case _F.SUM | _F.AVG:
             return _sum_or_average(function, argument)
+        case _:
+            return DOUBLE if argument.kind in _MEASURED else None
 
 
 def _sum_or_average(function: AggregateFunction, argument: SqlType) -> SqlType | None:
     if not argument.numeric:
         return None
+    if argument.kind is Kind.DECIMAL:
+        scale = argument.scale
+        if function is AggregateFunction.AVG:
+            # The least of 6 digits behind the point for which the whole ones leave room.
+            scale = max(scale, min(6, DECIMAL_DIGITS_MAX - argument.precision + scale))
+        return decimal_type(DECIMAL_DIGITS_MAX, scale)
     whole = function is AggregateFunction.SUM and argument.kind is not Kind.DOUBLE
     return BIGINT if whole else DOUBLE
+
+
+_UNDEFINED: Final = frozenset(
+    {
+        *(_F.VAR_SAMP, _F.STDDEV_SAMP, _F.COVAR_POP, _F.COVAR_SAMP, _F.CORR),
+        *(_F.REGR_SLOPE, _F.REGR_INTERCEPT, _F.REGR_R2),
+    }
+)
+"""The functions that are NULL for some values, none of which is NULL."""
 
 
 def aggregate_nullable(
@@ -68,8 +120,10 @@ def aggregate_nullable(
     result NULL.  Without, the group may be empty.
     """
     match function:
-        case AggregateFunction.COUNT:
+        case AggregateFunction.COUNT | AggregateFunction.REGR_COUNT:
             return False
+        case function if function in _UNDEFINED:
+            return True
         case AggregateFunction.ARRAY_AGG:
             return not grouped
         case _:

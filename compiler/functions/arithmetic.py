@@ -1,4 +1,4 @@
-"""Arithmetic: INT and BIGINT fail if a result is out of range, DOUBLE follows IEEE 754."""
+"""Arithmetic: INT, BIGINT and DECIMAL fail if a result is out of range, DOUBLE follows IEEE 754."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.casts import NAN, integer_in_range
+from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
 from fsql.compiler.functions.failure import DivisionByZeroFailure
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.functions.timestamps import in_range
@@ -107,6 +108,7 @@ ARITHMETIC = (
                 fallible=True,
             ),
         ),
+        of_decimals=OF_DECIMALS["add"],
     ),
     Function(
         "subtract",
@@ -123,6 +125,7 @@ ARITHMETIC = (
             # Two timestamps are at most 9,999 years apart, which an INTERVAL holds.
             Signature((TIMESTAMP, TIMESTAMP), INTERVAL, _subtract),
         ),
+        of_decimals=OF_DECIMALS["subtract"],
     ),
     Function(
         "multiply",
@@ -131,8 +134,14 @@ ARITHMETIC = (
             *_numeric(_multiply, lambda left, right: left * right, count=2),
             _interval(_multiply, INTERVAL, BIGINT),
         ),
+        of_decimals=OF_DECIMALS["multiply"],
     ),
-    Function("divide", ("/",), _numeric(divide_integers, divide_doubles, count=2)),
+    Function(
+        "divide",
+        ("/",),
+        _numeric(divide_integers, divide_doubles, count=2),
+        of_decimals=OF_DECIMALS["divide"],
+    ),
     Function(
         "modulo",
         ("%", "MOD"),
@@ -140,11 +149,18 @@ ARITHMETIC = (
             Signature((INT, INT), INT, modulo_integers, fallible=True),
             Signature((BIGINT, BIGINT), BIGINT, modulo_integers, fallible=True),
         ),
+        of_decimals=OF_DECIMALS["modulo"],
     ),
     Function(
         "negate",
         ("-",),
         (*_numeric(_negate, lambda value: -value, count=1), _interval(_negate, INTERVAL)),
+        of_decimals=OF_DECIMALS["negate"],
     ),
-    Function("abs", ("ABS",), (*_numeric(abs, abs, count=1), _interval(abs, INTERVAL))),
+    Function(
+        "abs",
+        ("ABS",),
+        (*_numeric(abs, abs, count=1), _interval(abs, INTERVAL)),
+        of_decimals=OF_DECIMALS["abs"],
+    ),
 )

@@ -1,11 +1,11 @@
-"""Functions on arrays; elements count from 1."""
+"""Functions on arrays, whose elements count from 1, and rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.signature import Function, Nullability, Signature, TypeVariable
-from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.sqltypes import BIGINT, STRING, array_of
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -15,7 +15,16 @@ def _element_at(array: tuple[Value, ...], ordinal: int) -> Value:
     return array[ordinal - 1] if 1 <= ordinal <= len(array) else None
 
 
+def _join(array: tuple[Value, ...], separator: str) -> str:
+    return separator.join(text for text in array if isinstance(text, str))
+
+
 ARRAYS = (
+    Function(
+        "join_texts",
+        ("ARRAY_JOIN", "ARRAY_TO_STRING", "CONCAT_WS"),
+        (Signature((array_of(STRING), STRING), STRING, _join),),
+    ),
     Function(
         "cardinality",
         ("CARDINALITY", "ARRAY_LENGTH"),
@@ -35,6 +44,20 @@ ARRAYS = (
                 (TypeVariable.ANY,),
                 TypeVariable.ARRAY,
                 lambda *elements: elements,
+                variadic=True,
+            ),
+        ),
+        Nullability.NEVER,
+        strict=False,
+    ),
+    Function(
+        "row",
+        ("ROW()",),
+        (
+            Signature(
+                (TypeVariable.EACH,),
+                TypeVariable.ROW,
+                lambda *fields: fields,
                 variadic=True,
             ),
         ),

@@ -10,6 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.functions.decimals import DECIMAL_CASTS, decimal_cast_fallible
 from fsql.compiler.functions.failure import OutOfRangeFailure, UnreadableTextFailure
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
 from fsql.compiler.sqltypes import (
@@ -21,6 +22,7 @@ from fsql.compiler.sqltypes import (
     INT,
     INT_MAX,
     INT_MIN,
+    STRUCTURED,
     Kind,
     SqlType,
 )
@@ -121,12 +123,20 @@ _FALLIBLE: Final = {
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
-    """Return whether `CAST(source AS target)` exists."""
-    return source == target or source.kind is Kind.NULL or (source.kind, target.kind) in _CASTS
+    """Return whether `CAST(source AS target)` exists; ARRAY and ROW are cast part by part."""
+    if source.kind is target.kind and source.kind in STRUCTURED:
+        pairs = zip(source.parts, target.parts, strict=False)
+        return len(source.parts) == len(target.parts) and all(castable(*pair) for pair in pairs)
+    pair = source.kind, target.kind
+    return source == target or source.kind is Kind.NULL or pair in _CASTS or pair in DECIMAL_CASTS
 
 
 def cast_fallible(source: SqlType, target: SqlType) -> bool:
     """Return whether the cast can fail a row."""
+    if source.kind is target.kind and source.kind in STRUCTURED:
+        return any(map(cast_fallible, source.parts, target.parts))
+    if Kind.DECIMAL in {source.kind, target.kind}:
+        return decimal_cast_fallible(source, target)
     return (source.kind, target.kind) in _FALLIBLE
 
 
@@ -138,4 +148,14 @@ def cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
     """
     if value is None or source == target:
         return value
-    return _CASTS[source.kind, target.kind](value)
+    if isinstance(value, tuple):
+        count = len(value)
+        if source.element is None:
+            givens, wanteds = source.field_types, target.field_types
+        else:
+            givens, wanteds = source.parts * count, target.parts * count
+        return tuple(map(cast_value, value, givens, wanteds))
+    pair = source.kind, target.kind
+    if pair in DECIMAL_CASTS:
+        return DECIMAL_CASTS[pair](value, source, target)
+    return _CASTS[pair](value)

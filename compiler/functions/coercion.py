@@ -1,15 +1,20 @@
 """Implicit coercion: which types convert to which, in one table.
 
-| from   | to, without being asked                                   |
-|--------|-----------------------------------------------------------|
-| INT    | BIGINT, DOUBLE                                            |
-| BIGINT | DOUBLE (rounded to the nearest, beyond 2^53)              |
-| NULL   | every type                                                |
+| from    | to, without being asked                                  |
+|---------|----------------------------------------------------------|
+| INT     | BIGINT, DOUBLE, a DECIMAL of at least 10 whole digits    |
+| BIGINT  | DOUBLE (rounded to the nearest, beyond 2^53), a DECIMAL of at least 19 whole digits |
+| DECIMAL | DOUBLE (the nearest), a DECIMAL of no fewer whole digits and no smaller scale |
+| NULL    | every type                                               |
+
+A number with a fraction that is written in the query is a DOUBLE.  Beside a DECIMAL it is the DECIMAL that it
+writes (`exact_literals`): `price * 0.1` is exact.
 
 and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP where a TIMESTAMP is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`.  The text is read when the query is
 compiled, so it cannot fail a row.  Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
-is the elements that are coerced.
+is the elements that are coerced, as are the fields of `ROW(1, 'a')`.  A ROW converts to a ROW with as many
+fields if each field converts; names do not matter.  An ARRAY of rows converts if the rows do.
 
 Every implicit coercion becomes an explicit `Cast` in the plan, or a literal of the new type; none of
 them can fail.  Everything else takes a CAST in the query.
@@ -21,8 +26,9 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
+from fsql.compiler.functions.decimals import as_decimal, decimal_of_double, union_type
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.sqltypes import NULL, NUMERIC, TIMESTAMP, Kind, SqlType
+from fsql.compiler.sqltypes import NULL, NUMERIC, TIMESTAMP, Kind, SqlType, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +38,15 @@ def coercible(source: SqlType, target: SqlType) -> bool:
     """Return whether every value of `source` converts to `target` without a CAST."""
     if source == target or source.kind is Kind.NULL:
         return True
+    if source.fields and len(source.fields) == len(target.fields):
+        return all(map(coercible, source.field_types, target.field_types))
+    if source.element is not None and target.element is not None:
+        # An ARRAY of another element takes a CAST.
+        rows = source.contains(Kind.ROW) and target.contains(Kind.ROW)
+        return rows and coercible(source.element, target.element)
+    if target.kind is Kind.DECIMAL:
+        given = as_decimal(source)
+        return given is not None and union_type(given, target) == target
     if source.numeric and target.numeric:
         return NUMERIC.index(source.kind) <= NUMERIC.index(target.kind)
     return False
@@ -48,11 +63,42 @@ def common_type(types: Sequence[SqlType]) -> SqlType | None:
     """
     common = NULL
     for each in types:
-        if coercible(common, each):
-            common = each
-        elif not coercible(each, common):
+        wider = _wider(common, each)
+        if wider is None:
             return None
+        common = wider
     return common
+
+
+def _wider(left: SqlType, right: SqlType) -> SqlType | None:
+    """Return the least type that both coerce to; a ROW has the names of the left one."""
+    if left.fields and len(left.fields) == len(right.fields):
+        types = [_wider(*pair) for pair in zip(left.field_types, right.field_types, strict=True)]
+        names = (name for name, _ in left.fields)
+        fields = [(n, t) for n, t in zip(names, types, strict=True) if t is not None]
+        return row_of(fields) if len(fields) == len(types) else None
+    if coercible(left, right):
+        return right
+    if coercible(right, left):
+        return left
+    given, other = as_decimal(left), as_decimal(right)
+    return given and other and union_type(given, other)
+
+
+def exact_literals(expressions: Sequence[Expression]) -> Sequence[Expression]:
+    """Return the expressions; where one is a DECIMAL, literals of DOUBLE become the DECIMAL they write."""
+    if not any(expression.type.kind is Kind.DECIMAL for expression in expressions):
+        return expressions
+    return [exact_literal(expression) for expression in expressions]
+
+
+def exact_literal(expression: Expression) -> Expression:
+    """Return a literal of DOUBLE as the DECIMAL that it writes, if there is one; else the expression."""
+    if isinstance(expression, Literal) and isinstance(expression.value, float):
+        exact = decimal_of_double(expression.value)
+        if exact is not None:
+            return Literal(exact[1], expression.nullable, exact[0])
+    return expression
 
 
 def readable_as_timestamp(expression: Expression) -> bool:
@@ -71,6 +117,11 @@ def accepts(expression: Expression, target: SqlType) -> bool:
     if target.element is not None and constructs_array(expression):
         element = target.element
         return all(accepts(argument, element) for argument in expression.arguments)
+    if target.fields and constructs_row(expression):
+        arguments = expression.arguments
+        return len(arguments) == len(target.fields) and all(
+            map(accepts, arguments, target.field_types)
+        )
     return coercible(expression.type, target) or (
         target.kind is Kind.TIMESTAMP and readable_as_timestamp(expression)
     )
@@ -79,6 +130,11 @@ def accepts(expression: Expression, target: SqlType) -> bool:
 def constructs_array(expression: Expression) -> TypeGuard[Call]:
     """Return whether `expression` is `ARRAY[…]`, whose elements can be coerced."""
     return isinstance(expression, Call) and expression.function == "array"
+
+
+def constructs_row(expression: Expression) -> TypeGuard[Call]:
+    """Return whether `expression` is `ROW(…)`, whose fields can be coerced."""
+    return isinstance(expression, Call) and expression.function == "row"
 
 
 def coerce(expression: Expression, target: SqlType) -> Expression:
@@ -95,4 +151,10 @@ def coerce(expression: Expression, target: SqlType) -> Expression:
     if target.element is not None and constructs_array(expression):
         elements = tuple(coerce(argument, target.element) for argument in expression.arguments)
         return Call(target, expression.nullable, "array", elements)
+    if target.fields and constructs_row(expression):
+        fields = tuple(map(coerce, expression.arguments, target.field_types))
+        made = row_of((f"f{i}", field.type) for i, field in enumerate(fields, 1))
+        expression = Call(made, expression.nullable, "row", fields)
+        if made == target:
+            return expression
     return Cast(target, expression.nullable, expression)

@@ -71,7 +71,7 @@ COMPARISON = (
     _null_test("is_not_null", "IS NOT NULL", lambda value: value is not None),
     Function(
         "coalesce",
-        ("COALESCE", "IFNULL"),
+        ("COALESCE", "IFNULL", "NVL"),
         (Signature((TypeVariable.ANY,), TypeVariable.ANY, _evaluated_elsewhere, variadic=True),),
         Nullability.ALL_ARGUMENTS,
         strict=False,

@@ -10,7 +10,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    FieldAccess,
+    Literal,
+)
 from fsql.compiler.functions.casts import cast_fallible, cast_value
 from fsql.compiler.functions.comparison import LAZY
 from fsql.compiler.functions.table import FUNCTIONS, match_call
@@ -42,8 +50,15 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:
             return cast_value(evaluate(argument, row), argument.type, target)
         case Case():
             return _case(expression, row)
+        case FieldAccess(argument=argument, index=index):
+            return _field(evaluate(argument, row), index)
         case _:
             raise AssertionError(expression)
+
+
+def _field(row: Value, index: int) -> Value:
+    assert row is None or isinstance(row, tuple)
+    return None if row is None else row[index]
 
 
 def _call(call: Call, row: Sequence[Value]) -> Value:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.casts import NAN
+from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.sqltypes import DOUBLE
 
@@ -54,16 +55,19 @@ ROUNDING = (
         "floor",
         ("FLOOR",),
         (Signature(_DOUBLE, DOUBLE, lambda value: _to_integral(value, math.floor)),),
+        of_decimals=OF_DECIMALS["floor"],
     ),
     Function(
         "ceil",
         ("CEIL", "CEILING"),
         (Signature(_DOUBLE, DOUBLE, lambda value: _to_integral(value, math.ceil)),),
+        of_decimals=OF_DECIMALS["ceil"],
     ),
     Function(
         "round",
         ("ROUND",),
         (Signature(_DOUBLE, DOUBLE, lambda value: _to_integral(value, _half_away_from_zero)),),
+        of_decimals=OF_DECIMALS["round"],
     ),
     Function("sqrt", ("SQRT",), (Signature(_DOUBLE, DOUBLE, _sqrt),)),
     Function("power", ("POWER", "POW"), (Signature((DOUBLE, DOUBLE), DOUBLE, _power),)),

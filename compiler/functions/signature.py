@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.coercion import coercible, common_type
-from fsql.compiler.sqltypes import Kind, SqlType, array_of
+from fsql.compiler.sqltypes import STRUCTURED, Kind, SqlType, array_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +24,12 @@ class TypeVariable(enum.Enum):
     """Stands for a type in a signature; the member's value is how an error message writes it."""
 
     ANY = "T"
-    ORDERED = "T, not an ARRAY"
+    ORDERED = "T, not an ARRAY or ROW"
     ARRAY = "ARRAY<T>"
+    EACH = "any"
+    """An argument of any type, whatever the types of the others."""
+    ROW = "ROW<f1 any, ...>"
+    """As a result: a row of the arguments, whose fields are called f1, f2 and so on."""
 
 
 Parameter = SqlType | TypeVariable
@@ -85,6 +89,11 @@ class Function:
     strict: bool = True
     literal_check: Callable[[str], str | None] | None = None
     literal_place: int = -1
+    constants_check: Callable[[Sequence[object]], tuple[int, str] | None] | None = None
+    """Checks the arguments together: given those that are constant, and None for the others, it returns the
+    place of one that is wrong and what is wrong with it, or None."""
+    of_decimals: Callable[[tuple[SqlType, ...]], Match | None] | None = None
+    """The signature for arguments one of which is a DECIMAL, if it depends on their precisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,10 @@ def match_signature(function: Function, arguments: Sequence[SqlType]) -> Match |
 
 @lru_cache(maxsize=4096)
 def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match | None:
+    if function.of_decimals is not None and any(type_.kind is Kind.DECIMAL for type_ in arguments):
+        derived = function.of_decimals(arguments)
+        if derived is not None:
+            return derived
     for signature in function.signatures:
         parameters = signature.spread(len(arguments))
         if parameters is not None and (match := _fit(signature, parameters, arguments)):
@@ -116,11 +129,18 @@ def _fit(
     stood_for = _type_of_variable(parameters, arguments)
     if stood_for is None:
         return None
-    types = tuple(_substitute(parameter, stood_for) for parameter in parameters)
+    types = tuple(
+        argument if parameter is TypeVariable.EACH else _substitute(parameter, stood_for)
+        for parameter, argument in zip(parameters, arguments, strict=True)
+    )
     fits = all(
         coercible(argument, target) for argument, target in zip(arguments, types, strict=True)
     )
-    return Match(signature, types, _substitute(signature.result, stood_for)) if fits else None
+    if not fits:
+        return None
+    if signature.result is TypeVariable.ROW:
+        return Match(signature, types, row_of((f"f{i}", each) for i, each in enumerate(types, 1)))
+    return Match(signature, types, _substitute(signature.result, stood_for))
 
 
 _NO_VARIABLE: Final = SqlType(Kind.NULL)
@@ -137,11 +157,11 @@ def _type_of_variable(
             if argument.element is None:
                 return None
             bound.append(argument.element)
-        elif isinstance(parameter, TypeVariable):
+        elif isinstance(parameter, TypeVariable) and parameter is not TypeVariable.EACH:
             ordered = ordered or parameter is TypeVariable.ORDERED
             bound.append(argument)
     common = common_type(bound) if bound else _NO_VARIABLE
-    return None if common is not None and ordered and common.kind is Kind.ARRAY else common
+    return None if common is not None and ordered and common.kind in STRUCTURED else common
 
 
 def _substitute(parameter: Parameter, stood_for: SqlType) -> SqlType:

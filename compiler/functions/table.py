@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.arithmetic import ARITHMETIC
 from fsql.compiler.functions.arrays import ARRAYS
+from fsql.compiler.functions.calendar_fields import CALENDAR_FIELDS
 from fsql.compiler.functions.comparison import COMPARISON
+from fsql.compiler.functions.elementary import ELEMENTARY
+from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.event_times import EVENT_TIMES
+from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.rounding import ROUNDING
 from fsql.compiler.functions.signature import Function, Match, match_signature
 from fsql.compiler.functions.strings import STRINGS
+from fsql.compiler.functions.texts import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +28,19 @@ if TYPE_CHECKING:
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     function.name: function
-    for function in (*ARITHMETIC, *COMPARISON, *STRINGS, *ARRAYS, *ROUNDING, *EVENT_TIMES)
+    for function in (
+        *ARITHMETIC,
+        *COMPARISON,
+        *STRINGS,
+        *TEXTS,
+        *ENCODINGS,
+        *REGULAR_EXPRESSIONS,
+        *ARRAYS,
+        *ROUNDING,
+        *ELEMENTARY,
+        *EVENT_TIMES,
+        *CALENDAR_FIELDS,
+    )
 }
 """Every scalar function and operator, by its name in plans."""
 

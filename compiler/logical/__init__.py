@@ -2,8 +2,9 @@
 
 Every operator derives its `schema` from its inputs.  Expressions refer to input columns by index.  The
 meaning of each operator is given over one totally ordered sequence of weighted rows: a row with weight
--1 takes back an equal row (a retraction, with a position of its own).  A plan without Aggregate and
-without a WindowAggregate that emits changes carries +1 rows only; it is *append-only* (`append_only`).
+-1 takes back an equal row (a retraction, with a position of its own).  A plan without ApplyChanges,
+Aggregate and outer joins, where each WindowAggregate and Rank is final, carries +1 rows only; it is
+*append-only* (`append_only`).
 
 Positions.  A row's root position is (time, origin); a row that a punctuation caused has the
 origin `PUNCTUATION`, which sorts before all rows of that time.  Below the root comes the path.  The
@@ -13,6 +14,7 @@ defined on the plan as bound, before any rule, and rules keep the order that the
 
 from __future__ import annotations
 
+from fsql.compiler.logical.changes import ApplyChanges
 from fsql.compiler.logical.declared import (
     ROWS_MAX,
     SPLITS_MAX,
@@ -31,18 +33,22 @@ from fsql.compiler.logical.groups import (
     WindowAggregate,
 )
 from fsql.compiler.logical.job import Insert, Job
-from fsql.compiler.logical.joins import Join, TimeRange, Union
+from fsql.compiler.logical.joins import Join, JoinKind, TimeRange, Union
 from fsql.compiler.logical.plan import Plan
 from fsql.compiler.logical.positions import (
     append_only,
     close_time,
     depth,
+    drops_late_rows,
     grain_us,
     least_scan_number,
     may_tie,
     operators,
+    session_close_time,
+    session_levels,
     tables,
 )
+from fsql.compiler.logical.rankings import OrderKey, Rank, RankFunction
 from fsql.compiler.logical.rows import (
     AssignWindows,
     Filter,
@@ -51,12 +57,15 @@ from fsql.compiler.logical.rows import (
     Unnest,
     declared_event_time,
 )
+from fsql.compiler.logical.sessions import AssignSessions
 
 __all__ = [
     "ROWS_MAX",
     "SPLITS_MAX",
     "TABLES_MAX",
     "Aggregate",
+    "ApplyChanges",
+    "AssignSessions",
     "AssignWindows",
     "Changes",
     "Filter",
@@ -64,11 +73,15 @@ __all__ = [
     "Insert",
     "Job",
     "Join",
+    "JoinKind",
     "LateralAggregate",
+    "OrderKey",
     "Over",
     "OverCall",
     "Plan",
     "Project",
+    "Rank",
+    "RankFunction",
     "Scan",
     "SinkTable",
     "Table",
@@ -81,9 +94,12 @@ __all__ = [
     "close_time",
     "declared_event_time",
     "depth",
+    "drops_late_rows",
     "grain_us",
     "least_scan_number",
     "may_tie",
     "operators",
+    "session_close_time",
+    "session_levels",
     "tables",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import enum
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,14 +30,44 @@ class TimeRange(Node):
     high_us: int
 
 
+class JoinKind(enum.Enum):
+    """Which rows a join has beside, or instead of, the pairs; the value is the name in SQL."""
+
+    INNER = "INNER"
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    FULL = "FULL"
+    SEMI = "SEMI"
+    ANTI = "ANTI"
+
+    @property
+    def keeps_left(self) -> bool:
+        """Return whether left rows without a partner come out."""
+        return self in {JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI}
+
+    @property
+    def keeps_right(self) -> bool:
+        """Return whether right rows without a partner come out."""
+        return self in {JoinKind.RIGHT, JoinKind.FULL}
+
+    @property
+    def makes_pairs(self) -> bool:
+        """Return whether pairs come out: the rows of SEMI and ANTI are rows of the left side."""
+        return self not in {JoinKind.SEMI, JoinKind.ANTI}
+
+
 @dataclass(frozen=True, eq=False)
 class Join(Plan):
-    """The inner equi-join of two streams: all pairs whose keys are equal and not NULL.
+    """The equi-join of two streams: all pairs whose keys are equal and not NULL.
 
     A pair has the position of its later row, and the product of the weights.  Of two rows with equal
     root and path the left one is the earlier.  Output: the left side's columns, then the right's.
     Path: the later row's, padded with -1 to the deeper side's depth, then the index of the earlier row's
     position among those of the later row's pairs (earlier rows that tie share it: their pairs tie).
+
+    The other kinds are updating.  A row that finds no partner is a row beside NULLs, for as long as it
+    has none (LEFT, RIGHT, FULL); or the rows are those of the left side that have a partner (SEMI) or have
+    none (ANTI).  They have no time range.
     """
 
     left: Plan
@@ -44,14 +75,22 @@ class Join(Plan):
     left_keys: tuple[Expression, ...]
     right_keys: tuple[Expression, ...]
     time_range: TimeRange | None
+    kind: JoinKind = JoinKind.INNER
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the columns of both sides.
+        """Return the columns of both sides; of SEMI and ANTI those of the left side.
 
         Without a time range they are no event time: the earlier row may be of any age.
         """
-        both = (*self.left.schema, *self.right.schema)
+        left, right = self.left.schema, self.right.schema
+        if not self.kind.makes_pairs:
+            right = ()
+        if self.kind.keeps_right:
+            left = tuple(replace(column, nullable=True) for column in left)
+        if self.kind.keeps_left:
+            right = tuple(replace(column, nullable=True) for column in right)
+        both = (*left, *right)
         if self.time_range is not None:
             return both
         return tuple(Column(each.name, each.type, nullable=each.nullable) for each in both)

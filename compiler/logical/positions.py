@@ -5,15 +5,24 @@ They are computed on demand.  Further analyses are `properties` (keys) and `dela
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeGuard
 
+from fsql.compiler.logical.changes import ApplyChanges
 from fsql.compiler.logical.groups import Aggregate, LateralAggregate, WindowAggregate
-from fsql.compiler.logical.joins import Join
+from fsql.compiler.logical.joins import Join, JoinKind
+from fsql.compiler.logical.rankings import Rank
 from fsql.compiler.logical.rows import AssignWindows, Scan, Unnest
+from fsql.compiler.logical.sessions import AssignSessions
 
 if TYPE_CHECKING:
     from fsql.compiler.logical.declared import Table
     from fsql.compiler.logical.plan import Plan
+
+
+_ROOT_LEVELS: Final = 2
+"""The levels of a path that keep a root position: its time and its origin."""
+_ORDER_LEVELS: Final = 2
+"""The levels of a path that order rows before that: the start of a session and a column."""
 
 
 def operators(plan: Plan) -> tuple[Plan, ...]:
@@ -47,26 +56,48 @@ def depth(plan: Plan) -> int:
     for node in operators(plan):
         below = max((depths[each] for each in node.inputs), default=0)
         match node:
-            case Scan() | Aggregate() | WindowAggregate():
+            case Scan() | ApplyChanges() | Aggregate() | WindowAggregate() | Rank():
                 depths[node] = 1
             case Unnest() | LateralAggregate() | AssignWindows() | Join():
                 depths[node] = below + 1
+            case AssignSessions(order_column=order):
+                depths[node] = below + session_levels(order)
             case _:
                 depths[node] = below
     return depths[plan]
 
 
+def session_levels(order_column: int | None) -> int:
+    """Return how many path columns the rows of sessions have before those that they had."""
+    return _ROOT_LEVELS if order_column is None else _ORDER_LEVELS + _ROOT_LEVELS
+
+
 def append_only(plan: Plan) -> bool:
     """Return whether `plan` never retracts a row."""
-    return not any(
-        isinstance(node, Aggregate) or (isinstance(node, WindowAggregate) and not node.final)
-        for node in operators(plan)
+    return not any(map(_retracts, operators(plan)))
+
+
+def _retracts(node: Plan) -> bool:
+    """Return whether an operator can retract rows of its own."""
+    match node:
+        case ApplyChanges() | Aggregate() | WindowAggregate(final=False) | Rank(final=False):
+            return True
+        case Join(kind=kind):
+            return kind is not JoinKind.INNER
+        case _:
+            return False
+
+
+def drops_late_rows(plan: Plan) -> TypeGuard[WindowAggregate | AssignSessions | Rank]:
+    """Return whether `plan` itself is of windows, to which rows can come too late."""
+    return isinstance(plan, WindowAggregate | AssignSessions) or (
+        isinstance(plan, Rank) and plan.window_end is not None
     )
 
 
 def may_tie(plan: Plan) -> bool:
     """Return whether two rows of the append-only `plan` may share a position (root and path)."""
-    return any(isinstance(node, WindowAggregate) for node in operators(plan))
+    return any(isinstance(node, WindowAggregate | Rank) for node in operators(plan))
 
 
 def grain_us(plan: Plan) -> int:
@@ -80,3 +111,11 @@ def close_time(window_end_us: int, delay: int, grain: int) -> int:
     It is the least T whose watermark `floor((T - delay) / grain) * grain` reaches the end.
     """
     return -(-window_end_us // grain) * grain + delay
+
+
+def session_close_time(end_us: int, delay: int, grain: int) -> int:
+    """Return the time of the punctuation at which a session that ends at `end_us` closes.
+
+    It is the least T whose watermark is greater than the end: a row at the end is part of the session.
+    """
+    return close_time(end_us + 1, delay, grain)

@@ -20,28 +20,35 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.lowering.draft import Draft
+    from fsql.compiler.schema import Schema
 
 STATE_WINDOW = 2
 """A state and the next item; see FlameStream (2018), section 2.7."""
 
 
-def add_cycle(
+def add_cycle(  # noqa: PLR0913 - the parts of a cycle
     draft: Draft,
     plan: Plan,
     combine: Combine,
     keys: tuple[tuple[Expression, ...], ...],
     entries: tuple[int, ...],
     closing: Closing | None = None,
+    *,
+    made: Schema | None = None,
 ) -> int:
-    """Append the cycle of `plan` after the vertices `entries`; return the vertex of its output."""
+    """Append the cycle of `plan` after the vertices `entries`; return the vertex of its output.
+
+    `made` are the columns of its rows, where these are not those of `plan`.
+    """
     cycle = draft.next_cycle()
     origin, operator = type(plan).__name__, draft.operator_ids[plan]
     schema_in = tuple(column for entry in entries for column in draft[entry].schema)
     depth_in = max(draft[entry].depth for entry in entries)
 
     def add(operation: Merge | Grouping | Map, inputs: tuple[int, ...]) -> int:
-        made = isinstance(operation, Map)
-        schema, levels = (plan.schema, depth(plan)) if made else (schema_in, depth_in)
+        schema, levels = schema_in, depth_in
+        if isinstance(operation, Map):
+            schema, levels = made or plan.schema, depth(plan)
         return draft.add(Vertex(operation, inputs, schema, levels, origin, cycle, operator))
 
     merge = add(Merge(), entries)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.lowering.aggregate import lower_aggregate
+from fsql.compiler.lowering.changes import lower_changes
 from fsql.compiler.lowering.draft import Draft
 from fsql.compiler.lowering.join import lower_join
 from fsql.compiler.lowering.over import lower_over
+from fsql.compiler.lowering.rank import lower_rank
 from fsql.compiler.lowering.row_operators import RowOperator, lower_row_operator
 from fsql.compiler.lowering.scan import lower_scan
+from fsql.compiler.lowering.sessions import lower_sessions
 from fsql.compiler.lowering.sink import lower_insert
 from fsql.compiler.lowering.union import lower_union
 from fsql.compiler.lowering.window import lower_window_aggregate
@@ -44,12 +47,18 @@ def _lower_operator(draft: Draft, plan: logical.Plan, inputs: tuple[int, ...]) -
     match plan:
         case logical.Scan():
             rows = lower_scan(draft, plan)
+        case logical.ApplyChanges():
+            rows = lower_changes(draft, plan, *inputs)
         case logical.Aggregate():
             rows = lower_aggregate(draft, plan, *inputs)
         case logical.WindowAggregate():
             rows = lower_window_aggregate(draft, plan, *inputs)
+        case logical.AssignSessions():
+            rows = lower_sessions(draft, plan, *inputs)
         case logical.Over():
             rows = lower_over(draft, plan, *inputs)
+        case logical.Rank():
+            rows = lower_rank(draft, plan, *inputs)
         case logical.Join():
             rows = lower_join(draft, plan, *inputs)
         case logical.Union():

@@ -10,13 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import join_delay_us
+from fsql.compiler.expression import Call, Case, Literal
+from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.graph import CombineJoin, Map, Side
 from fsql.compiler.logical import append_only, depth, grain_us
 from fsql.compiler.lowering.cycle import add_cycle
+from fsql.compiler.sqltypes import BOOLEAN, INT
 
 if TYPE_CHECKING:
+    from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Join
     from fsql.compiler.lowering.draft import Draft
+
+    Keys = tuple[Expression, ...]
 
 
 def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
@@ -25,9 +31,10 @@ def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
         draft.add_behind(Map(Side(side)), rows, type(plan).__name__)
         for side, rows in enumerate((left, right))
     )
+    left_keys, right_keys = _keys(plan)
     combine = CombineJoin(
-        plan.left_keys,
-        plan.right_keys,
+        left_keys,
+        right_keys,
         left_width=len(plan.left.schema),
         right_width=len(plan.right.schema),
         left_depth=depth(plan.left),
@@ -36,5 +43,51 @@ def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
         delay_us=join_delay_us(plan),
         grain_us=grain_us(plan),
         input_append_only=append_only(plan),
+        kind=plan.kind,
     )
-    return add_cycle(draft, plan, combine, (plan.left_keys, plan.right_keys), sides)
+    return add_cycle(draft, plan, combine, (left_keys, right_keys), sides)
+
+
+def _keys(plan: Join) -> tuple[Keys, Keys]:
+    """Return the keys, not NULL on the sides whose rows are kept without a partner.
+
+    There NULL is replaced, and one more key tells rows with a NULL key from the others and from those of the
+    other side, so that they meet nothing.
+    """
+    keeps = plan.kind.keeps_left, plan.kind.keeps_right
+    sides = plan.left_keys, plan.right_keys
+    if not any(
+        keep and any(key.nullable for key in keys) for keep, keys in zip(keeps, sides, strict=True)
+    ):
+        return sides
+    left, right = (
+        (*(_filled(key) for key in keys), _null_mark(keys, side + 1))
+        if keep
+        else (*keys, _integer(0))
+        for side, (keep, keys) in enumerate(zip(keeps, sides, strict=True))
+    )
+    return left, right
+
+
+def _filled(key: Expression) -> Expression:
+    if not key.nullable:
+        return key
+    return Call(
+        key.type, nullable=False, function="coalesce", arguments=(key, instead_of_null(key.type))
+    )
+
+
+def _null_mark(keys: Keys, mark: int) -> Expression:
+    """Return `mark` where a key is NULL, else 0."""
+    branches = tuple(
+        (Call(BOOLEAN, nullable=False, function="is_null", arguments=(key,)), _integer(mark))
+        for key in keys
+        if key.nullable
+    )
+    if not branches:
+        return _integer(0)
+    return Case(INT, nullable=False, branches=branches, otherwise=_integer(0))
+
+
+def _integer(value: int) -> Literal:
+    return Literal(INT, nullable=False, value=value)

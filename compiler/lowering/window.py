@@ -17,17 +17,13 @@ from fsql.compiler.logical import append_only, grain_us, least_scan_number
 from fsql.compiler.lowering.cycle import add_cycle
 
 if TYPE_CHECKING:
-    from fsql.compiler.logical import WindowAggregate
+    from fsql.compiler.logical import Rank, WindowAggregate
     from fsql.compiler.lowering.draft import Draft
 
 
 def lower_window_aggregate(draft: Draft, plan: WindowAggregate, rows: int) -> int:
     """Append the vertices of `plan` after vertex `rows`; return the vertex of its rows."""
-    origin = type(plan).__name__
-    closing = Closing(plan.window_end, delay_us(plan.input, plan.window_end), grain_us(plan.input))
-    late = draft.add_behind(Map(Late(closing)), rows, origin)
-    draft.add_behind(LateSink(draft.next_late_window()), late, origin)
-    on_time = draft.add_behind(Map(OnTime(closing)), rows, origin)
+    closing, on_time = lower_closing(draft, plan, plan.window_end, rows)
     combine = CombineAggregate(
         plan.keys,
         plan.aggregates,
@@ -37,3 +33,14 @@ def lower_window_aggregate(draft: Draft, plan: WindowAggregate, rows: int) -> in
         final=plan.final,
     )
     return add_cycle(draft, plan, combine, (plan.keys,), (on_time,), closing)
+
+
+def lower_closing(
+    draft: Draft, plan: WindowAggregate | Rank, window_end: int, rows: int
+) -> tuple[Closing, int]:
+    """Append the port for late rows; return when windows close, and the vertex of the rows on time."""
+    origin = type(plan).__name__
+    closing = Closing(window_end, delay_us(plan.input, window_end), grain_us(plan.input))
+    late = draft.add_behind(Map(Late(closing)), rows, origin)
+    draft.add_behind(LateSink(draft.next_late_window()), late, origin)
+    return closing, draft.add_behind(Map(OnTime(closing)), rows, origin)

@@ -72,9 +72,9 @@ CLAUSES: Final[Mapping[str, str]] = {
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
     "PARTITIONED": "remove PARTITIONED BY; rows are distributed by the keys of joins and groups",
     "DISTRIBUTED": "remove DISTRIBUTED BY; rows are distributed by the keys of joins and groups",
-    "RLIKE": "use LIKE; there are no regular expressions",
-    "REGEXP": "use LIKE; there are no regular expressions",
-    "SIMILAR": "use LIKE; there are no regular expressions",
+    "RLIKE": "write REGEXP_LIKE(a, 'pattern')",
+    "REGEXP": "write REGEXP_LIKE(a, 'pattern')",
+    "SIMILAR": "write REGEXP_LIKE(a, 'pattern')",
     "GLOB": "use LIKE, with % in place of *",
     "RETURNING": "remove it; read the table that INSERT writes with another script",
     "FETCH": "write LIMIT",
@@ -94,7 +94,7 @@ KSQL_WINDOWS: Final[Mapping[str, str]] = {
 }
 """Help for `WINDOW TUMBLING (…)`."""
 
-_REGEX: Final = "use LIKE; there are no regular expressions"
+_REGEX: Final = "write REGEXP_LIKE(a, 'pattern')"
 _JSON: Final = "declare the fields of the JSON object as columns of the table"
 _BITS: Final = "there are no operators on bits"
 

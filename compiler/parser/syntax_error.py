@@ -32,7 +32,19 @@ _COMPARISONS: Final = frozenset(
     {"EQUAL", "NOT_EQUAL", "BANG_EQUAL", "LESS", "LESS_EQUAL", "MORE", "MORE_EQUAL"}
 )
 _CLAUSES: Final = frozenset(
-    {"FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "EMIT"}
+    {
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "WINDOW",
+        "QUALIFY",
+        "ORDER",
+        "LIMIT",
+        "OFFSET",
+        "FETCH",
+        "EMIT",
+    }
 )
 
 _CLAUSE_ORDER: Final = (

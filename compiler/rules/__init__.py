@@ -33,6 +33,7 @@ from fsql.compiler.rules.pushdown_filter.arrays import pushdown_filter_array
 from fsql.compiler.rules.pushdown_filter.join import pushdown_filter_join
 from fsql.compiler.rules.pushdown_filter.over import pushdown_filter_over
 from fsql.compiler.rules.pushdown_filter.project import pushdown_filter_project
+from fsql.compiler.rules.pushdown_filter.rank import bound_rank, pushdown_filter_rank
 from fsql.compiler.rules.pushdown_filter.union import pushdown_filter_union
 from fsql.compiler.rules.pushdown_filter.windows import pushdown_filter_windows
 from fsql.compiler.rules.simplify_conditionals import (
@@ -65,6 +66,8 @@ PUSHDOWN: Final = (
     Rule("pushdown-filter-join", Filter, pushdown_filter_join, opens_inputs=True),
     Rule("pushdown-filter-aggregate", Filter, pushdown_filter_aggregate, opens_inputs=True),
     Rule("pushdown-filter-over", Filter, pushdown_filter_over, opens_inputs=True),
+    Rule("pushdown-filter-rank", Filter, pushdown_filter_rank, opens_inputs=True),
+    Rule("bound-rank", Filter, bound_rank, opens_inputs=True),
 )
 PRUNE: Final = (Rule("prune-columns", Job, prune_columns),)
 

@@ -15,7 +15,4 @@ def equal_means_same(kind: SqlType) -> bool:
 
     -0.0 and 0.0 are equal and not the same (their texts and reciprocals differ), so DOUBLE is out.
     """
-    innermost = kind
-    while innermost.element is not None:
-        innermost = innermost.element
-    return innermost.kind is not Kind.DOUBLE
+    return not kind.contains(Kind.DOUBLE)

@@ -12,6 +12,7 @@ from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import (
     AssignWindows,
     Filter,
+    OrderKey,
     OverCall,
     Plan,
     Project,
@@ -60,7 +61,7 @@ def operator_fallible(plan: Plan) -> bool:
 
 def aggregate_fallible(call: AggregateCall) -> bool:
     """Return whether `call` can fail: its argument can, or its sum may overflow."""
-    return sum_overflows(call) or (call.argument is not None and fallible(call.argument))
+    return sum_overflows(call) or any(map(fallible, call.arguments))
 
 
 def sum_overflows(call: AggregateCall) -> bool:
@@ -76,5 +77,7 @@ def _part_fallible(part: Node) -> bool:
             return aggregate_fallible(part)
         case OverCall(aggregate=call):
             return aggregate_fallible(call)
+        case OrderKey(expression=expression):
+            return fallible(expression)
         case _:
             return False

@@ -52,7 +52,7 @@ def simplify_not(node: Call) -> Expression | None:
     | NOT NOT x → x            | NOT (x AND y) → NOT x OR NOT y  |
     | NOT x < y → x >= y       | NOT (x OR y) → NOT x AND NOT y  |
     """
-    (operand, *_) = node.arguments
+    operand = node.arguments[0] if node.arguments else None
     if node.function != "not" or not isinstance(operand, Call):
         return None
     if operand.function == "not":

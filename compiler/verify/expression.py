@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    FieldAccess,
+    Literal,
+)
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.signature import match_signature
 from fsql.compiler.functions.table import FUNCTIONS
@@ -51,6 +59,8 @@ def verify_expression(expression: Expression, below: Schema) -> Iterator[str]:
                     yield f"there is no cast from {argument.type} to {target}"
             case Case():
                 yield from _case(node)
+            case FieldAccess():
+                yield from _field(node)
             case _:
                 yield f"{type(node).__name__} is not an expression"
 
@@ -64,6 +74,12 @@ def _reference(reference: ColumnRef, below: Schema) -> Iterator[str]:
         yield f"column {column} is referred to as a {reference.type}"
     if column.nullable and not reference.nullable:
         yield f"column {column} may be NULL and is referred to as if it could not"
+
+
+def _field(access: FieldAccess) -> Iterator[str]:
+    index, row = access.index, access.argument.type
+    if row.field_types[index : index + 1] != (access.type,):
+        yield f"field {index} of {row} is no {access.type}"
 
 
 def _call(call: Call) -> Iterator[str]:
@@ -90,19 +106,25 @@ def _case(case: Case) -> Iterator[str]:
         yield f"the ELSE of CASE is a {case.otherwise.type}, the whole a {case.type}"
 
 
-def _has_type(value: Value, kind: SqlType) -> bool:
+def _has_type(value: Value, kind: SqlType) -> bool:  # noqa: PLR0911 - one a kind
     match value:
         case None:
             return True
         case bool():
             return kind.kind is Kind.BOOLEAN
         case int():
-            low, high = _RANGES.get(kind.kind, (1, 0))
+            if kind.kind is Kind.DECIMAL:
+                low, high = 1 - 10**kind.precision, 10**kind.precision - 1
+            else:
+                low, high = _RANGES.get(kind.kind, (1, 0))
             return low <= value <= high
         case float():
             return kind.kind is Kind.DOUBLE
         case str():
             return kind.kind is Kind.STRING
+        case tuple() if kind.fields:
+            types = kind.field_types
+            return len(value) == len(types) and all(map(_has_type, value, types))
         case tuple():
             element = kind.element
             return element is not None and all(_has_type(item, element) for item in value)

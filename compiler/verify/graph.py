@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import graph as g
 from fsql.compiler.expression import ColumnRef
+from fsql.compiler.logical import session_levels
 from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
 
@@ -124,8 +125,10 @@ def _depth_behind(function: g.MapFunction, depth: int) -> int:
             return depth + 1
         case g.Pad():
             return max(depth, function.depth)
-        case g.CombineAggregate():
+        case g.CombineAggregate() | g.CombineChanges() | g.CombineRank():
             return 1
+        case g.CombineSessions(order_column=order):
+            return depth + session_levels(order)
         case g.CombineJoin():
             return max(function.left_depth, function.right_depth) + 1
         case _:
@@ -140,12 +143,18 @@ def _types_behind(function: g.MapFunction, types: list[SqlType]) -> list[SqlType
             behind = [*types, *_unnested(function)]
         case g.ExplodeAggregate():
             behind = [*types, *_grouped(function)]
-        case g.ToWindows():
+        case g.ToWindows() | g.CombineSessions():
             behind = [*types, TIMESTAMP, TIMESTAMP, TIMESTAMP]
         case g.CombineAggregate():
             behind = _grouped(function)
+        case g.CombineChanges():
+            behind = [column.type for column in (*function.keys, *function.values)]
+        case g.CombineJoin(kind=kind) if not kind.makes_pairs:
+            behind = types[: function.left_width]
         case g.CombineOver():
             behind = [*types, *(call.aggregate.type for call in function.calls)]
+        case g.CombineRank():
+            behind = [*types, *([BIGINT] if function.ranked else [])]
         case _:
             behind = types
     return behind
@@ -215,9 +224,9 @@ def _cycles(graph: g.Graph) -> Iterator[str]:
 
 def _keys(combine: g.Combine) -> tuple[tuple[Expression, ...], ...]:
     match combine:
-        case g.CombineAggregate():
+        case g.CombineAggregate() | g.CombineChanges():
             return (combine.keys,)
-        case g.CombineOver():
+        case g.CombineOver() | g.CombineSessions() | g.CombineRank():
             return (combine.partition,)
         case g.CombineJoin():
             return (combine.left_keys, combine.right_keys)
@@ -226,4 +235,5 @@ def _keys(combine: g.Combine) -> tuple[tuple[Expression, ...], ...]:
 
 
 def _closing(combine: g.Combine) -> g.Closing | None:
-    return combine.closing if isinstance(combine, g.CombineAggregate) else None
+    closes = g.CombineAggregate | g.CombineSessions | g.CombineRank
+    return combine.closing if isinstance(combine, closes) else None

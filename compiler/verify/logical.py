@@ -10,7 +10,8 @@ violation is a bug of fsql, so it is an AssertionError that lists all violations
 * **Names.**  There is a name for each expression and aggregate.
 * **Time.**  Windows are assigned by, and joins bounded by, event-time columns that are never NULL.  A
   window is aggregated by a key that is its end.
-* **Changes.**  Over reads append-only input, and so do ARRAY_AGG and a join with a time range.
+* **Changes.**  Over and ApplyChanges read append-only input, and so do sessions, ARRAY_AGG and a join with
+  a time range.
 * **Scans.**  Within one INSERT, a scan number belongs to one Scan.
 * **Sinks.**  The query has the types of the sink's columns; APPEND is given append-only queries only.
 """
@@ -25,7 +26,7 @@ from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import append_only
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, TIMESTAMP
 from fsql.compiler.verify.expression import verify_expression
 
 if TYPE_CHECKING:
@@ -78,12 +79,12 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
             yield from _array_operator(plan)
         case logical.Aggregate() | logical.WindowAggregate():
             yield from _grouping(plan)
-        case logical.Over():
-            yield from _over(plan)
+        case logical.ApplyChanges() | logical.Over() | logical.AssignSessions() | logical.Rank():
+            yield from _keyed(plan)
         case logical.Join():
             yield from _join(plan)
-        case logical.Union(branches=branches):
-            if any(_types(branch.schema) != _types(branches[0].schema) for branch in branches):
+        case logical.Union(branches=(first, *others)):
+            if any(_types(branch.schema) != _types(first.schema) for branch in others):
                 yield "the branches have different types"
         case _:
             if not isinstance(plan, logical.Scan):
@@ -131,6 +132,27 @@ def _grouping(plan: logical.Aggregate | logical.WindowAggregate) -> Iterator[str
             yield "the end of the window is not among the keys"
 
 
+def _keyed(
+    plan: logical.ApplyChanges | logical.Over | logical.AssignSessions | logical.Rank,
+) -> Iterator[str]:
+    match plan:
+        case logical.ApplyChanges():
+            yield from _changes(plan)
+        case logical.Over():
+            yield from _over(plan)
+        case logical.AssignSessions():
+            yield from _sessions(plan)
+        case logical.Rank():
+            yield from _rank(plan)
+
+
+def _changes(plan: logical.ApplyChanges) -> Iterator[str]:
+    yield from _expressions((*plan.keys, *plan.values), plan.input.schema)
+    yield from _predicate(plan.present, plan.input.schema)
+    if not append_only(plan.input):
+        yield "changes of input that changes"
+
+
 def _over(plan: logical.Over) -> Iterator[str]:
     below = plan.input.schema
     if not append_only(plan.input):
@@ -138,6 +160,35 @@ def _over(plan: logical.Over) -> Iterator[str]:
     yield from _named(plan.calls, plan.names)
     yield from _expressions(plan.partition, below)
     yield from _aggregates([call.aggregate for call in plan.calls], below, append=True)
+
+
+def _sessions(plan: logical.AssignSessions) -> Iterator[str]:
+    below = plan.input.schema
+    if not append_only(plan.input):
+        yield "sessions of input that changes"
+    yield from _expressions(plan.partition, below)
+    yield from _time_column(below, plan.time_column)
+    if not 0 <= plan.end_column < len(below) or below[plan.end_column].type != TIMESTAMP:
+        yield f"column {plan.end_column} is not the end of a session"
+    order = plan.order_column
+    if order is not None and (
+        not 0 <= order < len(below) or below[order].type != BIGINT or below[order].nullable
+    ):
+        yield f"column {order} does not order the rows of a session"
+
+
+def _rank(plan: logical.Rank) -> Iterator[str]:
+    below = plan.input.schema
+    yield from _expressions([*plan.partition, *(key.expression for key in plan.order)], below)
+    if plan.skipped < 0 or (plan.limit is not None and plan.limit <= plan.skipped):
+        yield f"no rank is above {plan.skipped} and up to {plan.limit}"
+    if plan.window_end is None:
+        if plan.final:
+            yield "a final rank without a window"
+        return
+    yield from _time_column(below, plan.window_end)
+    if plan.window_end not in {key.index for key in plan.partition if isinstance(key, ColumnRef)}:
+        yield "the end of the window is not among the keys"
 
 
 def _join(plan: logical.Join) -> Iterator[str]:
@@ -150,7 +201,7 @@ def _join(plan: logical.Join) -> Iterator[str]:
         yield from _time_column(left, plan.time_range.left_time)
         yield from _time_column(right, plan.time_range.right_time)
         if not append_only(plan):
-            yield "a time range on input that changes"
+            yield "a time range on input that changes, or of an outer join"
 
 
 def _groups(
@@ -171,7 +222,10 @@ def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) 
             yield from verify_expression(call.argument, below)
         if call.type != aggregate_result(call.function, taken):
             yield f"{call.function.value} of {taken or '*'} is not a {call.type}"
-        if call.function is AggregateFunction.ARRAY_AGG and not append:
+        for other in call.others:
+            yield from verify_expression(other, below)
+        ordered = call.directions or call.distinct
+        if call.function is AggregateFunction.ARRAY_AGG and not (append or ordered):
             yield "ARRAY_AGG of input that changes"
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from fsql.compiler.connectors import (
     FORMAT,
+    READ_CHANGE_OPTIONS,
     RECORD_OPTIONS,
     TIME_OPTIONS,
     Connector,
@@ -32,6 +33,7 @@ CONNECTOR: Final = Connector(
         ),
         *TIME_OPTIONS,
         *RECORD_OPTIONS,
+        *READ_CHANGE_OPTIONS,
         *CLOCK_OPTIONS,
         LOG_OPTION,
     ),

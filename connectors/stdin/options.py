@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import FORMAT, RECORD_OPTIONS, TIME_OPTIONS, Connector, Layout
+from fsql.compiler.connectors import (
+    FORMAT,
+    READ_CHANGE_OPTIONS,
+    RECORD_OPTIONS,
+    TIME_OPTIONS,
+    Connector,
+    Layout,
+)
 from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION
 
 CONNECTOR: Final = Connector(
@@ -12,7 +19,14 @@ CONNECTOR: Final = Connector(
     "standard input",
     reads=True,
     writes=False,
-    options=(FORMAT, *TIME_OPTIONS, *RECORD_OPTIONS, *CLOCK_OPTIONS, LOG_OPTION),
+    options=(
+        FORMAT,
+        *TIME_OPTIONS,
+        *RECORD_OPTIONS,
+        *READ_CHANGE_OPTIONS,
+        *CLOCK_OPTIONS,
+        LOG_OPTION,
+    ),
     layouts=(Layout.LINES,),
     notes="""\
 A job that keeps state writes what comes to its state directory first, since standard input cannot be read

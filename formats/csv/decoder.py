@@ -28,6 +28,8 @@ from fsql.formats.malformed import (
 )
 from fsql.formats.timestamps import read_texts
 from fsql.runtime.arrow_types import arrow_type, to_arrow
+from fsql.runtime.decimals import column_of
+from fsql.runtime.decimals import read_texts as read_decimals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,6 +230,9 @@ def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
     null = texts.is_null().to_numpy(zero_copy_only=False)
     if kind is Kind.STRING:
         return texts, np.ones(len(texts), np.bool_)
+    if kind is Kind.DECIMAL:
+        integers, codes = read_decimals(texts, column.type, arrow_type(column.type))
+        return column_of(integers, arrow_type(column.type), ~null & (codes == 0)), codes == 0
     if kind is Kind.TIMESTAMP:
         micros, read = read_texts(texts)
         return pa.array(micros, mask=~read).cast(arrow_type(column.type)), read | null

@@ -13,6 +13,7 @@ from fsql.compiler.sqltypes import Kind
 from fsql.formats.csv.records import Dialect
 from fsql.formats.json.literals import timestamp_text
 from fsql.runtime.arrow_types import decoded
+from fsql.runtime.decimals import integers_of, texts_of
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ class CsvEncoder:
             text = pa.array(
                 [None if value is None else format_double(value) for value in values], pa.string()
             )
+        elif kind is Kind.DECIMAL:
+            text = texts_of(integers_of(column), column.type.scale)
+            text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
         elif kind is Kind.TIMESTAMP:
             micros = column.view(pa.int64())
             text = timestamp_text(micros.fill_null(0).to_numpy())

@@ -6,9 +6,11 @@ A value that is not NULL is between an `opening` and a `closing` that are the sa
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
+import pyarrow as pa
 
 from fsql.compiler.sqltypes import Kind, SqlType
 from fsql.formats.json.dictionary import Use
@@ -35,11 +37,11 @@ from fsql.formats.json.pieces import (
     number_parts,
 )
 from fsql.runtime.arrow_types import decoded
+from fsql.runtime.decimals import integers_of, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.formats.json.dictionary import DictionaryMemory
@@ -109,7 +111,7 @@ def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
     return Formatted("", written, "")
 
 
-def _values(  # noqa: PLR0911 - one a kind
+def _values(  # noqa: C901, PLR0911 - one a kind
     array: pa.Array, sql_type: SqlType, valid: Bools | None, pieces: PiecesOfBatch
 ) -> Formatted:
     """Return the text of the values; values where `valid` is False are arbitrary."""
@@ -124,10 +126,15 @@ def _values(  # noqa: PLR0911 - one a kind
         case Kind.ARRAY:
             assert sql_type.element is not None
             return _arrays(array, sql_type.element, pieces)
+        case Kind.ROW:
+            return _rows(array, sql_type, pieces)
         case Kind.DOUBLE:
             text, whole = double_text(_numbers(array, np.float64, valid))
             tail = np.where(whole, POINT_ZERO, EMPTY).astype(np.int32)
             return Formatted("", [_own_pieces(text, pieces), tail], "")
+        case Kind.DECIMAL:
+            text = texts_of(integers_of(array), sql_type.scale)
+            return Formatted("", [_own_pieces(text, pieces)], "")
         case Kind.TIMESTAMP:
             micros = _numbers(array, np.int64, valid)
             return Formatted('"', [_runs_of_timestamps(micros, pieces)], '"')
@@ -137,6 +144,28 @@ def _values(  # noqa: PLR0911 - one a kind
             )
         case Kind.BIGINT | Kind.INTERVAL:
             return Formatted("", number_parts(_numbers(array, np.int64, valid)), "")
+
+
+def _rows(array: pa.StructArray, sql_type: SqlType, pieces: PiecesOfBatch) -> Formatted:
+    """Return the text of rows: of each field its key and its value."""
+    parts: list[Part] = []
+    between = "{"
+    for child, (name, kind) in zip(array.flatten(), sql_type.fields, strict=True):
+        opening, inside, closing, _ = format_column(child, kind, pieces)
+        parts += [_frame(f"{between}{json_key(name)}{opening}", len(array), pieces), *inside]
+        between = f"{closing},"
+    closing = between.removesuffix(",")
+    return Formatted("", [*parts, _frame(f"{closing}}}", len(array), pieces)], "")
+
+
+def _frame(text: str, rows: int, pieces: PiecesOfBatch) -> int:
+    """Return the piece that every row has at one place."""
+    return pieces.add_own(pa.array([text], pa.string()), rows * len(text.encode()))
+
+
+def json_key(name: str) -> str:
+    """Return the key of a field as JSON has it, with its colon."""
+    return f"{json.dumps(name, ensure_ascii=False)}:"
 
 
 def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:

@@ -8,8 +8,8 @@ record is decoded by these two modules in four cases:
 * a timestamp in it cannot be read;
 * there is a DOUBLE column, and the record has a `-0`, whose sign msgspec drops;
 * it may have a repeated key, which msgspec does not detect.  A key is followed by a colon, and that
-  colon is preceded by a quote or white space.  If a record has no more such colons than columns that
-  were found in it, then its keys are exactly those columns, each once.  This costs one pass over the
+  colon is preceded by a quote or white space.  If a record has no more such colons than columns, and fields
+  of ROWs, that were found in it, then its keys are exactly those, each once.  This costs one pass over the
   bytes.  It also bounds the nesting, because only an unknown field can nest deeper than its type.
 
 Records with unknown fields fail that last test, so they are decoded once more without types, and their
@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import Kind, row_of
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
@@ -88,7 +88,8 @@ class JsonDecoder(SingleLineDecoder):
     def __init__(self, columns: Schema, record_bytes_max: int) -> None:
         self._columns = columns
         self._row_type = RowType(columns)
-        self._reads_doubles = any(_innermost(column.type) is Kind.DOUBLE for column in columns)
+        self._reads_doubles = any(column.type.contains(Kind.DOUBLE) for column in columns)
+        self._type = row_of((column.name, column.type) for column in columns)
         self.record_bytes_max = record_bytes_max
         self.unknown_fields = 0
 
@@ -97,8 +98,8 @@ class JsonDecoder(SingleLineDecoder):
         rows = _Rows(lines, lines.span(), first_row)
         self._decode_rows(rows)
         kept = rows.kept()
-        arrays, lacking, unread = self._row_type.columns(rows.decoded)
-        good = self._keys_are_distinct(rows, kept, len(self._columns) - lacking)
+        arrays, lacking, inner, unread = self._row_type.columns(rows.decoded)
+        good = self._keys_are_distinct(rows, kept, len(self._columns) - lacking + inner)
         for index in np.flatnonzero(unread & good).tolist():
             good[index] = self._strict_row(rows, kept[index]) is not None
         if not good.all():
@@ -150,7 +151,7 @@ class JsonDecoder(SingleLineDecoder):
     def _keys_are_distinct(self, rows: _Rows, kept: Ints, found: Ints) -> Bools:
         """Return which rows have no key twice; reject the others, and count unknown fields.
 
-        `kept` are the rows' lines, `found` is how many of the table's columns each row has.
+        `kept` are the rows' lines, `found` is how many of the table's columns, and of their fields, each has.
         """
         good = np.ones(len(kept), np.bool_)
         block = np.frombuffer(rows.span, np.uint8)
@@ -163,27 +164,23 @@ class JsonDecoder(SingleLineDecoder):
         brackets = rows.lines.count(np.flatnonzero(block == _BRACKET))[kept[doubtful]]
         shallow = braces + brackets <= DEPTH_MAX
         for index in doubtful[~shallow].tolist():
-            good[index] = self._strict_key_count(rows, kept[index], int(found[index]))
+            good[index] = self._strict_key_count(rows, kept[index])
         doubtful, flat = doubtful[shallow], braces[shallow] == 1
-        for index, most, known, one_object in zip(
-            doubtful.tolist(),
-            keys_max[doubtful].tolist(),
-            found[doubtful].tolist(),
-            flat.tolist(),
-            strict=True,
+        for index, most, one_object in zip(
+            doubtful.tolist(), keys_max[doubtful].tolist(), flat.tolist(), strict=True
         ):
             value = _DECODE_ANY(rows.lines.content(kept[index]))
             if most == (len(value) if one_object else _key_count(value)):
-                self.unknown_fields += len(value) - known
+                self.unknown_fields += _unknown_count(value, self._type)
             else:
-                good[index] = self._strict_key_count(rows, kept[index], known)
+                good[index] = self._strict_key_count(rows, kept[index])
         return good
 
-    def _strict_key_count(self, rows: _Rows, line: int, known: int) -> bool:
-        """Check a row with `known` columns by the exact rules; return whether it is valid."""
+    def _strict_key_count(self, rows: _Rows, line: int) -> bool:
+        """Check a row by the exact rules; return whether it is valid."""
         if self._strict_row(rows, line) is None:
             return False
-        self.unknown_fields += len(parse_object(rows.lines.content(line))) - known
+        self.unknown_fields += _unknown_count(parse_object(rows.lines.content(line)), self._type)
         return True
 
 
@@ -207,10 +204,16 @@ def _key_count(value: dict[str, object] | list[object]) -> int:
     return count
 
 
-def _innermost(sql_type: SqlType) -> Kind:
-    while sql_type.element is not None:
-        sql_type = sql_type.element
-    return sql_type.kind
+def _unknown_count(value: object, sql_type: SqlType) -> int:
+    """Return how many fields of a valid value its type does not have, at every depth of the type."""
+    if isinstance(value, dict):
+        known = dict(sql_type.fields)
+        inside = (_unknown_count(value[name], known[name]) for name in value.keys() & known)
+        return len(value.keys() - known.keys()) + sum(inside)
+    if isinstance(value, list) and sql_type.element is not None and sql_type.contains(Kind.ROW):
+        element = sql_type.element
+        return sum(_unknown_count(each, element) for each in value)
+    return 0
 
 
 def _utf8(data: bytes) -> bool:

@@ -8,7 +8,6 @@ row and the beginning of the next are one piece of the frame; the part before th
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
-from fsql.formats.json.columns import Formatted, format_column, format_dictionary
+from fsql.formats.json.columns import Formatted, format_column, format_dictionary, json_key
 from fsql.formats.json.dictionary import DictionaryMemory, Use
 from fsql.formats.json.few_rows import FewRows
 from fsql.formats.json.pieces import (
@@ -113,7 +112,7 @@ class JsonEncoder:
         self._labelled = operation_name is not None
         self.label_at = 0
         names = names if operation_name is None else (operation_name, *names)
-        self._keys = [f"{json.dumps(name, ensure_ascii=False)}:" for name in names]
+        self._keys = [json_key(name) for name in names]
         if self._labelled:
             self.label_at = len(f'{{{self._keys[0]}"'.encode())
         self._types = tuple(types)
@@ -291,8 +290,10 @@ def _looked_up_bytes_max(column: pa.Array) -> int:
 
 def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
     """Return whether the values of a column are pieces that no other batch has."""
+    if sql_type.fields:
+        return True
     if sql_type.element is not None:
         return _needs_own_pieces(column, sql_type.element)
     if sql_type.kind is Kind.STRING:
         return not isinstance(column, pa.DictionaryArray)
-    return sql_type.kind in (Kind.DOUBLE, Kind.TIMESTAMP)
+    return sql_type.kind in (Kind.DECIMAL, Kind.DOUBLE, Kind.TIMESTAMP)

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Raw
 
+from fsql.compiler.functions.decimals import format_decimal
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 from fsql.formats.json.literals import json_of_double, timestamp_text
 from fsql.formats.json.rows import ODD_NAME
-from fsql.runtime.arrow_types import remembered_values, string_buffers, values_of
+from fsql.runtime.arrow_types import from_arrow, remembered_values, string_buffers, values_of
 from fsql.runtime.order import integers
 from fsql.runtime.ports import OPERATIONS
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
 """Rows with more data in a dictionary are written by pieces, which bound the length of the text."""
-_CONVERTED: Final = {Kind.DOUBLE, Kind.TIMESTAMP, Kind.INTERVAL}
+_CONVERTED: Final = (Kind.DECIMAL, Kind.DOUBLE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW)
 """Kinds that msgspec formats differently."""
 
 
@@ -40,7 +41,8 @@ class FewRows:
         self._types = tuple(types)
         fields = [f"c{index}" for index in range(len(names))]
         self._row: Any = None
-        if not any(map(ODD_NAME.search, names)) and len(set(names)) == len(names):
+        inner = [name for sql_type in types for name in _names(sql_type)]
+        if not any(map(ODD_NAME.search, [*names, *inner])) and len(set(names)) == len(names):
             rename = dict(zip(fields, names, strict=True))
             self._row = msgspec.defstruct("Row", fields, rename=rename, gc=False)
         self._write = msgspec.json.Encoder().encode_lines
@@ -72,7 +74,7 @@ def _is_large(column: pa.Array, rows: int) -> bool:
     return int((ends[at + 1] - ends[at]).sum(dtype=np.int64)) > _LOOKED_UP_BYTES_MAX
 
 
-def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:
+def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:  # noqa: PLR0911 - one a kind
     """Return the values of a column as msgspec writes them."""
     if isinstance(array, pa.DictionaryArray):
         known = remembered_values(array) if sql_type == STRING else None
@@ -81,6 +83,9 @@ def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:
         case Kind.DOUBLE:
             numbers: list[float | None] = array.to_pylist()
             return [None if x is None else Raw(json_of_double(x).encode()) for x in numbers]
+        case Kind.DECIMAL:
+            digits = from_arrow(array, sql_type)
+            return [None if x is None else _written(x, sql_type.scale) for x in digits]
         case Kind.TIMESTAMP:
             micros, valid = integers(array)
             texts: list[str] = timestamp_text(micros).to_pylist()
@@ -89,12 +94,18 @@ def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:
             return [text if there else None for text, there in zip(texts, valid, strict=True)]
         case Kind.INTERVAL:
             array = array.view(pa.int64())
-        case Kind.ARRAY if _innermost(sql_type) in _CONVERTED:
+        case Kind.ROW:
+            return _rows(array, sql_type)
+        case Kind.ARRAY if sql_type.contains(*_CONVERTED):
             assert sql_type.element is not None
             return _lists(array, sql_type.element)
         case _:
             pass
     return values_of(array)
+
+
+def _written(digits: Any, scale: int) -> Raw:  # noqa: ANN401 - an integer, as a Value
+    return Raw(format_decimal(digits, scale).encode())
 
 
 def _looked_up(array: pa.DictionaryArray, sql_type: SqlType) -> Sequence[Any]:
@@ -107,10 +118,20 @@ def _looked_up(array: pa.DictionaryArray, sql_type: SqlType) -> Sequence[Any]:
     return [values[index] for index in indices.to_pylist()]
 
 
-def _innermost(sql_type: SqlType) -> Kind:
-    while sql_type.element is not None:
-        sql_type = sql_type.element
-    return sql_type.kind
+def _names(sql_type: SqlType) -> list[str]:
+    """Return the names of the fields at every depth of a type."""
+    names = [name for name, _ in sql_type.fields]
+    return names + [name for part in sql_type.parts for name in _names(part)]
+
+
+def _rows(array: pa.StructArray, sql_type: SqlType) -> list[Any]:
+    names = [name for name, _ in sql_type.fields]
+    fields = map(_values, array.flatten(), sql_type.field_types)
+    rows = [dict(zip(names, values, strict=True)) for values in zip(*fields, strict=True)]
+    if not array.null_count:
+        return [*rows]
+    valid = array.is_valid().to_pylist()
+    return [row if there else None for row, there in zip(rows, valid, strict=True)]
 
 
 def _lists(array: pa.ListArray, element: SqlType) -> list[Any]:

@@ -1,7 +1,8 @@
 """Rows between JSON and Arrow: the struct that a record decodes to, and columns of many structs.
 
 msgspec makes the struct straight from the bytes, with the types and ranges of the table's columns
-checked on the way.  A field that the record lacks is UNSET, which only a column that may be NULL takes.
+checked on the way.  A field that the record lacks is UNSET, which only a column that may be NULL takes.  A
+ROW is a struct of its own, whose fields are called like those of the table's rows.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INT_MAX, INT_MIN, Kind, SqlType
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import timestamps
-from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.arrow_types import arrow_type, struct_of
+from fsql.runtime.decimals import column_of, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +44,7 @@ _TYPES: Final[dict[Kind, Any]] = {
     Kind.STRING: str,
     Kind.TIMESTAMP: str | Annotated[int, msgspec.Meta(ge=MILLIS_MIN, le=MILLIS_MAX)],
     Kind.INTERVAL: _BIGINT,
+    Kind.DECIMAL: msgspec.Raw,
 }
 _NUMPY_TYPES: Final[dict[Kind, type[np.signedinteger]]] = {
     Kind.INT: np.int32,
@@ -55,13 +59,15 @@ ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 
 
 class Columns(NamedTuple):
-    """Columns of rows; `lacking` counts the fields that each row lacks.
+    """Columns of rows; `lacking` counts the columns that each row lacks.
 
-    `unread` says which rows have a timestamp that cannot be read; it is NULL in its column.
+    `inner` counts the fields that there are in the ROWs of a row.  `unread` says which rows have a timestamp
+    that cannot be read; it is NULL in its column.
     """
 
     arrays: list[pa.Array]
     lacking: Ints
+    inner: Ints
     unread: Bools
 
 
@@ -70,44 +76,41 @@ class RowType:
 
     def __init__(self, columns: Schema) -> None:
         self._types = [column.type for column in columns]
-        self._fields = [f"c{index}" for index in range(len(columns))]
+        self._required = [not column.nullable for column in columns]
+        self._fields = _struct_fields(len(columns))
         self._getters = [attrgetter(field) for field in self._fields]
-        fields: list[Any] = []
-        for field, column in zip(self._fields, columns, strict=True):
-            if column.nullable:
-                fields.append((field, _field_type(column.type) | None | UnsetType, UNSET))
-            else:
-                fields.append((field, _field_type(column.type)))
-        names = [column.name for column in columns]
-        odd = any(map(ODD_NAME.search, names))
-        rename = None if odd else dict(zip(self._fields, names, strict=True))
-        self._struct = msgspec.defstruct("Row", fields, rename=rename, gc=False, kw_only=True)
+        structs = _Structs()
+        self._makers = [structs.maker(column.type) for column in columns]
+        parts = [(column.name, column.type, column.nullable) for column in columns]
+        self._struct = structs.struct(parts)
         self.decode: Callable[[bytes], msgspec.Struct] = (
-            _decline if odd else msgspec.json.Decoder(self._struct).decode
+            _decline if structs.odd else msgspec.json.Decoder(self._struct).decode
         )
         """Return the row of a record.  Raises what `REFUSED` lists."""
 
     def row(self, values: Sequence[Decoded]) -> msgspec.Struct:
         """Return the row with these values, one for each column."""
-        return self._struct(**dict(zip(self._fields, values, strict=True)))
+        made = (make(value) for make, value in zip(self._makers, values, strict=True))
+        return self._struct(**dict(zip(self._fields, made, strict=True)))
 
     def columns(self, rows: Sequence[msgspec.Struct]) -> Columns:
         """Return the columns of many rows."""
         arrays = []
         lacking = np.zeros(len(rows), np.int64)
+        inner = np.zeros(len(rows), np.int64)
         unread = np.zeros(len(rows), np.bool_)
-        for sql_type, get in zip(self._types, self._getters, strict=True):
+        for sql_type, get, required in zip(self._types, self._getters, self._required, strict=True):
             values = list(map(get, rows))
-            try:
-                array, column_unread = _array(values, sql_type)
-            except _NOT_CONVERTED:
-                lacking += np.fromiter((value is UNSET for value in values), np.bool_, len(rows))
-                values = [None if value is UNSET else value for value in values]
-                array, column_unread = _array(values, sql_type)
+            array, missing, column_unread = _column(values, sql_type, inner)
+            if required and array.null_count:
+                absent = array.is_null().to_numpy(zero_copy_only=False)
+                column_unread = absent if column_unread is None else column_unread | absent
             arrays.append(array)
+            if missing is not None:
+                lacking += missing
             if column_unread is not None:
                 unread |= column_unread
-        return Columns(arrays, lacking, unread)
+        return Columns(arrays, lacking, inner, unread)
 
 
 REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -119,19 +122,102 @@ def _decline(_record: bytes) -> msgspec.Struct:
     raise msgspec.DecodeError
 
 
-def _field_type(sql_type: SqlType) -> Any:  # noqa: ANN401 - a type expression
-    if sql_type.element is not None:
-        return GenericAlias(list, (_field_type(sql_type.element) | None,))
-    return _TYPES[sql_type.kind]
+def _struct_fields(count: int) -> list[str]:
+    return [f"c{index}" for index in range(count)]
 
 
-def _array(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools | None]:
-    """Return the column of decoded values, and which of them have an unreadable timestamp, if any can."""
+class _Structs:
+    """Makes the struct types of rows, one for each type of ROW; `odd` if some name is not allowed in one."""
+
+    def __init__(self) -> None:
+        self.odd = False
+        self._of_type: dict[SqlType, Any] = {}
+
+    def struct(self, parts: Sequence[tuple[str, SqlType, bool]]) -> Any:  # noqa: ANN401 - a type
+        """Return the struct type with these fields: name, type, and whether it may be NULL."""
+        names = [name for name, _, _ in parts]
+        fields = _struct_fields(len(parts))
+        made: list[Any] = []
+        for field, (_, sql_type, nullable) in zip(fields, parts, strict=True):
+            kind = self.field_type(sql_type)
+            if kind is not msgspec.Raw and nullable:
+                kind = kind | None | UnsetType
+            made.append((field, kind, UNSET) if nullable else (field, kind))
+        odd = any(map(ODD_NAME.search, names))
+        self.odd = self.odd or odd
+        rename = None if odd else dict(zip(fields, names, strict=True))
+        return msgspec.defstruct("Row", made, rename=rename, gc=False, kw_only=True)
+
+    def field_type(self, sql_type: SqlType) -> Any:  # noqa: ANN401 - a type expression
+        """Return the type that msgspec decodes a value to."""
+        if sql_type.element is not None:
+            element = self.field_type(sql_type.element)
+            # The text of a DECIMAL is read by `_decimals`, and so is its NULL.
+            return GenericAlias(list, (element if element is msgspec.Raw else element | None,))
+        if not sql_type.fields:
+            return _TYPES[sql_type.kind]
+        if sql_type not in self._of_type:
+            parts = [(name, each, True) for name, each in sql_type.fields]
+            self._of_type[sql_type] = self.struct(parts)
+        return self._of_type[sql_type]
+
+    def maker(self, sql_type: SqlType) -> Callable[[Any], Any]:
+        """Return the function from a value of the exact half to what msgspec decodes."""
+        if sql_type.element is not None:
+            make = self.maker(sql_type.element)
+            return lambda value: None if value is None else [*map(make, value)]
+        if not sql_type.fields:
+            return lambda value: value
+        struct = self.field_type(sql_type)
+        makers = {
+            name: (field, self.maker(each))
+            for field, (name, each) in zip(
+                _struct_fields(len(sql_type.fields)), sql_type.fields, strict=True
+            )
+        }
+
+        def of_record(value: dict[str, Decoded] | None) -> Any:  # noqa: ANN401 - a struct
+            if value is None:
+                return None
+            made = ((*makers[name], each) for name, each in value.items())
+            return struct(**{field: make(each) for field, make, each in made})
+
+        return of_record
+
+
+def _column(
+    values: list[Any], sql_type: SqlType, inner: Ints
+) -> tuple[pa.Array, Bools | None, Bools | None]:
+    """Return the column of values, which of them are missing, and which have an unreadable timestamp.
+
+    `inner` is increased by the number of fields in the ROWs of each row.
+    """
+    try:
+        array, unread = _array(values, sql_type, inner)
+    except _NOT_CONVERTED:
+        missing = np.fromiter((value is UNSET for value in values), np.bool_, len(values))
+        values = [None if value is UNSET else value for value in values]
+        array, unread = _array(values, sql_type, inner)
+        return array, missing, unread
+    return array, None, unread
+
+
+def _array(  # noqa: PLR0911 - one a kind
+    values: Sequence[Any], sql_type: SqlType, inner: Ints
+) -> tuple[pa.Array, Bools | None]:
+    """Return the column of decoded values, and which of them have an unreadable timestamp, if any can.
+
+    `inner` is as in `_column`; it is not changed where the values cannot be converted.
+    """
+    if sql_type.fields:
+        return _structs(values, sql_type, inner)
+    if sql_type.kind is Kind.DECIMAL:
+        return _decimals(values, sql_type)
     if sql_type.kind is Kind.TIMESTAMP:
         micros, null, unread = timestamps(values)
         return pa.array(micros, mask=null | unread).cast(arrow_type(sql_type)), unread
-    if sql_type.element is not None and _has_timestamps(sql_type.element):
-        return _arrays_with_timestamps(values, sql_type.element)
+    if sql_type.element is not None and sql_type.contains(Kind.DECIMAL, Kind.TIMESTAMP, Kind.ROW):
+        return _arrays(values, sql_type.element, inner)
     numpy_type = _NUMPY_TYPES.get(sql_type.kind)
     if numpy_type is not None:
         try:
@@ -142,20 +228,64 @@ def _array(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools | 
     return pa.array(values, arrow_type(sql_type)), None
 
 
-def _has_timestamps(sql_type: SqlType) -> bool:
-    if sql_type.element is not None:
-        return _has_timestamps(sql_type.element)
-    return sql_type.kind is Kind.TIMESTAMP
+def _decimals(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools]:
+    """Return the column of numbers whose texts are given, in quotes or not.
+
+    Texts with an escape are left to the exact half.
+    """
+    texts = pa.array([None if v is None else bytes(v) for v in values], pa.binary()).cast(
+        pa.string()
+    )
+    null = pc.fill_null(pc.equal(texts, "null"), fill_value=True)
+    quoted = pc.fill_null(pc.starts_with(texts, '"'), fill_value=False)
+    written = pc.if_else(quoted, pc.utf8_slice_codeunits(texts, 1, -1), texts)
+    written = pc.if_else(null, None, written)
+    integers, codes = read_texts(written, sql_type, arrow_type(sql_type))
+    odd = pc.fill_null(pc.match_substring_regex(written, "[^-+.0-9eE]|^$"), fill_value=False)
+    unread = (codes != 0) | odd.to_numpy(zero_copy_only=False)
+    valid = ~null.to_numpy(zero_copy_only=False) & ~unread
+    array = column_of(integers, arrow_type(sql_type), None if valid.all() else valid)
+    return array, unread
 
 
-def _arrays_with_timestamps(
-    values: Sequence[Any], element: SqlType
+def _structs(
+    values: Sequence[Any], sql_type: SqlType, inner: Ints
 ) -> tuple[pa.Array, Bools | None]:
+    """Return the column of rows, and which of them have an unreadable timestamp."""
+    if any(value is UNSET for value in values):
+        raise TypeError
+    there = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    present = np.flatnonzero(there)
+    rows = [value for value in values if value is not None]
+    within = np.zeros(len(rows), np.int64)
+    unread = np.zeros(len(values), np.bool_)
+    children = []
+    for field, each in zip(_struct_fields(len(sql_type.fields)), sql_type.field_types, strict=True):
+        of_field = list(map(attrgetter(field), rows))
+        array, missing, field_unread = _column(of_field, each, within)
+        within += 1 if missing is None else ~missing
+        if field_unread is not None:
+            unread[present] |= field_unread
+        children.append(array)
+    np.add.at(inner, present, within)
+    if len(rows) == len(values):
+        return struct_of(children, sql_type), unread
+    places = pa.array(np.cumsum(there) - 1, mask=~there)
+    return struct_of([child.take(places) for child in children], sql_type, ~there), unread
+
+
+def _arrays(values: Sequence[Any], element: SqlType, inner: Ints) -> tuple[pa.Array, Bools | None]:
     """Return the column of lists, and which of them have an unreadable timestamp."""
+    if any(value is UNSET for value in values):
+        raise TypeError
     null = [value is None for value in values]
     lengths = np.array([0 if value is None else len(value) for value in values], np.int64)
-    elements, unread = _array([each for value in values for each in value or ()], element)
+    within = np.zeros(int(lengths.sum()), np.int64)
+    elements, unread = _array([each for value in values for each in value or ()], element, within)
     offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
     column = pa.ListArray.from_arrays(offsets, elements, mask=pa.array(null, pa.bool_()))
     row_of_element = np.repeat(np.arange(len(values)), lengths)
+    np.add.at(inner, row_of_element, within)
+    if unread is None:
+        return column, None
     return column, np.bincount(row_of_element[unread], minlength=len(values)) > 0

@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsql.compiler.functions.failure import RowFailure
+from msgspec import Raw
+
+from fsql.compiler.functions.decimals import parse_decimal
+from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
 from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
@@ -34,7 +37,7 @@ from fsql.formats.malformed import (
 if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
-Decoded: TypeAlias = "bool | int | float | str | list[Decoded] | None"
+Decoded: TypeAlias = "bool | int | float | str | Raw | list[Decoded] | dict[str, Decoded] | None"
 
 MILLIS_MIN: Final = TIMESTAMP_MIN // 1000
 MILLIS_MAX: Final = TIMESTAMP_MAX // 1000
@@ -60,7 +63,7 @@ def column_values(columns: Schema, record: dict[str, Json]) -> list[Decoded]:
     ]
 
 
-def _value(  # noqa: PLR0911 - one a kind
+def _value(  # noqa: C901, PLR0911 - one a kind
     value: Json, sql_type: SqlType, field: str, *, nullable: bool
 ) -> Decoded:
     if value is None:
@@ -72,6 +75,8 @@ def _value(  # noqa: PLR0911 - one a kind
         return _integer(value.text, sql_type, field)
     if kind is Kind.DOUBLE and isinstance(value, Number):
         return _double(value.text, field)
+    if kind is Kind.DECIMAL and isinstance(value, str | Number):
+        return _decimal(value if isinstance(value, str) else value.text, sql_type, field)
     if kind is Kind.TIMESTAMP and isinstance(value, str | Number):
         return _timestamp(value, field)
     if sql_type.element is not None and isinstance(value, list):
@@ -79,6 +84,12 @@ def _value(  # noqa: PLR0911 - one a kind
             _value(element, sql_type.element, f"{field}[{index}]", nullable=True)
             for index, element in enumerate(value)
         ]
+    if sql_type.fields and isinstance(value, dict):
+        return {
+            name: _value(value[name], each, f"{field}.{name}", nullable=True)
+            for name, each in sql_type.fields
+            if name in value
+        }
     if kind is Kind.STRING and isinstance(value, str):
         return value
     if kind is Kind.BOOLEAN and isinstance(value, bool):
@@ -107,6 +118,19 @@ def _double(text: str, field: str) -> float:
     if math.isinf(value):
         raise MalformedError(NUMBER_OUT_OF_RANGE, "the number does not fit DOUBLE", field)
     return value
+
+
+def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
+    """Return the text of a number that the type has, after rounding."""
+    try:
+        parse_decimal(text, sql_type)
+    except OutOfRangeFailure:
+        reason = f"the number does not fit {sql_type}"
+        raise MalformedError(NUMBER_OUT_OF_RANGE, reason, field) from None
+    except RowFailure:
+        reason = f"expected {sql_type}, found a string that is no number"
+        raise MalformedError(WRONG_TYPE, reason, field) from None
+    return Raw(text.strip(" ").encode())
 
 
 def _timestamp(value: str | Number, field: str) -> str | int:

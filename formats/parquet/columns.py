@@ -10,10 +10,12 @@ import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN, Kind, SqlType
 from fsql.formats.malformed import INVALID_TIMESTAMP, NOT_UTF8, NULL_NOT_ALLOWED, MalformedError
-from fsql.runtime.arrow_types import arrow_type, decoded
+from fsql.runtime.arrow_types import arrow_type, decoded, struct_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from fsql.compiler.schema import Column
 
@@ -26,6 +28,7 @@ _FITTING: Final = {
     Kind.STRING: (pa.string(), pa.large_string()),
     Kind.INTERVAL: (pa.int64(), pa.duration("us")),
 }
+_DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 
 
 def fits(found: pa.DataType, declared: SqlType) -> bool:
@@ -33,11 +36,29 @@ def fits(found: pa.DataType, declared: SqlType) -> bool:
     if declared.element is not None:
         is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
         return is_list and fits(found.value_type, declared.element)
+    if declared.fields:
+        return pa.types.is_struct(found) and all(
+            (index := found.get_field_index(name)) >= 0 and fits(found.field(index).type, each)
+            for name, each in declared.fields
+        )
+    if declared.kind is Kind.DECIMAL:
+        return _decimal_fits(found, declared)
     if declared.kind is Kind.TIMESTAMP:
         return pa.types.is_timestamp(found) or pa.types.is_date(found)
     if pa.types.is_dictionary(found):
         return declared.kind is Kind.STRING and fits(found.value_type, declared)
     return found in _FITTING[declared.kind]
+
+
+def _decimal_fits(found: pa.DataType, declared: SqlType) -> bool:
+    """Return whether all values of a type of numbers are values of a DECIMAL."""
+    if pa.types.is_decimal(found):
+        whole, scale = found.precision - found.scale, found.scale
+    elif found in _DIGITS:
+        whole, scale = _DIGITS[found], 0
+    else:
+        return False
+    return whole <= declared.precision - declared.scale and scale <= declared.scale
 
 
 def convert(array: pa.Array, declared: SqlType) -> pa.Array:
@@ -48,6 +69,10 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
         offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
         return pa.ListArray.from_arrays(offsets, elements, mask=lists.is_null())
+    if declared.fields:
+        children = [convert(pc.struct_field(array, [n]), each) for n, each in declared.fields]
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        return struct_of(children, declared, missing)
     array = decoded(array)
     if declared.kind is Kind.TIMESTAMP:
         return _timestamps(array)
@@ -60,9 +85,8 @@ def faults(
     column: Column, given: pa.Array, converted: pa.Array
 ) -> Iterator[tuple[int, MalformedError]]:
     """Yield the rows that have no value for a column, with the reason."""
-    lost = pc.and_(given.is_valid(), converted.is_null())
-    for row in np.flatnonzero(lost.to_numpy(zero_copy_only=False)).tolist():
-        if column.type.kind is Kind.TIMESTAMP:
+    for row in np.flatnonzero(_lost(given, converted, column.type)).tolist():
+        if column.type.contains(Kind.TIMESTAMP):
             reason = "the timestamp is not of the years 1 to 9999"
             yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
         else:
@@ -70,6 +94,21 @@ def faults(
     if not column.nullable:
         for row in np.flatnonzero(given.is_null().to_numpy(zero_copy_only=False)).tolist():
             yield row, MalformedError(NULL_NOT_ALLOWED, "a value is required", column.name)
+
+
+def _lost(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:
+    """Return which rows have a value, at any depth, that is NULL in the converted column."""
+    lost: NDArray[np.bool_] = (
+        pc.and_(given.is_valid(), converted.is_null()).to_numpy(zero_copy_only=False).copy()
+    )
+    for index, (name, each) in enumerate(declared.fields):
+        inside = pc.struct_field(given, [name]), pc.struct_field(converted, [index])
+        lost |= _lost(*inside, each)
+    if declared.element is not None:
+        of_elements = _lost(given.flatten(), converted.flatten(), declared.element)
+        row = pc.list_parent_indices(converted).to_numpy()
+        lost[row[of_elements]] = True
+    return lost
 
 
 def _timestamps(array: pa.Array) -> pa.Array:

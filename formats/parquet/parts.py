@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fsql.compiler.logical import Changes
@@ -42,9 +44,7 @@ class ParquetParts:
     def rows(self, release: Release) -> pa.Table:
         """Return released rows as a table."""
         columns = [
-            decoded(column).cast(_written_type(type_))
-            if type_.kind is not Kind.INTERVAL
-            else column.view(pa.int64())
+            _written(decoded(column), type_)
             for column, type_ in zip(release.columns, self._types, strict=True)
         ]
         if release.operations is not None:
@@ -61,7 +61,25 @@ class ParquetParts:
         return data.getvalue()
 
 
+def _written(column: pa.Array, sql_type: SqlType) -> pa.Array:
+    """Return a column in the type that it has in the file, where fields of rows have their names."""
+    kind = _written_type(sql_type)
+    if sql_type.fields:
+        children = [*map(_written, column.flatten(), sql_type.field_types)]
+        mask = column.is_null() if column.null_count else None
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+    if sql_type.element is not None and sql_type.contains(Kind.ROW):
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+        elements = _written(column.flatten(), sql_type.element)
+        mask = column.is_null() if column.null_count else None
+        return pa.ListArray.from_arrays(offsets, elements, type=kind, mask=mask)
+    return column.view(pa.int64()) if sql_type.kind is Kind.INTERVAL else column.cast(kind)
+
+
 def _written_type(sql_type: SqlType) -> pa.DataType:
+    if sql_type.fields:
+        return pa.struct([(name, _written_type(each)) for name, each in sql_type.fields])
     if sql_type.element is not None:
         return pa.list_(_written_type(sql_type.element))
     return pa.int64() if sql_type.kind is Kind.INTERVAL else arrow_type(sql_type)

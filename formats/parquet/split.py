@@ -13,6 +13,7 @@ import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.formats.operations import unknown_operations
 from fsql.formats.parquet.columns import convert, faults, fits
 from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.schema import Schema
+    from fsql.formats.malformed import MalformedError
     from fsql.formats.settings import Settings
 
 _IDENTITY_BYTES: Final = 1 << 16
@@ -34,6 +36,8 @@ class ParquetSplit:
     name: str
     path: Path
     columns: Schema
+    changes: bool = False
+    """Whether the first column is the kind of change."""
 
     def open(self, source_offset: SourceOffset | None = None) -> ParquetReader:
         """Return a reader that stands at the first row, or at `source_offset`.
@@ -42,7 +46,7 @@ class ParquetSplit:
             FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
                 if it is not the file that was read.
         """
-        return ParquetReader(self.path, self.columns, source_offset)
+        return ParquetReader(self.path, self.columns, source_offset, changes=self.changes)
 
     def check(self) -> None:
         """Check that the file has the columns.
@@ -55,15 +59,22 @@ class ParquetSplit:
 
 def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> ParquetSplit:
     """Return the file as a split of a table with these columns."""
-    del settings
-    return ParquetSplit(name, path, columns)
+    return ParquetSplit(name, path, columns, settings.reads_changes)
 
 
 class ParquetReader:
     """Reads the rows of a file in order.  A place has no line; its byte says how much of the file is read."""
 
-    def __init__(self, path: Path, columns: Schema, source_offset: SourceOffset | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Schema,
+        source_offset: SourceOffset | None,
+        *,
+        changes: bool,
+    ) -> None:
         self._path = path
+        self._changes = changes
         self._columns = columns
         try:
             self._content = _identity(path)
@@ -119,10 +130,11 @@ class ParquetReader:
             given = part.column(column.name)
             converted = convert(given, column.type)
             for row, error in faults(column, given, converted):
-                number = self._row + row
-                fault = DeadLetter(number, 0, -1, error.code, error.field, error.reason, "")
-                dead_letters.setdefault(row, fault)
+                dead_letters.setdefault(row, self._dead_letter(row, error))
             columns.append(converted)
+        if self._changes:
+            for row, error in unknown_operations(columns[0], self._columns[0].name):
+                dead_letters.setdefault(row, self._dead_letter(row, error))
         kept = np.arange(part.num_rows)
         if dead_letters:
             kept = np.delete(kept, list(dead_letters))
@@ -132,6 +144,9 @@ class ParquetReader:
         before, self._bytes = self._bytes, self._bytes_before(self._row)
         in_order = [dead_letters[row] for row in sorted(dead_letters)]
         return Chunk(columns, rows, in_order, self._bytes - before)
+
+    def _dead_letter(self, row: int, error: MalformedError) -> DeadLetter:
+        return DeadLetter(self._row + row, 0, -1, error.code, error.field, error.reason, "")
 
     def _from(self, row: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows from number `row` on."""

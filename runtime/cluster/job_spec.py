@@ -100,7 +100,8 @@ class Settings:
 
     A node that is silent for `failure_after` has failed; it grows up to `failure_after_most`, see
     `failure_detector`.  With `contracts` the coordinator changes owners by load: see `contraction`.
-    `instrument` makes what measures the operators in an epoch.
+    Workers record statistics every `statistics_every`, never with None.  `instrument` makes what measures
+    the operators in an epoch.
     """
 
     read_ahead_seconds: float = 0.5
@@ -116,5 +117,6 @@ class Settings:
     snapshot_every: float | None = 1.0
     bundle_rows_max: int = 262_144
     contracts: bool = False
+    statistics_every: float | None = None
     link: LinkSettings = _LINK
     instrument: Instrument = Uninstrumented

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.frames import Blocked, Credit
+from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from fsql.compiler.assignment import FrontTask
+    from fsql.compiler.logical import Table
     from fsql.runtime.cluster.job_spec import Settings
-    from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.cluster.manifest import Manifest
 
 
 @dataclass(slots=True)
@@ -52,6 +55,20 @@ class LocalFronts:
             self._settings.read_ahead_seconds, self._settings.read_ahead_bytes_least
         )
         self._fronts[front.number] = LocalFront(front, ordinal, read_ahead)
+
+    def begin(
+        self, tasks: Iterable[FrontTask], tables: Mapping[int, Table], manifest: Manifest | None
+    ) -> None:
+        """Make the fronts of some tasks, as of a manifest; `tables` are those that are read, by ordinal."""
+        points = {} if manifest is None else {point.front: point for point in manifest.fronts}
+        for task in tasks:
+            front = Front(task.number, tables[task.ordinal], task.split)
+            if manifest is not None and task.number in points:
+                front.resume(points[task.number], manifest.root)
+            for passed in () if manifest is None else manifest.skipped:
+                if passed.front == task.number:
+                    front.skip(Root(*passed.first), Root(*passed.end))
+            self.add(front, task.ordinal)
 
     def get(self, number: int) -> LocalFront | None:
         """Return the front of that number, None if this worker does not have it."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from fsql.runtime.cluster.tick_events import (
     BinsCopied,
     BinsNotCopied,
-    CopyBins,
     Layout,
     Ownership,
     TickEffect,
     TickEvent,
+    WorkerTickEffect,
 )
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ WorkerEvent: TypeAlias = (
     | BinsCopied
     | BinsNotCopied
 )
-WorkerEffect: TypeAlias = Transmit | Yield | Load | CopyBins | Store | Trim | Close | Leave
+WorkerEffect: TypeAlias = Transmit | Yield | Load | WorkerTickEffect | Store | Trim | Close | Leave
 
 # The coordinator.
 

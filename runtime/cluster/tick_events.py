@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.bin_loads import EdgeLoad
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 
@@ -44,6 +47,22 @@ class CopyBins:
     tick: int
     bins: BinRanges
     ownership: Ownership | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStatistics:
+    """Effect: write the statistics of a worker over some seconds, until now.
+
+    `tables` has rows in the order of the columns of `fsql.compiler.statistics.TABLES`, without those that
+    all tables have; `loads` is what goes into the tables of bins and heavy keys.
+    """
+
+    job: str
+    epoch: int
+    worker: int
+    seconds: float
+    tables: Mapping[str, Sequence[tuple[object, ...]]]
+    loads: Sequence[EdgeLoad]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,5 +135,6 @@ class TickEnded:
     changes: tuple[str, ...] = ()
 
 
+WorkerTickEffect: TypeAlias = CopyBins | RecordStatistics
 TickEvent: TypeAlias = TickProposed | LoadMeasured
 TickEffect: TypeAlias = TickEnded | ProposeTick

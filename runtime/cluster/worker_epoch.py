@@ -1,14 +1,13 @@
 """A worker's part in one epoch: its `Worker`, its fronts, its links, and its part in snapshots.
 
-The epoch connects these parts: it passes each event and item to the part that handles it, and sends the
-answers of the parts.
+The epoch passes each event and item to the part that handles it, and sends the answers of the parts.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.batch import END, START, Root
+from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
@@ -35,9 +34,9 @@ from fsql.runtime.cluster.local_fronts import LocalFronts
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import Transmit, Trim, Yield
 from fsql.runtime.cluster.worker_snapshots import WorkerSnapshots
+from fsql.runtime.cluster.worker_statistics import WorkerStatistics
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.freshness import Freshness
-from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
 from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.local_fronts import LocalFront
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.node import ChunkRead, Loaded, NotStored, Stored, WorkerEffect
-    from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
+    from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, RecordStatistics
     from fsql.runtime.dataflow.outbox import Effect
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
 
@@ -88,6 +87,7 @@ class WorkerEpoch:
         self._messages = 0
         self._instrumentation: Instrumentation = uninstrumented
         self._reading = OperatorMetrics()
+        self._statistics: WorkerStatistics | None = None
         self._freshness = Freshness()
         self._behind: float | None = None
         """The lag of the output at the last update; None if no update came since the last report."""
@@ -111,8 +111,7 @@ class WorkerEpoch:
         if self._ticks is not None:
             due = min(due, self._ticks.next_timer())
         if self._running:
-            fronts = self._fronts.next_timer(behind=self._is_behind)
-            due = min(due, self._next_metrics, fronts)
+            due = min(due, self._next_metrics, self._fronts.next_timer(behind=self._is_behind))
         return due
 
     def has_failed(self, now: float) -> bool:
@@ -135,24 +134,17 @@ class WorkerEpoch:
         self._settings = loaded.settings
         self._plan = loaded.plan
         self._instrumentation = loaded.settings.instrument()
+        self._statistics = WorkerStatistics(begin, loaded, now)
         self._worker = Worker(
-            loaded.plan, begin.number, begin.epoch, self._instrumentation, loaded.encodings
+            *(loaded.plan, begin.number, begin.epoch, self._instrumentation, loaded.encodings),
+            self._statistics.loads,
         )
         self._fronts = LocalFronts(loaded.settings)
         self._ticks = WorkerTicks(
             self._worker, begin.number, begin.epoch, self._links.put, self._put_effects
         )
         self._snapshots = WorkerSnapshots(begin.epoch, self._worker, self._fronts, self._ticks)
-        tables = loaded.plan.tables
-        points = {} if manifest is None else {point.front: point for point in manifest.fronts}
-        for task in loaded.fronts:
-            front = Front(task.number, tables[task.ordinal], task.split)
-            if task.number in points:
-                front.resume(points[task.number], start)
-            for passed in () if manifest is None else manifest.skipped:
-                if passed.front == task.number:
-                    front.skip(Root(*passed.first), Root(*passed.end))
-            self._fronts.add(front, task.ordinal)
+        self._fronts.begin(loaded.fronts, loaded.plan.tables, manifest)
         if manifest is not None:
             self._put_effects(self._worker.load(loaded.state, start))
         self._links.put(COORDINATOR, Ready())
@@ -241,7 +233,7 @@ class WorkerEpoch:
         effects = self._heartbeat(now) if now >= self._next_heartbeat else []
         if self._running and now >= self._next_metrics:
             self._next_metrics = now + self._settings.metrics_every
-            effects += self.send([self._metrics(now)], now)
+            effects += [*self.send([self._metrics(now)], now), *self._recorded(now)]
         return effects
 
     def late_heartbeat(self, now: float) -> list[WorkerEffect]:
@@ -342,8 +334,7 @@ class WorkerEpoch:
                 self._links.put(COORDINATOR, self._metrics(now))
             return
         self._behind = self._freshness.seconds_behind(min_time.root, now)
-        behind = self._is_behind
-        for blocked in self._fronts.on_released(min_time.root, now, behind=behind):
+        for blocked in self._fronts.on_released(min_time.root, now, behind=self._is_behind):
             self._links.put(COORDINATOR, blocked)
 
     def _take_snapshot(self) -> list[WorkerEffect]:
@@ -398,3 +389,11 @@ class WorkerEpoch:
         metrics.set_fronts(self._fronts, released)
         metrics.set_operators({"read": self._reading, **self._instrumentation.operators})
         return metrics
+
+    def _recorded(self, now: float) -> list[RecordStatistics]:
+        """Return the statistics since the last time, if it is time."""
+        if self._statistics is None or self._worker is None:
+            return []
+        behind = self._freshness.seconds_behind(self._fronts.released, now)
+        folds, operators = self._worker.folds.values(), self._instrumentation.operators
+        return self._statistics.record(folds, self._fronts, operators, self._reading, behind, now)

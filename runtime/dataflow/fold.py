@@ -87,6 +87,11 @@ class Fold:
         return self._applied.applied
 
     @property
+    def policy(self) -> Policy:
+        """Return the policy that is in force."""
+        return Policy.ORDERED if self._ordered else Policy.SPECULATIVE
+
+    @property
     def rows_redone(self) -> int:
         """Return how many rows repairs have applied again."""
         return self._applied.redone

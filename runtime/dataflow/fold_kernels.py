@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
+from fsql.compiler.graph import (
+    CombineAggregate,
+    CombineChanges,
+    CombineJoin,
+    CombineOver,
+    CombineRank,
+    CombineSessions,
+)
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 from fsql.runtime.kernels.aggregate.over import OverKernel
 from fsql.runtime.kernels.join.equi_join import JoinKernel
 from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
+from fsql.runtime.kernels.ranking.kernel import RankKernel
+from fsql.runtime.kernels.sessions.kernel import SessionsKernel
 
 if TYPE_CHECKING:
     from fsql.compiler.tick_plan import FoldHead
@@ -24,9 +33,19 @@ def make_fold(head: FoldHead) -> Fold:
         case CombineAggregate():
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case CombineChanges():
+            kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
+            return Fold(head, kernel, ties=False, append_only=True)
         case CombineOver():
             kernel = OverKernel(combine)
             return Fold(head, kernel, ties=combine.may_tie, append_only=True)
+        case CombineSessions():
+            [(schema, depth)] = head.inputs
+            return Fold(head, SessionsKernel(combine, schema, depth), ties=False, append_only=True)
+        case CombineRank():
+            schema, depth = head.inputs[0]
+            kernel = RankKernel(combine, schema, depth)
+            return Fold(head, kernel, ties=combine.may_tie, append_only=combine.by_position)
         case CombineJoin():
             make = JoinKernel if combine.input_append_only else JoinUpdatesKernel
             kernel = make(combine, [schema for schema, _ in head.inputs])

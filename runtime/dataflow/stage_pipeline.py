@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.maps.few_rows import FewFunction
-    from fsql.runtime.metrics import OperatorMetrics
+    from fsql.runtime.metrics import MeasuredOperator
 
     Instrument = Callable[[], "Instrumentation"]
     """Makes the instrumentation of one epoch."""
@@ -37,7 +37,7 @@ class Instrumentation(Protocol):
     """Wraps the work of operators, so that a driver can time it: the dataflow has no clock."""
 
     @property
-    def operators(self) -> Mapping[str, OperatorMetrics]:
+    def operators(self) -> Mapping[str, MeasuredOperator]:
         """Return the measured times so far, by operator."""
 
     def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
@@ -47,7 +47,7 @@ class Instrumentation(Protocol):
 class Uninstrumented:
     """Measures nothing."""
 
-    operators: Mapping[str, OperatorMetrics] = MappingProxyType({})
+    operators: Mapping[str, MeasuredOperator] = MappingProxyType({})
 
     def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
         """Return `work` as it is."""

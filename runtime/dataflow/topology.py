@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 StageSets = list[frozenset[int]]
 
 
+def source_stages(plan: TickPlan) -> dict[int, int]:
+    """Return the stage that begins with each table, by the table's ordinal."""
+    return {
+        stage.head.table.ordinal: index
+        for index, stage in enumerate(plan.stages)
+        if isinstance(stage.head, SourceHead)
+    }
+
+
 def topology(plan: TickPlan, fronts: Iterable[tuple[int, int]]) -> tuple[StageSets, StageSets]:
     """Return for each stage, and the barrier after them, what is upstream and which fronts feed it.
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import all_of
 from fsql.compiler.plan_choices import NO_CHOICES
-from fsql.compiler.tick_plan import SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.foreign_state import ForeignState
 from fsql.runtime.dataflow.invariants import check_operators
@@ -31,6 +30,7 @@ from fsql.runtime.dataflow.outbox import BARRIER, Effect, Outbox, SendMessage
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 from fsql.runtime.dataflow.timed_folds import TimedFolds
+from fsql.runtime.dataflow.topology import source_stages
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.order import concat
 
@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.owner_map import OwnerMap
     from fsql.compiler.plan_choices import PlanChoices
+    from fsql.compiler.tick_plan import TickPlan, ToFold
     from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.bin_loads import BinLoads
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.front import Front
@@ -65,6 +67,7 @@ class Worker:
         epoch: int,
         watch: Instrumentation = uninstrumented,
         encodings: Mapping[int, RowEncoding] | None = None,
+        loads: BinLoads | None = None,
     ) -> None:
         self._plan = plan
         self._number = number
@@ -75,11 +78,8 @@ class Worker:
         self.folds: dict[int, Fold] = self._timed.by_stage
         self._pipelines = StagePipelines(plan, watch, encodings or {})
         self._outbox = Outbox(number, epoch)
-        self._source_stage = {
-            stage.head.table.ordinal: index
-            for index, stage in enumerate(plan.stages)
-            if isinstance(stage.head, SourceHead)
-        }
+        self._source_stage = source_stages(plan)
+        self._loads = loads
         self._announced = False
         self.foreign = ForeignState(self.folds)
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
@@ -190,9 +190,7 @@ class Worker:
     ) -> list[Effect]:
         """Load the worker's share of a snapshot's state; no input may have come before.
 
-        Args:
-            state: the incremental snapshots of each operator, oldest first, of any number of workers.
-            position: the position of the state, which becomes min time of all folds.
+        `state` has the snapshots of each operator, oldest first; `position` becomes min time of all folds.
 
         Raises:
             InvariantError: if state belongs to an operator that the plan does not have.
@@ -287,10 +285,7 @@ class Worker:
             self._follow(stage, root)
 
     def release_bins(self) -> list[Effect]:
-        """Give up the bins that the worker has handed over; snapshots at the position are taken.
-
-        `foreign.collect` drops their state later.
-        """
+        """Give up the bins that were handed over; `foreign.collect` drops their state later."""
         assert self.change is not None
         self.foreign.release(all_of(self.change.outgoing.values()))
         self.change.released = True
@@ -383,6 +378,8 @@ class Worker:
         """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
         address = Address(to.stage, to.side)
         if self._routing.only_owner == self._number:
+            if self._loads is not None:
+                self._loads.sample(to, keys, batch)
             self._calls.append((Parcel(address, batch, repairs), None))
             return
         values, kept, errors = keys(batch)
@@ -391,6 +388,8 @@ class Worker:
         if kept is not None:
             batch = batch.take(kept)
         hashes = hash_rows(values, len(batch))
+        if self._loads is not None:
+            self._loads.add(to, values, hashes)
         for worker, moved, rows in self._routing.split(batch, hashes):
             if worker == self._number:
                 # Messages to others need not wait for this.

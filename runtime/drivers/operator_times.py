@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import Batch
+from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.kernels.maps.few_rows import FewRows
-from fsql.runtime.metrics import OperatorMetrics
+from fsql.runtime.kernels.maps.map_result import MapResult
+from fsql.runtime.metrics import MeasuredOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,20 +20,36 @@ if TYPE_CHECKING:
 class OperatorTimes:
     """An `Instrumentation` that adds up the metrics of each operator, by name."""
 
-    operators: dict[str, OperatorMetrics] = field(default_factory=dict)
+    operators: dict[str, MeasuredOperator] = field(default_factory=dict)
 
     def __call__(self, operator: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """Return `work`, measured."""
-        metrics = self.operators.setdefault(operator, OperatorMetrics())
+        metrics = self.operators.setdefault(operator, MeasuredOperator())
 
         def measured(*arguments: object) -> Any:  # noqa: ANN401 - whatever the operator returns
             started = time.perf_counter()
             try:
-                return work(*arguments)
+                result = work(*arguments)
+                metrics.rows_out += _rows_of(result)
+                return result
             finally:
+                metrics.calls += 1
                 metrics.seconds += time.perf_counter() - started
                 for argument in arguments:
                     if isinstance(argument, Batch | FewRows):
                         metrics.rows += len(argument)
 
         return measured
+
+
+def _rows_of(result: object) -> int:
+    """Return how many rows an operator has made; errors do not count."""
+    match result:
+        case MapResult(rows):
+            return len(rows)
+        case FoldOutput(rows):
+            return sum(map(len, rows))
+        case FewRows():
+            return len(result)
+        case _:
+            return 0

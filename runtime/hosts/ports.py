@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         WorkerEffect,
         WorkerEvent,
     )
-    from fsql.runtime.cluster.tick_events import TickEnded
+    from fsql.runtime.cluster.tick_events import RecordStatistics, TickEnded
 
 _Result = TypeVar("_Result")
 
@@ -84,6 +84,17 @@ class Monitor(Protocol):
 
     def tell(self, effect: Progress | Finish | TickEnded) -> None:
         """Take a progress report, the end of a tick, or the end of the job."""
+
+
+class StatisticsLog(Protocol):
+    """Keeps the last statistics of workers for the optimizer."""
+
+    def write(self, statistics: RecordStatistics) -> None:
+        """Keep statistics of one worker.
+
+        Raises:
+            OSError: if they cannot be written.
+        """
 
 
 class FrontLog(Protocol):

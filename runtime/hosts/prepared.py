@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.dataflow.row_encoding import RowEncoding
+    from fsql.runtime.hosts.ports import StatisticsLog
     from fsql.runtime.ports import Split
     from fsql.runtime.state.directory import StateDirectory
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Prepared:
     """The data of a job that a worker needs, except its number.
 
-    `encodings` are those of the INSERTs whose rows workers encode.
+    `encodings` are those of the INSERTs whose rows workers encode; `statistics` takes those of the worker.
     """
 
     plan: TickPlan
@@ -35,6 +36,7 @@ class Prepared:
     settings: Settings
     state: StateDirectory
     encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
+    statistics: StatisticsLog | None = None
 
     def split(self, task: FrontTask) -> Split:
         """Return the split that a front reads."""

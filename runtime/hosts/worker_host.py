@@ -5,6 +5,7 @@ Loading and storing state take long, so they are done in the background, one aft
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from fsql.runtime.cluster.node import (
     Trim,
     Yield,
 )
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins
+from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState
@@ -41,7 +42,14 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Begin
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.node import WorkerEffect
-    from fsql.runtime.hosts.ports import Background, Clock, Transport, Work, WorkerMachine
+    from fsql.runtime.hosts.ports import (
+        Background,
+        Clock,
+        StatisticsLog,
+        Transport,
+        Work,
+        WorkerMachine,
+    )
     from fsql.runtime.hosts.prepared import Prepare, Prepared
     from fsql.runtime.ports import SplitReader
     from fsql.runtime.state.directory import StateDirectory
@@ -66,6 +74,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._opened: dict[int, SplitReader] = {}
         self._chunk_rows = 0
         self._state: WorkerState | None = None
+        self._statistics: StatisticsLog | None = None
 
     def close(self) -> None:
         """Close sources and state; no background work may be left."""
@@ -85,6 +94,8 @@ class WorkerHost(Host["WorkerMachine"]):
                 self._background.submit(self._load(begin))
             case CopyBins():
                 self._background.submit(self._copy(effect))
+            case RecordStatistics():
+                self._background.submit(self._record(effect))
             case Store():
                 self._background.submit(self._store(effect))
             case Trim(_, unneeded):
@@ -144,6 +155,7 @@ class WorkerHost(Host["WorkerMachine"]):
             yield None
             self._open_readers(prepared, mine, manifest)
             self._chunk_rows = prepared.settings.chunk_rows
+            self._statistics = prepared.statistics
         except FsqlError as error:
             yield NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
         except StateFailedError as error:
@@ -204,6 +216,13 @@ class WorkerHost(Host["WorkerMachine"]):
             yield BinsNotCopied(copy.epoch, copy.tick, str(error))
         else:
             yield BinsCopied(copy.epoch, copy.tick, state)
+
+    def _record(self, statistics: RecordStatistics) -> Work:
+        """Write statistics; where that fails, a plan is chosen without them."""
+        if self._statistics is not None:
+            with suppress(OSError):
+                self._statistics.write(statistics)
+        yield None
 
     def _trim(self, unneeded: tuple[str, ...]) -> Work:
         if self._state is not None:

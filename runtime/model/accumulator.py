@@ -14,9 +14,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.functions.decimals import rounded
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind
+from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind, SqlType
+from fsql.runtime.model.ordered_result import keeps_rows, ordered_result
 from fsql.runtime.model.value_order import Key, as_key, order, row_order
 
 if TYPE_CHECKING:
@@ -116,6 +118,37 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
+class DecimalSum:
+    """SUM and AVG of DECIMAL, as integers of the smallest unit; `factor` takes them to the result's."""
+
+    type: SqlType
+    average: bool
+    factor: int
+    count: int = 0
+    exact: int = 0
+
+    def add(self, value: Value, weight: int, _place: object) -> DecimalSum:
+        """Add the value."""
+        if value is None:
+            return self
+        assert isinstance(value, int)
+        return replace(self, count=self.count + weight, exact=self.exact + weight * value)
+
+    def result(self) -> Value:
+        """Return the sum, or the average rounded once.
+
+        Raises:
+            RowFailure: E505, where it has more digits than its type.
+        """
+        if self.count <= 0:
+            return None
+        result = rounded(self.exact * self.factor, self.count) if self.average else self.exact
+        if abs(result) >= 10**self.type.precision:
+            raise SumOutOfRangeFailure
+        return result
+
+
+@dataclass(frozen=True, slots=True)
 class Extreme:
     """MIN and MAX: all values in order, with their weights, so that each can be retracted."""
 
@@ -145,10 +178,13 @@ class Extreme:
 class Collection:
     """ARRAY_AGG: the values in the total order; those that share a position by their own order."""
 
+    ignores_nulls: bool = False
     entries: tuple[tuple[object, tuple[Key, Key], Value], ...] = ()
 
     def add(self, value: Value, weight: int, place: object) -> Collection:
         """Append the value; places ascend, so only the last one can be shared."""
+        if value is None and self.ignores_nulls:
+            return self
         assert weight == 1, "ARRAY_AGG is refused over updating input"
         entries = list(self.entries)
         shared = len(entries)
@@ -156,11 +192,37 @@ class Collection:
             shared -= 1
         entry = (place, row_order((value,)), value)
         insort(entries, entry, lo=shared, key=lambda entry: entry[1])
-        return Collection(tuple(entries))
+        return replace(self, entries=tuple(entries))
 
     def result(self) -> Value:
         """Return the array; NULL without rows."""
         return tuple(value for _, _, value in self.entries) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """An aggregate of the values that are present, each once however often it was added."""
+
+    inner: Accumulator
+    weights: tuple[tuple[Key, int], ...] = ()
+
+    def add(self, value: Value, weight: int, place: object) -> Distinct:
+        """Add the value; the aggregate sees it only if it appears or disappears."""
+        if value is None:
+            return self
+        key = order(value)
+        weights = dict(self.weights)
+        before = weights.pop(key, 0)
+        after = before + weight
+        if after:
+            weights[key] = after
+        appears = (after > 0) - (before > 0)
+        inner = self.inner.add(as_key(value), appears, place) if appears else self.inner
+        return Distinct(inner, tuple(weights.items()))
+
+    def result(self) -> Value:
+        """Return the aggregate."""
+        return self.inner.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +234,14 @@ class Accumulators:
     @staticmethod
     def of(calls: Sequence[AggregateCall]) -> Accumulators:
         """Return the accumulators of an empty group."""
-        return Accumulators(tuple(_accumulator(call) for call in calls))
+        return Accumulators(
+            tuple(
+                _accumulator(call)
+                if keeps_rows(call) or not call.distinct
+                else Distinct(_accumulator(call))
+                for call in calls
+            )
+        )
 
     def add(self, given: Values, weight: int, place: object) -> Accumulators:
         """Return accumulators with a row's arguments added, one for each call."""
@@ -188,22 +257,65 @@ class Accumulators:
         return tuple(accumulator.result() for accumulator in self.each)
 
 
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Aggregates of many arguments or of values in order: all rows, with their weights and places."""
+
+    call: AggregateCall
+    entries: tuple[tuple[Values, int, object], ...] = ()
+
+    def add(self, value: Value, weight: int, place: object) -> Ordered:
+        """Add the row; `value` has all of its arguments."""
+        assert isinstance(value, tuple)
+        found: dict[tuple[object, ...], tuple[Values, int, object]] = {}
+        given = tuple(map(as_key, value))
+        for row, count, where in (*self.entries, (given, weight, place)):
+            key = (row_order(row), where if self.by_place else None)
+            found[key] = row, count + found.get(key, ((), 0, None))[1], where
+        return replace(self, entries=tuple(entry for entry in found.values() if entry[1]))
+
+    @property
+    def by_place(self) -> bool:
+        """Return whether the total order decides."""
+        edges = {AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
+        return self.call.function in edges and not self.call.directions
+
+    def result(self) -> Value:
+        """Return the aggregate of the rows that are present."""
+        return ordered_result(self.call, self.entries, by_place=self.by_place)
+
+
 def arguments(calls: Sequence[AggregateCall], values: Values) -> Values:
     """Return the arguments of the calls over a row; COUNT(*) has one that is never NULL."""
-    return tuple(
-        True if call.argument is None else evaluate(call.argument, values) for call in calls
-    )
+    return tuple(_argument(call, values) for call in calls)
+
+
+def _argument(call: AggregateCall, values: Values) -> Value:
+    if call.argument is None:
+        return True
+    given = tuple(evaluate(argument, values) for argument in call.arguments)
+    return given if keeps_rows(call) else given[0]
 
 
 def _accumulator(call: AggregateCall) -> Accumulator:
+    if keeps_rows(call):
+        return Ordered(call)
     match call.function:
         case AggregateFunction.COUNT:
             return Count()
         case AggregateFunction.MIN | AggregateFunction.MAX:
             return Extreme(greatest=call.function is AggregateFunction.MAX)
         case AggregateFunction.ARRAY_AGG:
-            return Collection()
+            return Collection(call.ignore_nulls)
         case AggregateFunction.SUM | AggregateFunction.AVG:
             assert call.argument is not None
+            if call.argument.type.kind is Kind.DECIMAL:
+                return DecimalSum(
+                    call.type,
+                    average=call.function is AggregateFunction.AVG,
+                    factor=10 ** (call.type.scale - call.argument.type.scale),
+                )
             floating = call.argument.type.kind is Kind.DOUBLE
             return Sum(average=call.function is AggregateFunction.AVG, floating=floating)
+        case _:
+            raise AssertionError(call.function)

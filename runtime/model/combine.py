@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.compiler import graph as g
 from fsql.compiler.functions.failure import RowFailure
 from fsql.runtime.model.combine_aggregate import combine_aggregate
+from fsql.runtime.model.combine_changes import combine_changes
 from fsql.runtime.model.combine_join import combine_join
 from fsql.runtime.model.combine_over import combine_over
+from fsql.runtime.model.combine_rank import combine_rank
+from fsql.runtime.model.combine_sessions import combine_sessions
 from fsql.runtime.model.item import Failure, Punctuation, Row, State
 
 if TYPE_CHECKING:
@@ -56,7 +59,10 @@ COMBINE_FUNCTIONS: Final[
     Mapping[type[g.Combine], Callable[[Any, Any, Any, Root], State | None]]
 ] = {
     g.CombineAggregate: combine_aggregate,
+    g.CombineChanges: combine_changes,
     g.CombineOver: combine_over,
+    g.CombineSessions: combine_sessions,
+    g.CombineRank: combine_rank,
     g.CombineJoin: combine_join,
 }
 """(function, content of the previous state or None, item, its root) → the state after the item."""

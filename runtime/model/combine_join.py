@@ -3,17 +3,23 @@
 The state holds the rows of both sides so far, in their order.  A row of weight -1 removes an equal one.  If
 there is none, which may happen within one root, the row is kept; the weight of a pair is the product of the
 weights of its rows.
+
+The rows of a side that are kept without a partner stand beside NULLs while the other side has no rows: they
+come with the row, or when the last row of the other side goes, and go when its first row comes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from fsql.compiler.logical import JoinKind
 from fsql.runtime.model.item import Row, State
 from fsql.runtime.model.value_order import row_order
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsql.compiler.graph import CombineJoin
     from fsql.runtime.batch import Root
     from fsql.runtime.model.item import Values
@@ -55,9 +61,16 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
     Earlier rows that share a position tie, and so do their pairs: they share an index.
     """
     sides = sides or Sides()
+    after = sides.add(row, root)
     depth = max(function.left_depth, function.right_depth)
     path = row.path + (-1,) * (depth - len(row.path))
     pairs: list[Row] = []
+    if function.kind is not JoinKind.INNER:
+        pairs.extend(
+            replace(each, path=(*path, 0)) for each in _of_one_side(function, sides, after)
+        )
+    if not function.kind.makes_pairs:
+        return State(row, tuple(pairs), after)
     positions: dict[tuple[Root, tuple[int, ...]], int] = {}
     for other_root, other in sides.rows[1 - row.side]:
         left, right = (row, other) if row.side == LEFT else (other, row)
@@ -65,7 +78,24 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
             index = positions.setdefault((other_root, other.path), len(positions))
             values = left.values + right.values
             pairs.append(Row(values, (*path, index), left.weight * right.weight))
-    return State(row, tuple(pairs), sides.add(row, root))
+    return State(row, tuple(pairs), after)
+
+
+def _of_one_side(function: CombineJoin, before: Sides, after: Sides) -> Iterator[Row]:
+    """Yield the changes of the rows that stand without a partner, or of a SEMI join with one."""
+    kind = function.kind
+    widths = function.left_width, function.right_width
+    for side, keeps in enumerate((kind.keeps_left or kind is JoinKind.SEMI, kind.keeps_right)):
+        if not keeps:
+            continue
+        present = kind is JoinKind.SEMI
+        for sides, sign in ((before, -1), (after, 1)):
+            if (sum(other.weight for _, other in sides.rows[1 - side]) > 0) is not present:
+                continue
+            nulls = (None,) * widths[1 - side] if kind.makes_pairs else ()
+            for _, row in sides.rows[side]:
+                values = row.values + nulls if side == LEFT else nulls + row.values
+                yield Row(values, weight=sign * row.weight)
 
 
 def _in_time(function: CombineJoin, left: Values, right: Values, *, later: int, root: Root) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.hashing import mix
 from fsql.runtime.model.bucket import Bucket, no_order
-from fsql.runtime.model.item import Item, Punctuation
+from fsql.runtime.model.item import Item, Punctuation, Row
 from fsql.runtime.model.meta import Meta
 from fsql.runtime.model.partition import wide_hash
 
@@ -28,14 +28,16 @@ class GroupingRule:
     """What the payloads have to say in a grouping.
 
     `key` names the bucket of a payload (None: it enters none) and balances the load; `order` orders
-    payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.  `Bucket` says
-    what the rest means.
+    payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.  With
+    `closes_anew`, every payload says so, and the bucket gets each punctuation that is not before it.
+    `Bucket` says what the rest means.
     """
 
     key: Callable[[Any], Hashable]
     window: int
     order: Callable[[Any], Key] = no_order
     closes_at: Callable[[Any], Root] | None = None
+    closes_anew: bool = False
     undo_partial_windows: bool = False
     check_lineage: bool = False
 
@@ -47,6 +49,7 @@ class Grouping:
         self._vertex = vertex
         self._rule = rule
         self._buckets: dict[Hashable, Bucket] = {}
+        self._closings: set[tuple[Hashable, Root]] = set()
         self.repairs = 0
 
     def accept(self, item: Item, key: Hashable) -> list[Item]:
@@ -55,6 +58,8 @@ class Grouping:
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._create(item, key, sent)
+        if self._rule.closes_anew and isinstance(item.payload, Row):
+            sent += self._add_punctuation(item, key, bucket)
         sent += bucket.accept(item)
         if not item.meta.tombstone:
             self.repairs += sum(window.meta.tombstone for window in sent)
@@ -71,8 +76,17 @@ class Grouping:
             undo_partial_windows=rule.undo_partial_windows,
             check_lineage=rule.check_lineage,
         )
-        if rule.closes_at is not None:
+        if rule.closes_at is not None and not rule.closes_anew:
             # The punctuations of all buckets may share a root.  Vertex and key tell their lineages apart.
             meta = Meta(rule.closes_at(item.payload), (self._vertex, key_hash))
             sent += bucket.accept(Item(meta, Punctuation(key)))
         return bucket
+
+    def _add_punctuation(self, item: Item, key: Hashable, bucket: Bucket) -> list[Item]:
+        """Add the punctuation of a payload, unless it is there or precedes it; return what is sent."""
+        assert self._rule.closes_at is not None
+        root = self._rule.closes_at(item.payload)
+        if root < item.meta.global_time or (key, root) in self._closings:
+            return []
+        self._closings.add((key, root))
+        return bucket.accept(Item(Meta(root, (self._vertex, wide_hash(key))), Punctuation(key)))

@@ -20,6 +20,7 @@ from fsql.runtime.model.value_order import as_key, order, row_order
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
+    from fsql.compiler.expression import Value
     from fsql.runtime.batch import Root
     from fsql.runtime.model.item import Item
     from fsql.runtime.model.value_order import Key
@@ -75,7 +76,11 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
             case _:
                 assert isinstance(payload, Row)
                 path = payload.path + (-1,) * (vertex.depth - len(payload.path))
-                return (0, path, payload.side, row_order(payload.values))
+                return (0, path, payload.side, first(payload), row_order(payload.values))
+
+    def first(row: Row) -> Value:
+        # Rows of sessions that tie go by their time.
+        return row.values[closing.window_end] if isinstance(closing, g.SessionClosing) else None
 
     def closes_at(payload: object) -> Root:
         assert closing is not None
@@ -83,7 +88,11 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
         return closing_root(closing, payload)
 
     return GroupingRule(
-        key, grouping.window, place, closes_at=None if closing is None else closes_at
+        key,
+        grouping.window,
+        place,
+        closes_at=None if closing is None else closes_at,
+        closes_anew=isinstance(closing, g.SessionClosing),
     )
 
 

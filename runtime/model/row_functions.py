@@ -14,6 +14,7 @@ from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
 from fsql.compiler.logical import close_time
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.batch import PUNCTUATION, Root
+from fsql.runtime.model.combine_sessions import session_root
 from fsql.runtime.model.item import Failure, Row
 from fsql.runtime.model.lateral import aggregate_elements, elements
 
@@ -35,6 +36,8 @@ def closing_root(closing: g.Closing, row: Row) -> Root:
     """Return the position of the punctuation that closes the window of `row`."""
     window_end = row.values[closing.window_end]
     assert isinstance(window_end, int)
+    if isinstance(closing, g.SessionClosing):
+        return session_root(closing, window_end)
     return Root(close_time(window_end, closing.delay_us, closing.grain_us), PUNCTUATION)
 
 

@@ -1,16 +1,19 @@
 """Columns as buffers: the buffers of Arrow, cut to the rows of the column.
 
 The types are those of `fsql.runtime.arrow_types`, and each has a code: one letter, with `[` before it
-for a list and `{` for a dictionary.  In addition to the buffers, a column is described by integers:
+for a list and `{` for a dictionary; a row is its fields in brackets.  In addition to the buffers, a column is
+described by integers:
 
 | code  | type                                  | buffers               | numbers                      |
 |-------|---------------------------------------|-----------------------|------------------------------|
 | `b`   | BOOLEAN                               | nulls, bits           | nulls                        |
 | `ildtv` | INT, BIGINT, DOUBLE, TIMESTAMP, INTERVAL | nulls, values      | nulls                        |
+| `Dpppp` | DECIMAL, two digits of precision and two of scale | nulls, values | nulls  |
 | `s`   | STRING                                | nulls, offsets, bytes | nulls, bytes                 |
 | `y`   | bytes, such as encoded rows           | nulls, 64-bit offsets, bytes | nulls, bytes          |
 | `n`   | NULL                                  |                       |                              |
 | `[x`  | ARRAY of x                            | nulls, offsets, x's   | nulls, elements, x's         |
+| `(xy)` | ROW of x and y                       | nulls, x's, y's       | nulls, x's, y's              |
 | `{x`  | x, in a dictionary with int32 indices | nulls, indices, x's   | nulls, words, x's            |
 
 There is a buffer of nulls only if there are nulls.  If a dictionary is longer than its column, only the words
@@ -19,6 +22,7 @@ that the column uses are sent; a column of few strings is sent without its dicti
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -27,6 +31,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
+from fsql.compiler.sqltypes import DECIMAL_DIGITS_MAX
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
 from fsql.runtime.wire.errors import MalformedError
 
@@ -49,7 +54,8 @@ _TYPES: Final = {
 }
 _CODES: Final = {kind.id: code for code, kind in _TYPES.items()}
 _WITH_UNIT: Final = "tv"
-_WIDTHS: Final = {"h": 2, "i": 4, "l": 8, "d": 8, "t": 8, "v": 8}
+_WIDTHS: Final = {"h": 2, "i": 4, "l": 8, "d": 8, "t": 8, "v": 8, "D": 16}
+_DECIMAL: Final = re.compile(r"D([0-9]{2})([0-9]{2})")
 _DEPTH_MAX: Final = 32
 _LENGTH_MAX: Final = 2**31 - 1
 _OFFSET: Final = Struct("<i")
@@ -61,6 +67,8 @@ _PLAIN_BYTES_MAX: Final = 1 << 22
 
 def type_code(kind: pa.DataType) -> str:
     """Return the code of an Arrow type; those of `fsql.runtime.arrow_types` and of error codes have one."""
+    if pa.types.is_decimal(kind):
+        return f"D{kind.precision:02d}{kind.scale:02d}"
     code = _CODES.get(kind.id)
     if code is not None:
         assert code not in _WITH_UNIT or kind == _TYPES[code], f"{kind} is no column's type"
@@ -68,25 +76,49 @@ def type_code(kind: pa.DataType) -> str:
     if pa.types.is_dictionary(kind):
         assert kind.index_type == _INDEX, f"{kind} is no column's type"
         return "{" + type_code(kind.value_type)
+    if pa.types.is_struct(kind):
+        return f"({''.join(type_code(field.type) for field in kind)})"
     assert pa.types.is_list(kind), f"{kind} is no column's type"
     return "[" + type_code(kind.value_type)
 
 
 @lru_cache(256)
 def _type(code: str) -> pa.DataType:
-    if len(code) > _DEPTH_MAX:
-        raise MalformedError(f"a type is {len(code)} deep")
-    kind = _TYPES.get(code[-1:])
+    kind, end = _type_at(code, 0, 0)
+    if end != len(code):
+        raise MalformedError(f'there is no type "{code}"')
+    return kind
+
+
+def _type_at(code: str, start: int, depth: int) -> tuple[pa.DataType, int]:
+    """Return the type whose code begins at `start`, and where its code ends."""
+    if depth == _DEPTH_MAX:
+        raise MalformedError(f"a type is more than {_DEPTH_MAX} deep")
+    shape = code[start : start + 1]
+    if shape in ("[", "{"):
+        inner, end = _type_at(code, start + 1, depth + 1)
+        return pa.list_(inner) if shape == "[" else pa.dictionary(_INDEX, inner), end
+    if shape == "(":
+        fields: list[pa.DataType] = []
+        at = start + 1
+        while code[at : at + 1] != ")":
+            field, at = _type_at(code, at, depth + 1)
+            fields.append(field)
+        return pa.struct([(f"f{index}", field) for index, field in enumerate(fields)]), at + 1
+    decimal = _DECIMAL.match(code, start)
+    if decimal is not None:
+        return _decimal(decimal), decimal.end()
+    kind = _TYPES.get(shape)
     if kind is None:
         raise MalformedError(f'there is no type "{code}"')
-    for shape in reversed(code[:-1]):
-        if shape == "[":
-            kind = pa.list_(kind)
-        elif shape == "{":
-            kind = pa.dictionary(_INDEX, kind)
-        else:
-            raise MalformedError(f'there is no type "{code}"')
-    return kind
+    return kind, start + 1
+
+
+def _decimal(code: re.Match[str]) -> pa.DataType:
+    precision, scale = int(code[1]), int(code[2])
+    if not scale <= precision in range(1, DECIMAL_DIGITS_MAX + 1):
+        raise MalformedError(f'there is no type "{code[0]}"')
+    return pa.decimal128(precision, scale)
 
 
 def as_sent(column: pa.Array) -> pa.Array:
@@ -119,7 +151,11 @@ def put_column(array: pa.Array, code: str, writer: PartsWriter, numbers: list[in
     numbers.append(nulls)
     if nulls:
         _put_bits(buffers[0], offset, count, writer)
-    if kind == "b":
+    if kind == "(":
+        for index in range(array.type.num_fields):
+            field = array.field(index)
+            put_column(field, type_code(field.type), writer, numbers)
+    elif kind == "b":
         _put_bits(buffers[1], offset, count, writer)
     elif (width := _WIDTHS.get(kind)) is not None:
         _put_bytes(buffers[1], offset * width, count * width, writer)
@@ -210,6 +246,11 @@ def _take(
     if not 0 <= nulls <= count:
         raise MalformedError(f"{nulls} of {count} rows are NULL")
     valid = reader.take((count + 7) // 8) if nulls else None
+    if shape == "(":
+        children = [
+            _take(field.type, type_code(field.type), count, reader, numbers) for field in kind
+        ]
+        return pa.Array.from_buffers(kind, count, [valid], nulls, 0, children)
     if shape == "b":
         buffers = [valid, reader.take((count + 7) // 8)]
     elif (width := _WIDTHS.get(shape)) is not None:

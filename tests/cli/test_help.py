@@ -43,6 +43,7 @@ Commands:
   run            Run a script.
   sim            Simulate clusters in virtual time, with faults.
   snapshot       Take, list, verify, restore and repair snapshots.
+  stats          Show the statistics of a job.
   status         Show how a job is doing.
   stop           Stop a job.
   tick           Change owners of keys, and the plan, while a job runs.
@@ -82,6 +83,7 @@ def test_version() -> None:
         "run",
         "sim",
         "snapshot",
+        "stats",
         "tick",
         "worker",
         "zookeeper",

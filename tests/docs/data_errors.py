@@ -42,6 +42,12 @@ FAILING = {
     "E523": Failing(
         "SELECT a FROM t", "a BIGINT, b STRING", b"1\n", ", 'format' = 'csv', 'header' = 'false'"
     ),
+    "E524": Failing(
+        "SELECT k FROM t",
+        "k BIGINT, PRIMARY KEY (k) NOT ENFORCED",
+        b'{"op":"delete","k":1}\n',
+        ", 'changes' = 'upsert'",
+    ),
     "E531": Failing("SELECT a FROM t", "a BIGINT", None),
     "E532": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", into="missing/out.jsonl"),
     "E534": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", ", 'max_record_bytes' = '1000000000'"),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
-from fsql.compiler.logical import Aggregate, Join, Over, Plan, WindowAggregate
+from fsql.compiler.logical import Aggregate, Join, Over, Plan, Rank, WindowAggregate
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.flow import routed_by_result
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MUST_BE_MET: Final = (
     *("two sources", "three splits", "self join", "window over window", "aggregate over aggregate"),
-    *("join into aggregate", "running aggregate", "time range", "late rows", "rejects"),
+    *("join into aggregate", "running aggregate", "ranks", "time range", "late rows", "rejects"),
     *("row errors", "malformed row stops", "equal times", "ties", "updates", "several inserts"),
 )
 """What the cases of a suite must have met, whatever runs them."""
@@ -39,6 +39,7 @@ def features(case: Case, outcome: Outcome) -> Counter[str]:
             _over(plan, Aggregate, Join) or _over(plan, WindowAggregate, Join) for plan in plans
         ),
         "running aggregate": any(isinstance(plan, Over) for plan in plans),
+        "ranks": any(isinstance(plan, Rank) for plan in plans),
         "time range": any(isinstance(plan, Join) and plan.time_range for plan in plans),
         "late rows": any(outcome.late),
         "rejects": bool(outcome.dead_letters),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import AggregateFunction, Call, Case, Cast, ColumnRef, Literal
+from fsql.compiler.expression import (
+    AggregateFunction,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    FieldAccess,
+    Literal,
+)
 from fsql.compiler.sqltypes import Kind, SqlType
 
 if TYPE_CHECKING:
@@ -30,7 +38,13 @@ TYPES: Final = {
 
 
 def sql_type(type_: SqlType) -> str:
-    """Return DuckDB's type."""
+    """Return DuckDB's type.
+
+    Raises:
+        ExcludedError: a row, or a decimal, which it computes with other scales.
+    """
+    if type_.contains(Kind.ROW, Kind.DECIMAL):
+        raise ExcludedError("rows and decimals")
     return f"{sql_type(type_.element)}[]" if type_.element is not None else TYPES[type_.kind]
 
 
@@ -42,6 +56,8 @@ def literal(value: Value, type_: SqlType) -> str:
     """
     if isinstance(value, float) and abs(value) > 1e9:
         raise ExcludedError("a DOUBLE so large that inexact sums lose their digits")
+    if type_.contains(Kind.ROW):
+        raise ExcludedError("rows")
     if isinstance(value, tuple):
         assert type_.element is not None
         text = f"[{', '.join(literal(item, type_.element) for item in value)}]"
@@ -128,6 +144,8 @@ def expression_sql(expression: Expression, columns: Sequence[str]) -> str:
             return f"(CASE {branches} ELSE {otherwise} END)"
         case Call():
             return call_sql(expression, [expression_sql(a, columns) for a in expression.arguments])
+        case FieldAccess():
+            raise ExcludedError("rows")
         case _:
             raise AssertionError(expression)
 
@@ -181,12 +199,23 @@ def cast_sql(argument: str, given: SqlType, wanted: SqlType) -> str:
     return f"TRY_CAST({argument} AS {sql_type(wanted)})"
 
 
+_SAME: Final = frozenset(
+    {
+        *(AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG),
+        *(AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.ARRAY_AGG),
+    }
+)
+
+
 def aggregate_sql(call: AggregateCall, columns: Sequence[str], order: str, over: str = "") -> str:
     """Return an aggregate in SQL; `order` is what ARRAY_AGG goes by, `over` a window."""
     name = call.function
+    if name not in _SAME or call.directions or call.ignore_nulls:
+        raise ExcludedError(f"{name.value}, whose rounding or order is another")
     if call.argument is None:
         return f"COUNT(*){over}"
     argument = expression_sql(call.argument, columns)
     if name is AggregateFunction.ARRAY_AGG:
         return f"list({argument}{'' if over else f' ORDER BY {order}, {argument}'}){over}"
-    return f"CAST({name.value}({argument}){over} AS {sql_type(call.type)})"
+    distinct = "DISTINCT " if call.distinct else ""
+    return f"CAST({name.value}({distinct}{argument}){over} AS {sql_type(call.type)})"

@@ -12,6 +12,7 @@ What DuckDB means otherwise, and is therefore not translated (`Excluded`):
 * UPPER and LOWER of anything but ASCII and simple letters: DuckDB maps one code point to one.
 * SUBSTRING from a computed position: DuckDB counts a negative one from the end of the string.
 * POWER: not the same in the last digit.
+* Sessions: which of them a row joins depends on the rows before it.
 * Windows over updating input: which rows a closed window had is not in the final state.
 * AVG, and SUM of DOUBLE, are exact to about 9 digits only.  So they are compared to 9 digits, and a query
   that does more with them than to pass them on is left out.
@@ -69,12 +70,16 @@ class Translation:
             logical.Unnest: self.unnest,
             logical.LateralAggregate: self.lateral_aggregate,
             logical.AssignWindows: self.assign_windows,
+            logical.AssignSessions: self.assign_sessions,
             logical.Union: self.union,
             logical.Aggregate: self.aggregate,
             logical.WindowAggregate: self.window_aggregate,
             logical.Over: self.over,
+            logical.Rank: self.rank,
             logical.Join: self.join,
         }
+        if type(plan) not in selects:
+            raise ExcludedError(f"{type(plan).__name__}, which it does not have")
         return selects[type(plan)](plan)
 
     def scan(self, plan: logical.Scan) -> str:
@@ -152,6 +157,10 @@ class Translation:
         items = named([*below, start, end, f"({end} - 1)"])
         return select(items, plan, "list_append(pos, number_ - first_)", windows)
 
+    def assign_sessions(self, plan: logical.AssignSessions) -> str:
+        """Left out."""
+        raise ExcludedError(type(plan).__name__)
+
     def union(self, plan: logical.Union) -> str:
         """UNION ALL, paths padded."""
         depth = logical.depth(plan) + 2
@@ -197,6 +206,10 @@ class Translation:
             f"SELECT {named([*keys, *aggregates])} FROM {self.tables[plan.input]} "
             f"WHERE {kept} {group}"
         )
+
+    def rank(self, _plan: logical.Rank) -> str:
+        """Nothing: what is ranked where rows are equal is not for a final state to say."""
+        raise ExcludedError("ranks")
 
     def over(self, plan: logical.Over) -> str:
         """Windows of rows, ordered by position, then by the row."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    FieldAccess,
+    Literal,
+)
 from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.signature import TypeVariable, match_signature
@@ -19,7 +27,10 @@ from fsql.compiler.sqltypes import (
     NULL,
     STRING,
     TIMESTAMP,
+    Kind,
     array_of,
+    decimal_type,
+    row_of,
 )
 from fsql.tests.property.values import random_value
 
@@ -31,14 +42,27 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
 
-SCALARS: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL)
-TYPES: Final = (*SCALARS, *(array_of(type_) for type_ in (BIGINT, DOUBLE, STRING)))
+DECIMALS: Final = (decimal_type(12, 2), decimal_type(38, 9))
+SCALARS: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL, *DECIMALS)
+PAIR: Final = row_of((("f1", BIGINT), ("f2", DOUBLE)))
+"""A row with the names of `ROW(…)`."""
+RECORD: Final = row_of((("x", INT), ("y", STRING), ("z", array_of(PAIR))))
+ROWS: Final = (PAIR, RECORD)
+TYPES: Final = (*SCALARS, *(array_of(type_) for type_ in (BIGINT, DOUBLE, STRING, PAIR)), *ROWS)
 PATTERNS: Final = ("a%", "%", "_", "a\\%b", "%b", "a_b", "", "%a%", "\\\\")
 FAILING: Final = {"divide", "modulo", "multiply", "to_timestamp", "timestamp_millis"}
 """The functions that fail rows that are not rare."""
 SEPARATORS: Final = (",", "a", ",,", " ")
 UNITS: Final = ("year", "month", "day", "hour", "minute")
-LITERALS: Final = {"like": PATTERNS, "split": SEPARATORS, "date_trunc": UNITS}
+REGEXPS: Final = ("a", "a+", "(a)(b)?", "^a", "b|,", "a*", "[0-9]+", "(?i)A")
+URL_PARTS: Final = ("PROTOCOL", "AUTHORITY", "USERINFO", "HOST", "FILE", "PATH", "QUERY", "REF")
+LITERALS: Final = {
+    "like": PATTERNS,
+    "split": SEPARATORS,
+    "date_trunc": UNITS,
+    "parse_url": URL_PARTS,
+    **dict.fromkeys(("regexp_like", "regexp_extract", "regexp_replace"), REGEXPS),
+}
 """The constants that functions take, by name."""
 
 
@@ -51,6 +75,14 @@ def random_expression(
     """
     maker = ExpressionMaker(random, schema, risk)
     return maker.expression(type_, depth)
+
+
+def random_call(random: Random, schema: Schema, name: str, depth: int) -> Expression:
+    """Return a call of a function over `schema`, with arguments that are at most `depth` deep."""
+    function = FUNCTIONS[name]
+    signature = random.choice(function.signatures)
+    type_ = random.choice([each for each in TYPES if gives(signature, each)])
+    return ExpressionMaker(random, schema, 1.0).call_of(function, signature, type_, depth)
 
 
 @dataclass(frozen=True)
@@ -70,8 +102,22 @@ class ExpressionMaker:
                 return ColumnRef(type_, self.schema[index].nullable, index)
             value = random_value(self.random, type_)
             return Literal(type_, value is None, value)
-        form = self.random.choice((self.call, self.call, self.call, self.cast, self.case))
-        return form(type_, depth - 1)
+        forms = (self.call, self.call, self.call, self.cast, self.case, self.field)
+        return self.random.choice(forms)(type_, depth - 1)
+
+    def field(self, type_: SqlType, depth: int) -> Expression:
+        """Return a field of a row, if any has the type."""
+        found = [
+            (row, index)
+            for row in ROWS
+            for index, field in enumerate(row.field_types)
+            if field == type_
+        ]
+        if not found:
+            return self.call(type_, depth)
+        row, index = self.random.choice(found)
+        argument = self.expression(row, depth)
+        return FieldAccess(type_, nullable=True, argument=argument, index=index)
 
     def case(self, type_: SqlType, depth: int) -> Expression:
         """Return a CASE."""
@@ -101,16 +147,25 @@ class ExpressionMaker:
     def call(self, type_: SqlType, depth: int) -> Expression:
         """Return a call of one of the functions that give the type."""
         safe = self.random.random() >= self.risk
+        if type_.kind is Kind.DECIMAL and self.random.random() < 0.6:
+            return self.of_decimals(type_, depth)
         fitting = [
             (function, signature)
             for function in FUNCTIONS.values()
             for signature in function.signatures
             if gives(signature, type_) and not (safe and function.name in FAILING)
         ]
-        function, signature = self.random.choice(fitting)
+        return self.call_of(*self.random.choice(fitting), type_, depth)
+
+    def call_of(
+        self, function: Function, signature: Signature, type_: SqlType, depth: int
+    ) -> Expression:
+        """Return a call of a function with one of its signatures, which gives the type."""
         variable = self.variable(signature, type_)
         parameters = signature.parameters
-        if signature.variadic:
+        if signature.result is TypeVariable.ROW:
+            parameters = type_.field_types
+        elif signature.variadic:
             parameters += parameters[-1:] * self.random.randrange(3)
         arguments: list[Expression] = []
         for index, parameter in enumerate(parameters):
@@ -124,6 +179,20 @@ class ExpressionMaker:
             arguments.append(self.expression(wanted, depth))
         return checked_call(function, arguments, type_)
 
+    def of_decimals(self, type_: SqlType, depth: int) -> Expression:
+        """Return a cast of arithmetic of numbers, at least one of which is a DECIMAL."""
+        function = self.random.choice([each for each in FUNCTIONS.values() if each.of_decimals])
+        given = [self.random.choice(DECIMALS), self.random.choice((*DECIMALS, INT, BIGINT))]
+        match = match_signature(function, given) or match_signature(function, given[:1])
+        assert match is not None
+        arguments = tuple(self.expression(each, depth) for each in given)[: len(match.parameters)]
+        coerced = tuple(
+            each if each.type == wanted else Cast(wanted, nullable=True, argument=each)
+            for each, wanted in zip(arguments, match.parameters, strict=True)
+        )
+        call = Call(match.result, nullable=True, function=function.name, arguments=coerced)
+        return call if call.type == type_ else Cast(type_, nullable=True, argument=call)
+
     def variable(self, signature: Signature, type_: SqlType) -> SqlType:
         """Return the type that a signature's variable stands for if the result is to be `type_`."""
         if signature.result is TypeVariable.ARRAY:
@@ -132,7 +201,7 @@ class ExpressionMaker:
         if isinstance(signature.result, TypeVariable):
             return type_
         if TypeVariable.ARRAY in signature.parameters:
-            return self.random.choice((BIGINT, DOUBLE, STRING))
+            return self.random.choice((BIGINT, DOUBLE, STRING, PAIR))
         ordered = TypeVariable.ORDERED in signature.parameters
         return self.random.choice(SCALARS if ordered else TYPES)
 
@@ -143,7 +212,9 @@ def gives(signature: Signature, type_: SqlType) -> bool:
         case TypeVariable.ANY:
             return True
         case TypeVariable.ORDERED:
-            return type_.element is None
+            return not type_.parts
+        case TypeVariable.ROW:
+            return type_ == PAIR
         case TypeVariable.ARRAY:
             return type_.element is not None
         case result:

@@ -59,9 +59,12 @@ def reads(plan: logical.Plan) -> Iterator[Read]:
         case logical.Over():
             yield from (Read(key, key=True) for key in plan.partition)
             calls = [call.aggregate for call in plan.calls]
+        case logical.Rank():
+            yield from (Read(key, key=True) for key in plan.partition)
+            yield from (Read(key.expression) for key in plan.order)
         case _:
             pass
-    yield from (Read(call.argument) for call in calls if call.argument is not None)
+    yield from (Read(argument) for call in calls for argument in call.arguments)
 
 
 def depending(plan: logical.Plan, origin: Callable[[AggregateCall], bool]) -> Columns:
@@ -73,7 +76,7 @@ def depending(plan: logical.Plan, origin: Callable[[AggregateCall], bool]) -> Co
         return frozenset(
             start + index
             for index, call in enumerate(calls)
-            if origin(call) or (call.argument is not None and Read(call.argument).of(below[0]))
+            if origin(call) or any(Read(each).of(below[0]) for each in call.arguments)
         )
 
     def of_items(items: Sequence[Expression], start: int = 0) -> Columns:
@@ -83,7 +86,8 @@ def depending(plan: logical.Plan, origin: Callable[[AggregateCall], bool]) -> Co
         case logical.Project():
             passed = of_items(plan.expressions)
         case logical.Join():
-            passed |= {len(plan.left.schema) + index for index in below[1]}
+            if plan.kind.makes_pairs:
+                passed |= {len(plan.left.schema) + index for index in below[1]}
         case logical.Union():
             passed = frozenset().union(*below)
         case logical.Aggregate() | logical.WindowAggregate():
@@ -100,10 +104,28 @@ def depending(plan: logical.Plan, origin: Callable[[AggregateCall], bool]) -> Co
     return passed
 
 
+_INEXACT = frozenset(
+    {
+        AggregateFunction.SUM,
+        AggregateFunction.AVG,
+        AggregateFunction.VAR_POP,
+        AggregateFunction.VAR_SAMP,
+        AggregateFunction.STDDEV_POP,
+        AggregateFunction.STDDEV_SAMP,
+        AggregateFunction.COVAR_POP,
+        AggregateFunction.COVAR_SAMP,
+        AggregateFunction.CORR,
+        AggregateFunction.REGR_SLOPE,
+        AggregateFunction.REGR_INTERCEPT,
+        AggregateFunction.REGR_R2,
+        AggregateFunction.PERCENTILE_CONT,
+    }
+)
+
+
 def inexact(call: AggregateCall) -> bool:
     """Say whether DuckDB computes an aggregate to some digits only."""
-    sums = {AggregateFunction.SUM, AggregateFunction.AVG}
-    return call.function in sums and call.type.kind is Kind.DOUBLE
+    return call.function in _INEXACT and call.type.kind is Kind.DOUBLE
 
 
 def computes_with_inexact(plan: logical.Plan) -> bool:

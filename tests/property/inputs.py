@@ -22,6 +22,7 @@ KEYS: Final[dict[str, tuple[Value, ...]]] = {
     "S": ("a", "b", "a", "c", None),
     "B": (1, 2, 1, 3, None),
 }
+OPERATIONS: Final = ("+I", "+U", "+U", "-D", "-U", None)
 MALFORMED: Final = (511, 512, 513, 519)
 
 
@@ -50,12 +51,20 @@ def random_splits(
         at: int | None = NOON + (clocks[number] - behind) * SECOND // 2
         if malformed and random.random() < malformed / 3:
             at = None
-        split.append(tuple(random_field(random, c, at, awkward=awkward) for c in columns))
+        row = tuple(random_field(random, c, at, awkward=awkward) for c in columns)
+        if columns[0].name == "op":
+            row = (
+                row[0],
+                *(_not_null(c, value) for c, value in zip(columns[1:], row[1:], strict=True)),
+            )
+        split.append(row)
     return splits
 
 
 def random_field(random: Random, column: ColumnText, at: int | None, *, awkward: float) -> Value:
     """Return a value of a column: keys from a few, numbers mostly small; `at` is the event time."""
+    if column.name == "op":
+        return random.choice(OPERATIONS)
     if column.time:
         return at
     if column.name == "m":
@@ -67,3 +76,10 @@ def random_field(random: Random, column: ColumnText, at: int | None, *, awkward:
     value = random_value(random, LETTERS[column.letter], awkward=awkward)
     finite = not isinstance(value, float) or abs(value) < float("inf")
     return value if finite else None
+
+
+def _not_null(column: ColumnText, value: Value) -> Value:
+    """Return the value of a column that may be in the key of changes."""
+    if value is not None or column.name not in {"k", "v"}:
+        return value
+    return 0 if column.letter == "B" else ""

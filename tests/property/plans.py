@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
 from fsql.compiler.analysis.properties import derived_keys
-from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef
+from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import Changes, FrameEnd, Plan, Table, TimeKind
 from fsql.compiler.schema import Column
@@ -20,13 +20,15 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     DOUBLE,
     INT,
+    INTERVAL,
     STRING,
     TIMESTAMP,
     array_of,
 )
 from fsql.runtime.ports import DeadLetter
-from fsql.tests.property.expressions import random_expression
-from fsql.tests.property.values import NOON, SECOND, random_value
+from fsql.tests.property.drawn_aggregates import drawn_call
+from fsql.tests.property.expressions import PAIR, RECORD, random_expression
+from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
 
 if TYPE_CHECKING:
     from random import Random
@@ -38,7 +40,11 @@ if TYPE_CHECKING:
     Splits = list[list[tuple[Value, ...] | DeadLetter]]
 
 KEY_TYPES: Final = (BIGINT, STRING, INT, BOOLEAN)
-VALUE_TYPES: Final = (*KEY_TYPES, DOUBLE, TIMESTAMP, array_of(BIGINT), array_of(STRING))
+VALUE_TYPES: Final = (
+    *(*KEY_TYPES, *KEY_TYPES, DOUBLE, DOUBLE, TIMESTAMP, TIMESTAMP),
+    *(array_of(BIGINT), array_of(BIGINT), array_of(STRING), array_of(STRING)),
+    *(PAIR, RECORD, array_of(PAIR)),
+)
 COLUMNS: Final[Schema] = (
     Column("k", BIGINT),
     Column("s", STRING),
@@ -110,7 +116,7 @@ class PlanMaker:
             (
                 *(self.filter, self.project, self.unnest, self.lateral_aggregate, self.over),
                 *(self.aggregate, self.aggregate, self.window, self.window, self.window),
-                *(self.join, self.join, self.join, self.union),
+                *(self.join, self.join, self.join, self.union, self.rank),
             )
         )
         return make(depth)
@@ -134,25 +140,27 @@ class PlanMaker:
         self.names += 1
         return f"c{self.names}"
 
-    def calls(self, schema: Schema, *, ordered: bool) -> tuple[AggregateCall, ...]:
-        """Return one or two aggregates over a schema."""
+    def calls(
+        self, schema: Schema, *, ordered: bool, single: bool = False
+    ) -> tuple[AggregateCall, ...]:
+        """Return one or two aggregates over a schema; `single` as OVER and LATERAL take them."""
         calls: list[AggregateCall] = []
         while len(calls) < self.random.choice((1, 2)):
             function = self.random.choice(list(AggregateFunction))
-            if function is AggregateFunction.ARRAY_AGG and not ordered:
-                continue
             argument = None
             if function is not AggregateFunction.COUNT or self.random.random() < 0.5:
                 argument = self.expression(schema, self.random.choice(VALUE_TYPES))
             type_ = aggregate_result(function, None if argument is None else argument.type)
             if type_ is not None and (type_.element is None or type_.element.element is None):
-                calls.append(AggregateCall(function, argument, type_, nullable=True))
+                drawn = self.random, function, argument, type_
+                call = drawn_call(*drawn, retractable=not ordered, single=single)
+                calls += [] if call is None else [call]
         return tuple(calls)
 
     def keys(self, schema: Schema, *counts: int) -> tuple[Expression, ...]:
         """Return expressions to group by."""
         count = self.random.choice(counts)
-        choices = (*KEY_TYPES, *KEY_TYPES, DOUBLE, array_of(DOUBLE))
+        choices = (*KEY_TYPES, *KEY_TYPES, *KEY_TYPES, DOUBLE, array_of(DOUBLE), PAIR, RECORD)
         types = [self.random.choice(choices) for _ in range(count)]
         return tuple(self.expression(schema, type_, 1) for type_ in types)
 
@@ -182,7 +190,7 @@ class PlanMaker:
         )
         types = [self.random.choice(VALUE_TYPES) for _ in range(self.random.choice((1, 2)))]
         made = tuple(self.expression(below.schema, type_) for type_ in types)
-        if self.random.random() < 0.15:
+        if self.random.random() < 0.35:
             sides = self.expression(below.schema, BIGINT), self.expression(below.schema, BIGINT)
             made += (Call(BIGINT, nullable=True, function="divide", arguments=sides),)
         return logical.Project(below, kept + made, self.named(kept + made))
@@ -190,7 +198,7 @@ class PlanMaker:
     def unnest(self, depth: int) -> Plan:
         """Unnest any array."""
         below = self.plan(depth - 1)
-        array = self.expression(below.schema, array_of(self.random.choice((BIGINT, STRING))))
+        array = self.expression(below.schema, array_of(self.random.choice((BIGINT, STRING, PAIR))))
         ordinality = self.name() if self.random.random() < 0.5 else None
         return logical.Unnest(below, array, self.name(), ordinality)
 
@@ -203,7 +211,7 @@ class PlanMaker:
         ordinality = self.random.random() < 0.5
         if ordinality:
             inner = (*inner, Column("ordinal", BIGINT, nullable=False))
-        keys, calls = self.keys(inner, 0, 1), self.calls(inner, ordered=True)
+        keys, calls = self.keys(inner, 0, 1), self.calls(inner, ordered=True, single=True)
         predicate = self.expression(inner, BOOLEAN) if self.random.random() < 0.4 else None
         return logical.LateralAggregate(
             below, array, ordinality, predicate, keys, self.named(keys), calls, self.named(calls)
@@ -219,14 +227,13 @@ class PlanMaker:
     def window(self, depth: int) -> Plan:
         """Assign windows, perhaps filter, and aggregate them; without event time, just aggregate."""
         below = self.plan(depth - 1)
-        times = [index for index, column in enumerate(below.schema) if column.time_attribute]
-        if not times:
+        assigned = self.assigned(below)
+        if assigned is None:
             keys, calls = self.keys(below.schema, 0, 1), self.calls(below.schema, ordered=False)
             return logical.Aggregate(below, keys, self.named(keys), calls, self.named(calls))
-        size = self.random.choice((1, 2, 5, 10)) * SECOND
-        slide = self.random.choice((size, size, 700_000, 2 * SECOND, 3 * SECOND))
-        offset = self.random.choice((0, 0, 300_000))
-        windows: Plan = logical.AssignWindows(below, self.random.choice(times), size, slide, offset)
+        if logical.append_only(below) and self.random.random() < 0.3:
+            return self.sessions(below, assigned.time_column)
+        windows: Plan = assigned
         end = len(windows.schema) - 2
         if self.random.random() < 0.2:
             windows = logical.Filter(windows, self.expression(windows.schema, BOOLEAN))
@@ -239,6 +246,27 @@ class PlanMaker:
             windows, keys, self.named(keys), calls, self.named(calls), end, final
         )
 
+    def sessions(self, below: Plan, time: int) -> Plan:
+        """Assign sessions, and perhaps aggregate them."""
+        size = self.random.choice((500_000, SECOND, 3 * SECOND))
+        gap = Literal(INTERVAL, nullable=False, value=size)
+        columns = tuple(self.column(below.schema, index) for index in range(len(below.schema)))
+        end = Call(TIMESTAMP, nullable=False, function="add", arguments=(columns[time], gap))
+        ended = logical.Project(below, (*columns, end), self.named((*columns, end)))
+        keys = [i for i, column in enumerate(below.schema) if not column.time_attribute]
+        partition = tuple(columns[i] for i in self.random.sample(keys, min(len(keys), 1)))
+        order = first_never_null(below.schema, BIGINT) if size == SECOND else None
+        rows = logical.AssignSessions(ended, partition, time, len(columns), order)
+        if self.random.random() < 0.4:
+            return rows
+        ends = len(rows.schema) - 2
+        keys_of_group = (*partition, self.column(rows.schema, ends))
+        calls = self.calls(rows.schema, ordered=True)
+        names = self.named(keys_of_group), self.named(calls)
+        return logical.WindowAggregate(
+            rows, keys_of_group, names[0], calls, names[1], ends, final=True
+        )
+
     def over(self, depth: int) -> Plan:
         """Running aggregates, where the input stays."""
         below = self.plan(depth - 1)
@@ -246,9 +274,44 @@ class PlanMaker:
             return below
         calls = tuple(
             logical.OverCall(call, self.random.choice(list(FrameEnd)))
-            for call in self.calls(below.schema, ordered=True)
+            for call in self.calls(below.schema, ordered=True, single=True)
         )
         return logical.Over(below, self.keys(below.schema, 0, 1), calls, self.named(calls))
+
+    def assigned(self, below: Plan) -> logical.AssignWindows | None:
+        """Assign windows; None without event time."""
+        times = [index for index, column in enumerate(below.schema) if column.time_attribute]
+        if not times:
+            return None
+        size = self.random.choice((1, 2, 5, 10)) * SECOND
+        slide = self.random.choice((size, size, 700_000, 2 * SECOND, 3 * SECOND))
+        offset = self.random.choice((0, 0, 300_000))
+        return logical.AssignWindows(below, self.random.choice(times), size, slide, offset)
+
+    def rank(self, depth: int) -> Plan:
+        """Ranks by any keys and order, of windows where the input has them, all or those in some bounds."""
+        plan = self.plan(depth - 1)
+        below = (self.assigned(plan) if self.random.random() < 0.4 else None) or plan
+        keys, end = self.keys(below.schema, 0, 1), None
+        if isinstance(below, logical.AssignWindows):
+            end = len(below.schema) - 2
+            keys = (*keys, self.column(below.schema, end))
+        order = tuple(
+            logical.OrderKey(key, self.random.random() < 0.5, self.random.random() < 0.5)
+            for key in self.keys(below.schema, 0, 2)
+        )
+        skipped = self.random.choice((0, 0, 0, 1))
+        return logical.Rank(
+            below,
+            keys,
+            order,
+            self.random.choice(list(logical.RankFunction)),
+            self.random.choice(("rank", None)),
+            skipped,
+            self.random.choice((None, skipped + 1, skipped + 2, 4)),
+            end,
+            end is not None and self.random.random() < 0.7,
+        )
 
     def join(self, depth: int) -> Plan:
         """Join two plans, within a time range where both sides have event time."""
@@ -257,7 +320,9 @@ class PlanMaker:
             self.plan(self.random.randrange(depth)),
         )
         sides = left.schema, right.schema
-        types = [self.random.choice((BIGINT, BIGINT, BIGINT, STRING, DOUBLE, array_of(DOUBLE)))]
+        types = [
+            self.random.choice((BIGINT, BIGINT, BIGINT, STRING, DOUBLE, array_of(DOUBLE), PAIR))
+        ]
         keys = tuple(
             tuple(self.expression(schema, type_, 1) for type_ in types) for schema in sides
         )
@@ -324,7 +389,7 @@ def random_plan_case(random: Random) -> PlanCase:
     """Return a job with input."""
     event = random.random() < 0.75
     tables = [random_table(random, n, event=event) for n in range(random.choice((1, 2, 2, 3)))]
-    job = random_job(random, tables, risk=random.choice((0.0, 0.0, 0.2)))
+    job = random_job(random, tables, risk=random.choice((0.0, 0.2, 0.4)))
     awkward, malformed = random.choice((0.0, 0.1)), random.choice((0.0, 0.05))
     rows = random.choice((5, 10, 20, 30))
     inputs = {

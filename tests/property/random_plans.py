@@ -6,7 +6,7 @@ passed-on columns), in conjunctions of which some can fail.  Every plan is legal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
@@ -24,9 +24,19 @@ from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.rules.nullability import with_nullability
 from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, SqlType, array_of
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    SqlType,
+    array_of,
+)
+from fsql.tests.property.drawn_aggregates import drawn_call
 from fsql.tests.property.expressions import random_expression
-from fsql.tests.property.values import NOON, SECOND, random_value
+from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +83,7 @@ class Plans:
             return logical.Scan(self.random.choice(TABLES), self.scan_numbers - 1)
         makers = (
             *(self.project, self.unnest, self.lateral, self.windows, self.windows, self.group),
-            *(self.group, self.over, self.join, self.union),
+            *(self.group, self.over, self.join, self.union, self.rank),
         )
         plan = self.random.choice(makers)(depth - 1)
         while self.random.random() < 0.5:
@@ -107,7 +117,7 @@ class Plans:
             Column("ordinal", BIGINT, nullable=False),
         )
         keys = (self.column(inside, len(below.schema)),) if self.random.random() < 0.6 else ()
-        calls = tuple(self.aggregate(inside, grouped=bool(keys)) for _ in range(2))
+        calls = tuple(self.aggregate(inside, grouped=bool(keys), single=True) for _ in range(2))
         predicate = self.predicate(inside) if self.random.random() < 0.4 else None
         return logical.LateralAggregate(
             below,
@@ -125,6 +135,8 @@ class Plans:
         times = [i for i, c in enumerate(below.schema) if c.time_attribute and not c.nullable]
         if not times:
             return below
+        if logical.append_only(below) and self.random.random() < 0.3:
+            return self.sessions(below, self.random.choice(times))
         size, slide = self.random.choice(((4, 4), (4, 2), (2, 3), (5, 2)))
         windowed = logical.AssignWindows(
             below, self.random.choice(times), size * SECOND, slide * SECOND
@@ -142,6 +154,27 @@ class Plans:
         final = self.random.random() < 0.8
         names = _names("w", keys), _names("wa", calls)
         return logical.WindowAggregate(rows, keys, names[0], calls, names[1], end, final)
+
+    def sessions(self, below: logical.Plan, time: int) -> logical.Plan:
+        """Return the rows of sessions, or their groups."""
+        size = self.random.choice((1, 2, 3)) * SECOND
+        gap = Literal(INTERVAL, nullable=False, value=size)
+        width = len(below.schema)
+        columns = [self.column(below.schema, index) for index in range(width)]
+        end = Call(TIMESTAMP, nullable=False, function="add", arguments=(columns[time], gap))
+        ended = logical.Project(below, (*columns, end), (*_names("s", columns), "own_end"))
+        keys = tuple(columns[index] for index in self.random.sample(range(width), k=min(width, 1)))
+        partition = keys if self.random.random() < 0.7 else ()
+        order = first_never_null(below.schema, BIGINT) if size == SECOND else None
+        rows = logical.AssignSessions(ended, partition, time, width, order)
+        if self.random.random() < 0.4:
+            return rows
+        bounds = [self.column(rows.schema, len(rows.schema) + place) for place in (-2, -3)]
+        keys = (*bounds, *partition)
+        calls = tuple(self.aggregate(rows.schema, append=True) for _ in range(2))
+        names = _names("w", keys), _names("wa", calls)
+        ends = len(rows.schema) - 2
+        return logical.WindowAggregate(rows, keys, names[0], calls, names[1], ends, final=True)
 
     def group(self, depth: int) -> logical.Plan:
         below = self.plan(depth)
@@ -163,11 +196,22 @@ class Plans:
             return below
         calls = tuple(
             logical.OverCall(
-                self.aggregate(below.schema, grouped=False), self.random.choice([*logical.FrameEnd])
+                self.aggregate(below.schema, grouped=False, single=True),
+                self.random.choice([*logical.FrameEnd]),
             )
             for _ in range(self.random.choice((1, 2)))
         )
         return logical.Over(below, self.keys(below.schema), calls, _names("o", calls))
+
+    def rank(self, depth: int) -> logical.Plan:
+        below = self.perhaps_tied(depth)
+        order = tuple(
+            logical.OrderKey(key, self.random.random() < 0.5, self.random.random() < 0.5)
+            for key in self.keys(below.schema)
+        )
+        function = self.random.choice([*logical.RankFunction])
+        limit = self.random.choice((None, 2))
+        return logical.Rank(below, self.keys(below.schema), order, function, "r", 0, limit)
 
     def join(self, depth: int) -> logical.Plan:
         left, right = self.perhaps_tied(depth), self.perhaps_tied(self.random.randint(0, depth))
@@ -224,21 +268,20 @@ class Plans:
         return self.expression(schema, array_of(STRING))
 
     def aggregate(
-        self, schema: Schema, *, append: bool = True, grouped: bool = True
+        self, schema: Schema, *, append: bool = True, grouped: bool = True, single: bool = False
     ) -> AggregateCall:
-        functions = [f for f in AggregateFunction if append or f is not AggregateFunction.ARRAY_AGG]
-        function = self.random.choice(functions)
-        argument: Expression | None = self.expression(
-            schema, self.random.choice((BIGINT, BIGINT, DOUBLE))
-        )
+        function = self.random.choice(list(AggregateFunction))
+        argument_type = self.random.choice((BIGINT, BIGINT, DOUBLE))
+        argument: Expression | None = self.expression(schema, argument_type)
         if function is AggregateFunction.COUNT and self.random.random() < 0.7:
             argument = None
         kind = aggregate_result(function, None if argument is None else argument.type)
-        assert kind is not None
-        nullable = function is not AggregateFunction.COUNT and (
-            not grouped or (function is not AggregateFunction.ARRAY_AGG)
-        )
-        return AggregateCall(function, argument, kind, nullable)
+        drawn = self.random, function, argument, kind
+        call = drawn_call(*drawn, retractable=not append, single=single)
+        if call is None:
+            return self.aggregate(schema, append=append, grouped=grouped, single=single)
+        sure = {AggregateFunction.COUNT} | ({AggregateFunction.ARRAY_AGG} if grouped else set())
+        return replace(call, nullable=function not in sure)
 
     def expression(self, schema: Schema, kind: SqlType) -> Expression:
         """Return a column where there is one, something that may fail, or something harmless."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.tests.property.sql_expressions import LETTERS, ColumnText, Expressions
@@ -22,9 +22,18 @@ AGGREGATES: Final = (
         ("MIN({S})", "S"),
         ("MAX({D})", "D"),
         ("MAX({T})", "T"),
+        ("COUNT(DISTINCT {S})", "B"),
+        ("SUM(DISTINCT {D})", "D"),
+        ("COUNT(*) FILTER (WHERE {Q})", "B"),
+        ("STDDEV({B})", "D"),
+        ("MAX_BY({S}, {D})", "S"),
+        ("MEDIAN({B})", "D"),
+        ("STRING_AGG({S}, ';' ORDER BY {B} DESC)", "S"),
     ),
 )
 ORDERED_AGGREGATES: Final = (("ARRAY_AGG(CAST({B} AS BIGINT))", "A"), ("ARRAY_AGG({S})", "Z"))
+
+_OF_GROUPS: Final = ("COUNT(DISTINCT", "SUM(DISTINCT", "MAX_BY", "STRING_AGG")
 
 
 @dataclass(frozen=True)
@@ -97,14 +106,18 @@ class ScriptWriter:
         ordered: bool,
         prefix: str = "",
         beside: Sequence[ColumnText] = (),
+        single: bool = False,
     ) -> list[tuple[str, ColumnText]]:
         """Return one to three aggregates over `columns`, each with the column that it makes.
 
-        The new columns have other names than those that they will stand beside.
+        The new columns have other names than those that they will stand beside.  With `single` they are
+        aggregates that OVER and LATERAL take.
         """
         source = self.expressions(columns, prefix)
         stem = self.stem("a", [*columns, *beside])
         choices = AGGREGATES + (ORDERED_AGGREGATES if ordered and not self.plain else ())
+        if single:
+            choices = tuple(each for each in choices if not each[0].startswith(_OF_GROUPS))
         chosen = [self.random.choice(choices) for _ in range(self.random.choice((1, 2, 2, 3)))]
         return [
             (source.filled(text, 1), ColumnText(f"{stem}{index}", letter))
@@ -149,12 +162,19 @@ class ScriptWriter:
         elif not self.plain and self.chance(0.15):
             added.append(f"c AS {self.expressions(columns).text('B', 1)}")
             columns.append(ColumnText("c", "B"))
+        key: tuple[str, ...] | None = None
+        if not self.plain and self.chance(0.2):
+            key = self.random.choice((("k",), ("k",), ("v", "k")))
+            options += ", 'changes' = 'upsert'"
+            added.append(f"PRIMARY KEY ({', '.join(key)}) NOT ENFORCED")
+            self.physical[name] = (ColumnText("op", "S"), *self.physical[name])
+            columns = [replace(column, time=False) for column in columns]
         body = ",\n    ".join([*declared, *added])
         self.statements.append(
             f"CREATE TABLE {name} (\n    {body}\n) WITH ('connector' = 'file', "
             f"'path' = '{name}.jsonl', {options});"
         )
-        self.tables.append(RelationText(name, tuple(columns), updating=False, rows=rows))
+        self.tables.append(RelationText(name, tuple(columns), key is not None, rows, key))
         self.relations.append(self.tables[-1])
 
     def event_column(self, columns: list[ColumnText]) -> list[str]:

@@ -42,9 +42,14 @@ class ViewWriter(ScriptWriter):
         )
 
     def union(self) -> bool:
-        """UNION ALL of two relations; often of one with itself."""
+        """UNION ALL or another set operation of two relations; often of one with itself."""
         left, right = self.pick(lambda _: True), self.random.choice(self.relations)
         assert left is not None
+        updating = left.updating or right.updating
+        operator = "UNION ALL"
+        if self.chance(0.3):
+            operator = self.random.choice(("UNION", "INTERSECT", "EXCEPT"))
+            operator += " ALL" if operator != "UNION" and not updating and self.chance(0.5) else ""
         columns: list[ColumnText] = []
         sides: tuple[list[str], list[str]] = [], []
         for column in left.columns:
@@ -52,7 +57,7 @@ class ViewWriter(ScriptWriter):
             partners = [c for c in partners if c.time] if column.time else partners
             if partners:
                 partner = self.random.choice(partners)
-                time = column.time and partner.time
+                time = column.time and partner.time and operator == "UNION ALL"
                 columns.append(ColumnText(column.name, column.letter, time))
                 sides[0].append(column.name)
                 sides[1].append(partner.name)
@@ -62,10 +67,10 @@ class ViewWriter(ScriptWriter):
             for side, relation in zip(sides, (left, right), strict=True)
         ]
         return bool(columns) and self.view(
-            "\nUNION ALL\n".join(selects),
+            f"\n{operator}\n".join(selects),
             columns,
             left.rows + right.rows,
-            updating=left.updating or right.updating,
+            updating=updating or operator != "UNION ALL",
         )
 
     def unnest(self) -> bool:
@@ -97,7 +102,9 @@ class ViewWriter(ScriptWriter):
         element = ColumnText("x", {"A": "B", "Z": "S"}[array.letter])
         grouped = self.chance(0.6)
         made = [ColumnText("x", element.letter)] if grouped else []
-        aggregates = self.aggregates([element], ordered=True, prefix="e.", beside=below.columns)
+        aggregates = self.aggregates(
+            [element], ordered=True, prefix="e.", beside=below.columns, single=True
+        )
         items = ["e.x"] if grouped else []
         items += [f"{text} AS {column.name}" for text, column in aggregates]
         inner = f"SELECT {', '.join(items)} FROM UNNEST(r.{array.name}) AS e(x)"
@@ -166,7 +173,11 @@ class ViewWriter(ScriptWriter):
         time = self.random.choice(below.times).name
         size = self.random.choice((1, 2, 2.5, 5, 7, 10))
         intervals, function, count = f"INTERVAL '{size:g}' SECOND", "TUMBLE", 1.0
-        if self.chance(0.5):
+        if not self.plain and self.chance(0.15):
+            steps = self.random.choice((2, 4))
+            intervals = f"INTERVAL '{size / steps:g}' SECOND, {intervals}"
+            function, count = "CUMULATE", steps / 2
+        elif self.chance(0.5):
             slide = self.random.choice((0.7, 1, 2, 3))
             intervals, function = f"INTERVAL '{slide:g}' SECOND, {intervals}", "HOP"
             count = max(1.0, size / slide)
@@ -285,6 +296,27 @@ class ViewWriter(ScriptWriter):
             )
         )
 
+    def rank(self) -> bool:
+        """ROW_NUMBER, RANK, DENSE_RANK, all or the first; by the window, where rows have one."""
+        below = self.pick(lambda _: True)
+        if below is None:
+            return False
+        windowed = any(column.name == "window_end" and column.time for column in below.columns)
+        partition = [column.name for column in self.keys(below, 0, 1, 1)]
+        if windowed and "window_end" not in partition:
+            partition.append("window_end")
+        clause = f"PARTITION BY {', '.join(partition)} " if partition else ""
+        keys = self.keys(below, 1, 2)
+        order = ", ".join(f"{key.name}{self.random.choice(('', ' DESC'))}" for key in keys)
+        name = self.stem("r", below.columns)
+        function = self.random.choice(("ROW_NUMBER", "RANK", "DENSE_RANK"))
+        call = f"{function}() OVER ({clause}ORDER BY {order}) AS {name}"
+        qualify = f"\nQUALIFY {name} <= {self.random.choice((1, 2, 3))}" if self.chance(0.7) else ""
+        items = ", ".join([*(column.name for column in below.columns), call])
+        columns = [replace(column, time=False) for column in below.columns]
+        query = f"SELECT {items}\nFROM {below.name}{qualify}"
+        return self.view(query, [*columns, ColumnText(name, "B")], below.rows, updating=True)
+
     def over(self) -> bool:
         """Running aggregates."""
         below = self.pick(lambda relation: not relation.updating)
@@ -293,7 +325,9 @@ class ViewWriter(ScriptWriter):
         partition = [column.name for column in self.keys(below, 0, 1, 1)]
         clause = f"PARTITION BY {', '.join(partition)} " if partition else ""
         calls, stem = [], self.stem("w", below.columns)
-        for index, (text, column) in enumerate(self.aggregates(below.columns, ordered=True)):
+        for index, (text, column) in enumerate(
+            self.aggregates(below.columns, ordered=True, single=True)
+        ):
             end = self.random.choice(("CURRENT ROW", "1 PRECEDING"))
             frame = f"ROWS BETWEEN UNBOUNDED PRECEDING AND {end}"
             calls.append((f"{text} OVER ({clause}{frame}) AS {stem}{index}", column.letter))
@@ -321,7 +355,7 @@ def random_script(random: Random, *, plain: bool = False) -> ViewWriter:
         writer.distinct,
     ]
     if not plain:
-        steps.append(writer.over)
+        steps += (writer.over, writer.rank)
     wanted = len(writer.relations) + random.choice((1, 2, 3, 3, 4, 5))
     for _ in range(40):
         if len(writer.relations) < wanted:

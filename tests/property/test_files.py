@@ -10,6 +10,7 @@ is lost between the parts, wrong exit codes.  Cannot catch disorder: one process
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -43,11 +44,17 @@ MALFORMED: Final = {
 """A line for each code that the cases' malformed rows have."""
 
 
-def json_value(random: Random, value: Value, type_: SqlType) -> object:
+def json_value(  # noqa: PLR0911 - one a kind
+    random: Random, value: Value, type_: SqlType
+) -> object:
     """Return a value in one of the forms that JSON input may have."""
     if isinstance(value, tuple):
-        assert type_.element is not None
-        return [json_value(random, item, type_.element) for item in value]
+        if type_.element is not None:
+            return [json_value(random, item, type_.element) for item in value]
+        parts = zip(value, type_.fields, strict=True)
+        return {name: json_value(random, item, part) for item, (name, part) in parts}
+    if type_.kind is Kind.DECIMAL and isinstance(value, int):
+        return f"{Decimal(value).scaleb(-type_.scale):f}"
     if type_.kind is Kind.TIMESTAMP and isinstance(value, int):
         if value % 1000 == 0 and random.random() < 0.3:
             return value // 1000

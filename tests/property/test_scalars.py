@@ -19,15 +19,17 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.node import walk
 from fsql.compiler.schema import Column
-from fsql.tests.property.expressions import TYPES, random_expression
+from fsql.tests.property.expressions import TYPES, random_call, random_expression
 from fsql.tests.property.values import random_value
 from fsql.tests.reference import scalar
+from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.order import row_key
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression, Value
 
 SCHEMA = tuple(Column(f"c{index}", type_) for index, type_ in enumerate((*TYPES, *TYPES)))
+NAMES = tuple(FUNCTIONS)
 EXPRESSIONS = 900
 ROWS = 6
 
@@ -43,7 +45,7 @@ def by_fsql(expression: Expression, row: tuple[Value, ...]) -> object:
 def by_oracle(expression: Expression, row: tuple[Value, ...]) -> object:
     try:
         value = scalar.evaluate(expression, row)
-    except scalar.FailureError as failure:
+    except FailureError as failure:
         return "fails", failure.code
     return type(value), row_key([value])
 
@@ -53,9 +55,12 @@ def test_row_wise_evaluation_agrees_with_the_oracle(seed: int) -> None:
     random = Random(seed)
     met: Counter[object] = Counter()
     for number in range(EXPRESSIONS):
-        expression = random_expression(
-            random, SCHEMA, random.choice(TYPES), random.choice((1, 2, 3))
-        )
+        depth = random.choice((0, 1, 2))
+        if number % 2:
+            name = NAMES[number // 2 % len(NAMES)]
+            expression = random_call(random, SCHEMA, name, depth)
+        else:
+            expression = random_expression(random, SCHEMA, random.choice(TYPES), depth + 1)
         met.update(node.function for node in walk(expression) if isinstance(node, Call))
         for _ in range(ROWS):
             row = tuple(random_value(random, column.type) for column in SCHEMA)

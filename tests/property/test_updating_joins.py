@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MUST_BE_MET = (
     *("chain", "NULL key", "updates", "something released"),
+    *(kind.value for kind in logical.JoinKind),
     *("runs that repair", "runs that hold"),
 )
 
@@ -50,6 +51,7 @@ def test_all_ways_release_the_same(seeds: range) -> None:
         case = case_of("updating-join", seed)
         met["chain"] += len(joins(case)) > 1
         met["NULL key"] += has_null_keys(case)
+        met.update({join.kind.value for join in joins(case)})
         met.update(check(case))
     assert [name for name in MUST_BE_MET if not met[name]] == [], met
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.analysis.properties import derived_keys
-from fsql.compiler.logical import Changes
+from fsql.compiler.logical import Changes, JoinKind
 from fsql.compiler.schema import Column
 from fsql.tests.property.plans import PlanCase, PlanMaker, random_rows, random_table
 
@@ -68,7 +68,11 @@ class _Maker(PlanMaker):
                 chosen = self.random.sample(pairs, 2)
             left_keys = tuple(self.column(left.schema, i) for i, _ in chosen)
             right_keys = tuple(self.column(right.schema, j) for _, j in chosen)
-            return logical.Join(left, right, left_keys, right_keys, None)
+            return logical.Join(left, right, left_keys, right_keys, None, self.kind())
         (key,) = self.keys(left.schema, 1)
         other = self.expression(right.schema, key.type, 1)
-        return logical.Join(left, right, (key,), (other,), None)
+        return logical.Join(left, right, (key,), (other,), None, self.kind())
+
+    def kind(self) -> JoinKind:
+        """Return an inner join as often as any other."""
+        return self.random.choice((JoinKind.INNER,) * 5 + tuple(JoinKind)[1:])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
 
 SECOND: Final = 1_000_000
@@ -51,14 +52,25 @@ def random_value(random: Random, type_: SqlType, *, awkward: float = 0.2) -> Val
     odd = random.random() < awkward
     if type_.kind is Kind.NULL or (odd and random.random() < 0.5):
         return None
+    if type_.fields:
+        return tuple(random_value(random, each, awkward=awkward) for each in type_.field_types)
     if type_.element is not None:
         element, length = type_.element, random.choice((0, 1, 2, 2, 3, 4))
         return tuple(random_value(random, element, awkward=awkward) for _ in range(length))
     if type_.kind is Kind.TIMESTAMP and not odd:
         return NOON + random.randrange(-20, 60) * (SECOND // 2)
+    if type_.kind is Kind.DECIMAL:
+        digits = 10**type_.precision - 1
+        edges = (digits, -digits, digits // 2 + 1, 5 * 10 ** (type_.scale // 2))
+        return random.choice(edges if odd else [n * 10**type_.scale // 4 for n in INTEGERS[:8]])
     choices: dict[Kind, Sequence[Value]] = {
         Kind.BOOLEAN: (False, True),
         Kind.DOUBLE: (*DOUBLES, *NOT_FINITE) if odd else DOUBLES[:12],
         Kind.STRING: STRINGS if odd else STRINGS[:8],
     }
     return random.choice(choices.get(type_.kind) or (EDGES[type_.kind] if odd else INTEGERS))
+
+
+def first_never_null(schema: Schema, type_: SqlType) -> int | None:
+    """Return the first column of a type that is never NULL."""
+    return next((i for i, c in enumerate(schema) if c.type == type_ and not c.nullable), None)

@@ -177,7 +177,7 @@ def window_schemas(job: logical.Job) -> list[Schema]:
         operator: operator.input.schema
         for insert in job.inserts
         for operator in logical.operators(insert.query)
-        if isinstance(operator, logical.WindowAggregate)
+        if logical.drops_late_rows(operator)
     }
     return list(windows.values())
 
@@ -196,6 +196,8 @@ def plain(value: object) -> Value:
             return value // timedelta(microseconds=1)
         case list() | tuple():
             return tuple(plain(item) for item in value)
+        case dict():
+            return tuple(plain(item) for item in value.values())
         case _:
             assert value is None or isinstance(value, bool | int | float | str)
             return value

@@ -81,6 +81,19 @@ def rows_of_split(split: Split, columns: Schema) -> list[Row | DeadLetter]:
     return rows
 
 
-EXAMPLES = {
-    name: Example(name) for name in ("word_count", "inverted_index", "top_speeds", "bank_transfers")
-}
+NAMES = (
+    "word_count",
+    "inverted_index",
+    "top_speeds",
+    "bank_transfers",
+    "nested_orders",
+    "sessions",
+    "top_three_per_hour",
+    "deduplication",
+    "latest_value",
+    "change_data",
+    "distinct_users",
+    "changing_dimension",
+    "currency_at_the_time",
+)
+EXAMPLES = {name: Example(name) for name in NAMES}

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind
+from fsql.tests.reference.aggregates_of_rows import OF_ROWS, aggregate_rows, in_order
+from fsql.tests.reference.decimals import half_away_from_zero
+from fsql.tests.reference.failure import SUM_OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import normalised, order_key
-from fsql.tests.reference.scalar import SUM_OUT_OF_RANGE, FailureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,9 +27,14 @@ def aggregate(call: AggregateCall, values: Sequence[Value]) -> Value:
     Raises:
         FailureError: a SUM of integers is out of range.
     """
+    if in_order(call) or call.others or call.function in OF_ROWS:
+        return aggregate_rows(call, values)
     if call.function is AggregateFunction.ARRAY_AGG:
-        return tuple(values) if values else None
+        kept = [value for value in values if value is not None or not call.ignore_nulls]
+        return tuple(kept) if kept else None
     present: list[Any] = [value for value in values if value is not None]
+    if call.distinct:
+        present = list({order_key(value): normalised(value) for value in present}.values())
     if call.function is AggregateFunction.COUNT:
         return len(present)
     return OF_PRESENT[call.function](call, present) if present else None
@@ -38,14 +45,21 @@ def total(call: AggregateCall, present: Sequence[Any]) -> Value:
     if call.type.kind is Kind.DOUBLE:
         return exact_sum(present)
     result: int = sum(present)
+    if call.type.kind is Kind.DECIMAL:
+        if abs(result) >= 10**call.type.precision:
+            raise FailureError(SUM_OUT_OF_RANGE)
+        return result
     if not BIGINT_MIN <= result <= BIGINT_MAX:
         raise FailureError(SUM_OUT_OF_RANGE)
     return result
 
 
-def mean(call: AggregateCall, present: Sequence[Any]) -> float:
+def mean(call: AggregateCall, present: Sequence[Any]) -> int | float:
     """Return the mean: of integers rounded once, of DOUBLE values the rounded sum by the count."""
     assert call.argument is not None
+    if call.argument.type.kind is Kind.DECIMAL:
+        unit = 10 ** (call.type.scale - call.argument.type.scale)
+        return half_away_from_zero(Fraction(sum(present) * unit, len(present)))
     if call.argument.type.kind is Kind.DOUBLE:
         return exact_sum(present) / len(present) + 0.0
     return float(Fraction(sum(present), len(present)))

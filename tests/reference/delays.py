@@ -22,8 +22,9 @@ def behind(plan: logical.Plan, column: int) -> int:
             return max(behind(branch, column) for branch in plan.branches)
         case logical.WindowAggregate():
             return behind(plan.input, plan.window_end)
-        case logical.AssignWindows() if column >= len(plan.input.schema):
-            return behind(plan.input, plan.time_column)
+        case logical.AssignWindows() | logical.AssignSessions() if column >= len(plan.input.schema):
+            later = logical.grain_us(plan) if isinstance(plan, logical.AssignSessions) else 0
+            return min(behind(plan.input, plan.time_column) + later, LONGEST)
         case logical.Join():
             return behind_in_pair(plan, column)
         case _:
@@ -33,7 +34,7 @@ def behind(plan: logical.Plan, column: int) -> int:
 def ahead(plan: logical.Plan, column: int) -> int:
     """Return by how much an event-time column can lead: by the size of a window that is open."""
     match plan:
-        case logical.Scan() | logical.WindowAggregate():
+        case logical.Scan() | logical.WindowAggregate() | logical.AssignSessions() | logical.Rank():
             return 0
         case logical.Union():
             return max(ahead(branch, column) for branch in plan.branches)
@@ -77,3 +78,10 @@ def behind_in_pair(plan: logical.Join, column: int) -> int:
 def up(time: int, grain: int) -> int:
     """Return the least multiple of the grain from `time` on."""
     return -(-time // grain) * grain
+
+
+def watermark(plan: logical.Join, bounds: logical.TimeRange, time: int) -> int:
+    """Return the watermark by which a pair is too late, at a root position with `time`."""
+    grain = logical.grain_us(plan)
+    delay = max(behind(plan.left, bounds.left_time), behind(plan.right, bounds.right_time))
+    return (time - delay) // grain * grain

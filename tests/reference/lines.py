@@ -34,6 +34,11 @@ def text(value: Value, type_: SqlType) -> str:
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case float():
             return repr(value)
+        case int() if type_.kind is Kind.DECIMAL:
+            digits = str(abs(value)).rjust(type_.scale + 1, "0")
+            point = len(digits) - type_.scale
+            number = f"{digits[:point]}.{digits[point:]}" if type_.scale else digits
+            return number if value >= 0 else f"-{number}"
         case int() if type_.kind is Kind.TIMESTAMP:
             return timestamp_text(value)
         case _:
@@ -68,6 +73,10 @@ def json_text(value: Value, type_: SqlType) -> str:
     """Return a value in JSON."""
     if value is None:
         return "null"
+    if isinstance(value, tuple) and type_.fields:
+        pairs = zip(type_.fields, value, strict=True)
+        fields = (f"{quoted(name)}:{json_text(item, field)}" for (name, field), item in pairs)
+        return "{" + ",".join(fields) + "}"
     if isinstance(value, tuple):
         element = type_.element
         assert element is not None

@@ -19,10 +19,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import logical
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.reference.changes import difference, labelled
+from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.order import row_key
-from fsql.tests.reference.relations import END, Relations, Row, closing, total_order, window_end
-from fsql.tests.reference.scalar import FailureError, evaluate
+from fsql.tests.reference.relations import (
+    END,
+    Relations,
+    Row,
+    Window,
+    closing,
+    total_order,
+    window_end,
+)
+from fsql.tests.reference.scalar import evaluate
+from fsql.tests.reference.sessions import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,8 +74,9 @@ class OracleResult:
     """What a job releases.
 
     `released` has the lines of each INSERT with their roots, in order; `late` the late rows of each
-    WindowAggregate of the job (each once, in the order of `logical.operators` over the INSERTs), by
-    root and value; `dead_letters` are ordered by root; `error` is the code and root at which the job ended.
+    WindowAggregate and AssignSessions of the job (each once, in the order of `logical.operators` over
+    the INSERTs), by root and value; `dead_letters` are ordered by root; `error` is the code and root at
+    which the job ended.
     """
 
     released: tuple[tuple[tuple[Root, str], ...], ...]
@@ -82,11 +93,11 @@ class Oracle:
         self.rows: dict[int, list[Row]] = {table.ordinal: [] for table in job.tables}
         self.dead_letters: list[MalformedRow] = []
         self.errors: set[tuple[Root, int]] = set()
-        self.window_ends: dict[logical.WindowAggregate, set[int]] = {
+        self.window_ends: dict[Window, set[int]] = {
             operator: set()
             for insert in job.inserts
             for operator in logical.operators(insert.query)
-            if isinstance(operator, logical.WindowAggregate)
+            if isinstance(operator, Window) and logical.drops_late_rows(operator)
         }
         self.relations = Relations(self.rows, literal, self.errors, self.window_ends)
         for table in job.tables:
@@ -152,8 +163,12 @@ class Oracle:
             for operation, values in labelled(changes, insert.sink):
                 yield line(insert.sink, operation, values)
 
-    def late_rows(self, window: logical.WindowAggregate, before: Root, root: Root) -> list[LateRow]:
+    def late_rows(self, window: Window, before: Root, root: Root) -> list[LateRow]:
         """Return what comes into `window` at `root` although its window has closed before."""
+        if isinstance(window, logical.AssignSessions):
+            rows = self.relations.relation(window.input, root)
+            late = [row.values for row in sessions(window, rows)[1] if row.root == root]
+            return [LateRow(root, values, 1) for values in sorted(late, key=row_key)]
         if logical.append_only(window.input):
             came = [(row.values, 1) for row in self.appended(window.input, before, root)]
         else:

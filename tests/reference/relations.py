@@ -24,8 +24,13 @@ from fsql.compiler.logical import FrameEnd
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP
 from fsql.tests.reference.aggregates import aggregate
 from fsql.tests.reference.delays import behind, up
+from fsql.tests.reference.elements import elements
+from fsql.tests.reference.failure import FailureError
+from fsql.tests.reference.joins import KeyedRow, outer_join, pairs
 from fsql.tests.reference.order import normalised, order_key, row_key
-from fsql.tests.reference.scalar import FailureError, evaluate, in_range
+from fsql.tests.reference.ranks import ranked
+from fsql.tests.reference.scalar import evaluate, in_range
+from fsql.tests.reference.sessions import session_closing, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
     from fsql.tests.reference.order import Key
 
     Values = tuple[Value, ...]
+
+Window = logical.WindowAggregate | logical.AssignSessions | logical.Rank
 
 Root = tuple[int, int]
 """A root position: time and origin."""
@@ -76,33 +83,22 @@ def padded(path: tuple[int, ...], depth: int) -> tuple[int, ...]:
     return path + (-1,) * (depth - len(path))
 
 
-def window_end(plan: logical.WindowAggregate, values: Values) -> int:
+def window_end(plan: logical.WindowAggregate | logical.Rank, values: Values) -> int:
     """Return the end of the window that a row is in."""
+    assert plan.window_end is not None
     end = values[plan.window_end]
     assert isinstance(end, int)
     return end
 
 
-def closing(plan: logical.WindowAggregate, end: int) -> Root:
+def closing(plan: Window, end: int) -> Root:
     """Return the position at which a window closes: where the watermark reaches its end."""
+    if isinstance(plan, logical.AssignSessions):
+        return session_closing(plan, end)
     grain = logical.grain_us(plan.input)
+    assert plan.window_end is not None
     time = up(end, grain) + behind(plan.input, plan.window_end)
     return time, PUNCTUATION
-
-
-def watermark(plan: logical.Join, bounds: logical.TimeRange, time: int) -> int:
-    """Return the watermark by which a pair is too late, at a root position with `time`."""
-    grain = logical.grain_us(plan)
-    delay = max(behind(plan.left, bounds.left_time), behind(plan.right, bounds.right_time))
-    return (time - delay) // grain * grain
-
-
-def elements(array: Value, *, ordinality: bool) -> Iterator[Values]:
-    """Yield the columns that UNNEST adds for each element; NULL is empty."""
-    if array is not None:
-        assert isinstance(array, tuple)
-        for ordinal, element in enumerate(array, 1):
-            yield (element, ordinal) if ordinality else (element,)
 
 
 @dataclass
@@ -116,7 +112,7 @@ class Relations:
     rows: Mapping[int, Sequence[Row]]
     literal: bool
     errors: set[tuple[Root, int]]
-    window_ends: dict[logical.WindowAggregate, set[int]]
+    window_ends: dict[Window, set[int]]
     known: dict[tuple[logical.Plan, Root], Sequence[Row]] = field(default_factory=dict)
 
     def relation(self, plan: logical.Plan, prefix: Root) -> Sequence[Row]:
@@ -141,9 +137,12 @@ class Relations:
             logical.LateralAggregate: self.lateral_aggregate,
             logical.AssignWindows: self.assign_windows,
             logical.Union: self.union,
+            logical.ApplyChanges: self.apply_changes,
             logical.Aggregate: self.aggregate,
             logical.WindowAggregate: self.window_aggregate,
+            logical.AssignSessions: self.assign_sessions,
             logical.Over: self.over,
+            logical.Rank: self.rank,
             logical.Join: self.join,
         }
         return operators[type(plan)](plan, prefix)
@@ -183,12 +182,10 @@ class Relations:
             array = self.values([plan.array], row, prefix)
             added = elements(array and array[0], ordinality=plan.ordinality)
             unnested = [Row(row.values + e, row.root, (index,)) for index, e in enumerate(added)]
-            kept = [
-                element
-                for element in unnested
-                if plan.predicate is None
-                or self.values([plan.predicate], element, prefix) == (True,)
-            ]
+            tests = [self.values([plan.predicate or ALWAYS], e, prefix) for e in unnested]
+            if None in tests:
+                continue
+            kept = [each for each, test in zip(unnested, tests, strict=True) if test == (True,)]
             groups = self.groups(plan.keys, plan.aggregates, kept, prefix)
             if not plan.keys and not groups:
                 groups = [Group((), [])]
@@ -223,6 +220,18 @@ class Relations:
 
     # Many input rows at a time.
 
+    def apply_changes(self, plan: logical.ApplyChanges, prefix: Root) -> Iterator[Row]:
+        """Replay the changes; the last one of a key says whether it has a row, and which."""
+        table: dict[Key, Values] = {}
+        for row in self.relation(plan.input, prefix):
+            values = self.values([*plan.keys, plan.present, *plan.values], row, prefix)
+            assert values is not None
+            key = tuple(normalised(value) for value in values[: len(plan.keys)])
+            table[tuple(order_key(value) for value in key)] = (*key, *values[len(key) :])
+        width = len(plan.keys)
+        present = (values for values in table.values() if values[width] is True)
+        yield from (Row(values[:width] + values[width + 1 :]) for values in present)
+
     def aggregate(self, plan: logical.Aggregate, prefix: Root) -> Iterator[Row]:
         """Make a row of each group."""
         rows = self.relation(plan.input, prefix)
@@ -236,12 +245,7 @@ class Relations:
 
         So what comes behind the closing changes nothing.  With `final`, only of closed windows.
         """
-        ends = self.window_ends[plan]
-        ends |= {window_end(plan, row.values) for row in self.relation(plan.input, prefix)}
-        for end in sorted(ends):
-            closed = closing(plan, end)
-            seen = self.relation(plan.input, min(prefix, closed))
-            rows = [row for row in seen if window_end(plan, row.values) == end]
+        for closed, rows in self.windows(plan, prefix):
             groups = self.groups(plan.keys, plan.aggregates, rows, prefix)
             if plan.final and closed > prefix:
                 continue
@@ -250,6 +254,35 @@ class Relations:
                 results = self.aggregates(plan.aggregates, group, root)
                 if results is not None:
                     yield Row(group.key + results, root, (logical.least_scan_number(plan),))
+
+    def assign_sessions(self, plan: logical.AssignSessions, prefix: Root) -> Iterator[Row]:
+        """Make a row of each row of a session that is closed."""
+        rows = self.relation(plan.input, prefix)
+        found = sessions(plan, rows)[0]
+        self.window_ends[plan] |= {session.end for session in found}
+        for session in found:
+            closed = session_closing(plan, session.end)
+            if closed > prefix:
+                continue
+            bounds = (session.start, session.end, session.end - 1)
+            for row in session.rows:
+                path = (*row.root, *row.path)
+                if plan.order_column is not None:
+                    order = row.values[plan.order_column]
+                    assert isinstance(order, int)
+                    path = (session.start, order, *path)
+                yield Row(row.values + bounds, closed, path)
+
+    def windows(
+        self, plan: logical.WindowAggregate | logical.Rank, prefix: Root
+    ) -> Iterator[tuple[Root, list[Row]]]:
+        """Yield where each window closes, and the rows that it has until then."""
+        ends = self.window_ends[plan]
+        ends |= {window_end(plan, row.values) for row in self.relation(plan.input, prefix)}
+        for end in sorted(ends):
+            closed = closing(plan, end)
+            seen = self.relation(plan.input, min(prefix, closed))
+            yield closed, [row for row in seen if window_end(plan, row.values) == end]
 
     def over(self, plan: logical.Over, prefix: Root) -> Iterator[Row]:
         """Add to each row the aggregates of its partition up to it, or up to the one before it."""
@@ -266,42 +299,46 @@ class Relations:
             try:
                 for index, call in enumerate(plan.calls):
                     rows = frame if call.frame_end is FrameEnd.CURRENT_ROW else frame[:-1]
-                    added.append(aggregate(call.aggregate, column(rows, index)))
+                    given = column(rows, [each.aggregate for each in plan.calls], index)
+                    added.append(aggregate(call.aggregate, given))
             except FailureError as failure:
                 self.errors.add((row.root, failure.code))
                 continue
             yield Row((*row.values, *added), row.root, row.path)
 
-    def join(self, plan: logical.Join, prefix: Root) -> Iterator[Row]:
-        """Let the rows of both sides arrive in order; each meets the earlier ones of the other side.
+    def rank(self, plan: logical.Rank, prefix: Root) -> Iterator[Row]:
+        """Number the rows of each partition; those of a window by the rows that it had when it closed."""
+        parts = [(prefix, self.relation(plan.input, prefix))]
+        if plan.window_end is not None:
+            parts = [*self.windows(plan, prefix)]
+        for closed, rows in parts:
+            numbered = ranked(plan, rows, lambda each, row: self.values(each, row, prefix))
+            if not plan.final or closed <= prefix:
+                root = closed if plan.final else prefix
+                yield from (
+                    Row(values, root, (logical.least_scan_number(plan),)) for values in numbered
+                )
 
-        In an updating relation the order is arbitrary and the result the product of the two bags.
-        """
-        depth = logical.depth(plan) - 1
-        arrivals: list[tuple[tuple[Any, ...], Key, Row]] = []
-        sides = (plan.left, plan.left_keys), (plan.right, plan.right_keys)
-        for side, (below, keys) in enumerate(sides):
-            for row in self.relation(below, prefix):
-                values = self.values(keys, row, prefix)
-                if values is not None and None not in values:
-                    place = (row.root, padded(row.path, depth), side, row_key(row.values))
-                    arrivals.append((place, tuple(order_key(value) for value in values), row))
-        arrivals.sort(key=lambda arrival: arrival[0])
-        seen: tuple[list[tuple[Key, Row]], list[tuple[Key, Row]]] = ([], [])
-        for (root, path, side, _), key, row in arrivals:
-            pairs = [
-                (other, row) if side == 1 else (row, other)
-                for other_key, other in seen[1 - side]
-                if other_key == key
-            ]
-            joined = [pair for pair in pairs if in_time(plan, *pair, later_side=side)]
-            index, met = -1, None
-            for left, right in joined:
-                earlier = left if side == 1 else right
-                if (earlier.root, earlier.path) != met:
-                    index, met = index + 1, (earlier.root, earlier.path)
-                yield Row(left.values + right.values, root, (*path, index))
-            seen[side].append((key, row))
+    def join(self, plan: logical.Join, prefix: Root) -> Iterator[Row]:
+        """Take the pairs of both sides, and the rows that have no partner."""
+        sides = [
+            self.keyed(below, keys, prefix)
+            for below, keys in ((plan.left, plan.left_keys), (plan.right, plan.right_keys))
+        ]
+        if plan.kind is logical.JoinKind.INNER:
+            yield from (Row(*pair) for pair in pairs(plan, *sides))
+        else:
+            yield from (Row(values) for values in outer_join(plan, *sides))
+
+    def keyed(self, plan: logical.Plan, keys: Sequence[Expression], prefix: Root) -> list[KeyedRow]:
+        """Return each row with its key, which is None if a part of it is NULL."""
+        found: list[KeyedRow] = []
+        for row in self.relation(plan, prefix):
+            values = self.values(keys, row, prefix)
+            if values is not None:
+                key = None if None in values else tuple(order_key(value) for value in values)
+                found.append(KeyedRow(key, *row))
+        return found
 
     # Expressions and aggregates, with their failures noted.
 
@@ -335,34 +372,26 @@ class Relations:
         """Return the aggregates of a group; None if one fails, which is noted at `root`."""
         try:
             return tuple(
-                aggregate(call, column(group.rows, index)) for index, call in enumerate(calls)
+                aggregate(call, column(group.rows, calls, index))
+                for index, call in enumerate(calls)
             )
         except FailureError as failure:
             self.errors.add((root, failure.code))
             return None
 
 
-def column(rows: Sequence[Arguments], index: int) -> list[Value]:
-    """Return one argument of all rows, in the order of their places, then of the argument."""
-    ordered = sorted(rows, key=lambda given: (given.place, row_key([given.values[index]])))
-    return [given.values[index] for given in ordered]
+def column(rows: Sequence[Arguments], calls: Sequence[AggregateCall], index: int) -> list[Value]:
+    """Return the arguments of a call of all rows, in the order of their places, then of the first.
+
+    Several arguments are a tuple.
+    """
+    first = sum(1 + len(call.others) for call in calls[:index])
+    ordered = sorted(rows, key=lambda given: (given.place, row_key([given.values[first]])))
+    if not calls[index].others:
+        return [given.values[first] for given in ordered]
+    return [given.values[first : first + 1 + len(calls[index].others)] for given in ordered]
 
 
 def arguments(calls: Sequence[AggregateCall]) -> list[Expression]:
-    """Return an argument for each call; COUNT(*) counts something that is never NULL."""
-    return [call.argument or ALWAYS for call in calls]
-
-
-def in_time(plan: logical.Join, left: Row, right: Row, *, later_side: int) -> bool:
-    """Say whether a pair is in the time range, and the watermark had not passed the earlier row."""
-    bounds = plan.time_range
-    if bounds is None:
-        return True
-    assert logical.append_only(plan), "a time range joins rows that have positions"
-    left_time, right_time = left.values[bounds.left_time], right.values[bounds.right_time]
-    assert isinstance(left_time, int)
-    assert isinstance(right_time, int)
-    if not left_time + bounds.low_us <= right_time <= left_time + bounds.high_us:
-        return False
-    matches_until = left_time + bounds.high_us if later_side == 1 else right_time - bounds.low_us
-    return watermark(plan, bounds, (left, right)[later_side].root[0]) <= matches_until
+    """Return the arguments of the calls; COUNT(*) counts something that is never NULL."""
+    return [each for call in calls for each in (call.argument or ALWAYS, *call.others)]

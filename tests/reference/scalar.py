@@ -11,11 +11,19 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    FieldAccess,
+    Literal,
+)
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
@@ -26,19 +34,28 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
 )
+from fsql.tests.reference.decimals import (
+    DECIMAL_FUNCTIONS,
+    cast_of_decimal,
+    decimal_result,
+    half_away_from_zero,
+)
+from fsql.tests.reference.failure import (
+    DIVISION_BY_ZERO,
+    NOT_CASTABLE,
+    OUT_OF_RANGE,
+    TIMESTAMP_OUT_OF_RANGE,
+    FailureError,
+)
 from fsql.tests.reference.lines import text
 from fsql.tests.reference.order import order_key
+from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS
+from fsql.tests.reference.scalar_texts import TEXT_FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsql.compiler.expression import Value
-
-DIVISION_BY_ZERO: Final = 501
-OUT_OF_RANGE: Final = 502
-NOT_CASTABLE: Final = 503
-TIMESTAMP_OUT_OF_RANGE: Final = 504
-SUM_OUT_OF_RANGE: Final = 505
 
 RANGES: Final = {
     Kind.INT: (INT_MIN, INT_MAX, OUT_OF_RANGE),
@@ -49,15 +66,7 @@ RANGES: Final = {
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class FailureError(Exception):
-    """A row failed; `code` is the number of the error (501 for FSQL-E501)."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-def evaluate(expression: Expression, row: Sequence[Value]) -> Value:
+def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PLR0911 - one a form
     """Return the value of `expression` over `row`.
 
     Raises:
@@ -78,6 +87,9 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:
             return evaluate(expression.otherwise, row)
         case Call():
             return call(expression, row)
+        case FieldAccess():
+            whole: Any = evaluate(expression.argument, row)
+            return None if whole is None else whole[expression.index]
         case _:
             raise AssertionError(expression)
 
@@ -95,6 +107,8 @@ def call(expression: Call, row: Sequence[Value]) -> Value:
     if function in NULL_FUNCTIONS:
         result = NULL_FUNCTIONS[function](*values)
     elif None not in values:
+        if expression.type.kind is Kind.DECIMAL and function in DECIMAL_FUNCTIONS:
+            return decimal_result(expression, values)
         result = FUNCTIONS[function](*values)
     return in_range(result, expression.type)
 
@@ -150,11 +164,6 @@ def integral(value: float, rounding: Callable[[Fraction], int]) -> float:
     if not math.isfinite(value):
         return value
     return math.copysign(float(rounding(Fraction(value))), value)
-
-
-def half_away_from_zero(value: Fraction) -> int:
-    """Round to the nearest integer, halves away from zero."""
-    return math.trunc(value + Fraction(1 if value > 0 else -1, 2))
 
 
 def power(base: float, exponent: float) -> float:
@@ -260,6 +269,7 @@ NULL_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "is_null": lambda a: a is None,
     "is_not_null": lambda a: a is not None,
     "array": lambda *a: a,
+    "row": lambda *a: a,
 }
 """The functions that see NULLs."""
 
@@ -290,6 +300,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "replace": lambda a, b, c: a.replace(b, c) if b else a,
     "starts_with": str.startswith,
     "split": lambda a, b: tuple(a.split(b)),
+    "join_texts": lambda a, b: b.join(text for text in a if text is not None),
     "cardinality": len,
     "element_at": element_at,
     "floor": lambda a: integral(a, math.floor),
@@ -303,20 +314,31 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "timestamp_millis": lambda a: a * 1000,
     "epoch_millis": lambda a: a // 1000,
     "date_trunc": date_trunc,
+    **TEXT_FUNCTIONS,
+    **NUMBER_FUNCTIONS,
 }
 """The functions over values that are not NULL; results out of range fail afterwards."""
 
 
-def cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
+def cast(value: Value, given: SqlType, wanted: SqlType) -> Value:  # noqa: PLR0911 - one a kind
     """Return `CAST(value AS wanted)` of a value that is not NULL.
 
     Raises:
         FailureError: the type has no such value.
     """
-    if given is wanted or given.kind is wanted.kind:
+    if isinstance(value, tuple):
+        return tuple(
+            None if item is None else cast(item, *types)
+            for item, types in zip(value, cycle_of_types(given, wanted), strict=False)
+        )
+    if given == wanted:
         return value
     if wanted.kind is Kind.STRING:
         return text(value, given)
+    if Kind.DECIMAL in {given.kind, wanted.kind}:
+        return in_range(cast_of_decimal(value, given, wanted), wanted)
+    if given.kind is wanted.kind:
+        return value
     if isinstance(value, str):
         return in_range(cast_of_text(value.strip(" "), wanted.kind), wanted)
     assert isinstance(value, int | float)
@@ -325,6 +347,14 @@ def cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
     if not math.isfinite(value):
         raise FailureError(OUT_OF_RANGE)
     return in_range(math.trunc(value), wanted)
+
+
+def cycle_of_types(given: SqlType, wanted: SqlType) -> Iterator[tuple[SqlType, SqlType]]:
+    """Yield the types of the parts of a value: of the fields in turn, or of the element again and again."""
+    if given.element is not None and wanted.element is not None:
+        return repeat((given.element, wanted.element))
+    pairs = zip(given.fields, wanted.fields, strict=True)
+    return ((before, after) for (_, before), (_, after) in pairs)
 
 
 def cast_of_text(value: str, wanted: Kind) -> Value:

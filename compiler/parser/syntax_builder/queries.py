@@ -74,6 +74,17 @@ def limited_end(
     return _QueryEnd(limit=limit, offset=offset, emit=emit)
 
 
+def fetched_end(
+    _span: Span,
+    order_by: tuple[syntax.OrderItem, ...] | None,
+    offset: syntax.Expression | None,
+    limit: syntax.Expression,
+    emit: syntax.Emit | None,
+) -> _QueryEnd:
+    """Return `ORDER BY … OFFSET … FETCH FIRST … ROWS ONLY EMIT …`."""
+    return _QueryEnd(order_by or (), limit, offset, emit)
+
+
 def offset_end(_span: Span, offset: syntax.Expression, emit: syntax.Emit | None) -> _QueryEnd:
     """Return `OFFSET … EMIT …`."""
     return _QueryEnd(offset=offset, emit=emit)

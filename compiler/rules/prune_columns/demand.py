@@ -85,6 +85,12 @@ def kept_expressions(plan: logical.Project, wanted: Columns) -> list[int]:
     return sorted(wanted.union(failing_expressions(plan)))
 
 
+def kept_values(plan: logical.ApplyChanges, wanted: Columns) -> list[int]:
+    """Return which values stay."""
+    first = len(plan.keys)
+    return [i for i in range(len(plan.values)) if first + i in wanted]
+
+
 def kept_aggregates(plan: Aggregating, wanted: Columns) -> list[int]:
     """Return which aggregates stay: those that are wanted, and those that can fail."""
     calls = aggregates(plan)
@@ -108,8 +114,13 @@ def _goes_by_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
     match plan:
         case logical.Over(input=below):
             return may_tie(below)
+        case logical.Rank(input=below):
+            tied = not append_only(below) or may_tie(below)
+            return tied or (late_rows and plan.window_end is not None)
         case logical.WindowAggregate(input=below):
             return late_rows or not append_only(below)
+        case logical.AssignSessions():
+            return late_rows
         case _:
             return False
 
@@ -124,20 +135,31 @@ def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
             return columns_of(*(expressions[i] for i in kept_expressions(plan, wanted)))
         case logical.AssignWindows(time_column=time):
             return wanted | {time}
-        case logical.Aggregate():
-            return _expression_demands(plan, wanted)
-        case logical.WindowAggregate(window_end=end):
-            return _expression_demands(plan, wanted) | {end}
+        case logical.ApplyChanges(keys=keys, present=present):
+            return columns_of(*keys, present, *(plan.values[i] for i in kept_values(plan, wanted)))
+        case logical.AssignSessions(time_column=time, end_column=end, order_column=order):
+            ordered = frozenset() if order is None else frozenset({order})
+            return columns_of(*plan.partition) | wanted | {time, end} | ordered
         case _:
-            return _expression_demands(plan, wanted) | wanted
+            return _expression_demands(plan, wanted)
 
 
 def _expression_demands(plan: logical.Plan, wanted: Columns) -> Columns:
     used = columns_of(*(part for part in children(plan) if isinstance(part, Expression)))
+    if isinstance(plan, logical.Rank):
+        used |= columns_of(*(key.expression for key in plan.order))
+        used |= frozenset() if plan.window_end is None else {plan.window_end}
     if isinstance(plan, Aggregating):
         calls = aggregates(plan)
-        used |= columns_of(*(calls[i].argument for i in kept_aggregates(plan, wanted)))
-    return used
+        kept = (calls[i] for i in kept_aggregates(plan, wanted))
+        used |= columns_of(*(argument for call in kept for argument in call.arguments))
+    match plan:
+        case logical.Aggregate():
+            return used
+        case logical.WindowAggregate(window_end=end):
+            return used | {end}
+        case _:
+            return used | wanted
 
 
 def _join_demands(plan: logical.Join, wanted: Columns) -> tuple[Columns, Columns]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
 from fsql.compiler.expression import ColumnRef, Expression
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.rules.prune_columns.demand import Demand
+
+
+REMEMBERING: Final = (
+    logical.ApplyChanges,
+    logical.Aggregate,
+    logical.WindowAggregate,
+    logical.Over,
+    logical.Rank,
+)
+"""The operators with one input that keep state of its rows."""
 
 
 def prune_columns(node: logical.Job) -> logical.Job | None:
@@ -70,7 +80,7 @@ class _Narrowing:
     def _input(self, reader: logical.Plan, below: logical.Plan) -> Narrowed:
         """Return what `reader` reads: of a table, and before it remembers rows, only what it uses."""
         narrowed = self.done[below]
-        if isinstance(reader, logical.Aggregate | logical.WindowAggregate | logical.Over):
+        if isinstance(reader, REMEMBERING):
             (used,) = self._demand.from_inputs(reader)
             return narrowed.select_columns(used)
         if isinstance(below, logical.Scan) and not isinstance(reader, logical.Project):

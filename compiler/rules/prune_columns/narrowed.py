@@ -47,12 +47,16 @@ class Narrowed:
             {expression: len(indexes) + i for i, expression in enumerate(computed)},
         )
 
+    def column(self, column: ColumnRef) -> ColumnRef:
+        """Return a reference to an old column as one to the new."""
+        return ColumnRef(column.type, column.nullable, self.place[column.index])
+
     def over(self, expression: Expression) -> Expression:
         """Return an expression over the old columns as one over the new."""
         by: dict[Node, Expression] = {}
         for node in walk(expression):
             if isinstance(node, ColumnRef):
-                by[node] = ColumnRef(node.type, node.nullable, self.place[node.index])
+                by[node] = self.column(node)
         schema = self.plan.schema
         for computed, index in self.computed.items():
             by[computed] = ColumnRef(computed.type, schema[index].nullable, index)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.functions.evaluate import fallible
-from fsql.compiler.rules.prune_columns.demand import kept_aggregates, kept_expressions
+from fsql.compiler.rules.prune_columns.demand import kept_aggregates, kept_expressions, kept_values
 from fsql.compiler.rules.prune_columns.narrowed import Narrowed, places
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed
         tuple(left.over(key) for key in plan.left_keys),
         tuple(right.over(key) for key in plan.right_keys),
         bound,
+        plan.kind,
     )
+    if not plan.kind.makes_pairs:
+        return Narrowed(joined, left.place)
     width, new_width = len(plan.left.schema), len(left.plan.schema)
     of_right = {width + old: new_width + new for old, new in right.place.items()}
     return Narrowed(joined, {**left.place, **of_right})
@@ -50,16 +53,22 @@ def narrow_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Nar
             return _project(plan, wanted, below)
         case logical.Aggregate() | logical.WindowAggregate():
             return _grouping(plan, wanted, below)
+        case logical.ApplyChanges():
+            return _changes(plan, wanted, below)
         case logical.Over():
             return _over(plan, wanted, below)
-        case logical.LateralAggregate():
-            return _lateral(plan, wanted, below)
         case _:
             return _row_operator(plan, wanted, below)
 
 
 def _row_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narrowed:
     match plan:
+        case logical.AssignSessions():
+            return _sessions(plan, below)
+        case logical.LateralAggregate():
+            return _lateral(plan, wanted, below)
+        case logical.Rank():
+            return _rank(plan, wanted, below)
         case logical.Unnest():
             return _unnest(plan, wanted, below)
         case logical.AssignWindows(time_column=time):
@@ -126,6 +135,17 @@ def _grouping(
     return Narrowed(moved, places(frozenset(_added(len(plan.keys), kept))))
 
 
+def _changes(plan: logical.ApplyChanges, wanted: Columns, below: Narrowed) -> Narrowed:
+    kept = kept_values(plan, wanted)
+    moved = logical.ApplyChanges(
+        below.plan,
+        tuple(below.column(each) for each in plan.keys),
+        below.over(plan.present),
+        tuple(below.column(plan.values[i]) for i in kept),
+    )
+    return Narrowed(moved, places(frozenset(_added(len(plan.keys), kept))))
+
+
 def _over(plan: logical.Over, wanted: Columns, below: Narrowed) -> Narrowed:
     kept = kept_aggregates(plan, wanted)
     if not kept and not any(fallible(key) for key in plan.partition):
@@ -144,8 +164,41 @@ def _over(plan: logical.Over, wanted: Columns, below: Narrowed) -> Narrowed:
     return _widening(plan, moved, below, kept)
 
 
+def _sessions(plan: logical.AssignSessions, below: Narrowed) -> Narrowed:
+    moved = dataclasses.replace(
+        plan,
+        input=below.plan,
+        partition=tuple(below.over(key) for key in plan.partition),
+        time_column=below.place[plan.time_column],
+        end_column=below.place[plan.end_column],
+        order_column=None if plan.order_column is None else below.place[plan.order_column],
+    )
+    return _widening(plan, moved, below, range(3))
+
+
+def _rank(plan: logical.Rank, wanted: Columns, below: Narrowed) -> Narrowed:
+    named = len(plan.input.schema) in wanted
+    end = plan.window_end
+    moved = dataclasses.replace(
+        plan,
+        input=below.plan,
+        partition=tuple(below.over(key) for key in plan.partition),
+        order=tuple(
+            dataclasses.replace(key, expression=below.over(key.expression)) for key in plan.order
+        ),
+        rank_name=plan.rank_name if named else None,
+        window_end=None if end is None else below.place[end],
+    )
+    return _widening(plan, moved, below, range(moved.rank_name is not None))
+
+
 def _widening(
-    plan: logical.Unnest | logical.LateralAggregate | logical.AssignWindows | logical.Over,
+    plan: logical.Unnest
+    | logical.LateralAggregate
+    | logical.AssignWindows
+    | logical.AssignSessions
+    | logical.Over
+    | logical.Rank,
     moved: logical.Plan,
     below: Narrowed,
     added: Sequence[int],
@@ -163,4 +216,5 @@ def _added(keys: int, kept: Sequence[int]) -> list[int]:
 
 def _over_narrowed(call: AggregateCall, below: Narrowed) -> AggregateCall:
     argument = None if call.argument is None else below.over(call.argument)
-    return dataclasses.replace(call, argument=argument)
+    others = tuple(map(below.over, call.others))
+    return dataclasses.replace(call, argument=argument, others=others)

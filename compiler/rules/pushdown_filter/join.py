@@ -12,7 +12,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import ColumnRef, Expression
-from fsql.compiler.logical import Filter, Join, Plan, append_only, may_tie
+from fsql.compiler.logical import Filter, Join, JoinKind, Plan, append_only, may_tie
 from fsql.compiler.rules.columns import (
     columns_of,
     renumber_columns,
@@ -33,7 +33,9 @@ def pushdown_filter_join(node: Filter) -> Plan | None:
 
     This is for p over x's columns and q over y's.  A predicate over key columns of one side alone
     goes to the other side as well, in terms of its keys, if equal keys are the same.  Predicates that
-    move cannot fail (they come to see rows without a partner), and neither can the keys.
+    move cannot fail (they come to see rows without a partner), and neither can the keys.  Of an outer join
+    only the side whose rows are all kept takes predicates; the other one's rows that they rule out have
+    no partner.
     """
     below = node.input
     if not isinstance(below, Join) or operator_fallible(below):
@@ -56,11 +58,16 @@ def pushdown_filter_join(node: Filter) -> Plan | None:
         for each in moved
         if min(columns_of(each)) >= width
     ]
+    outer = below.kind is not JoinKind.INNER
     to_left = (
-        _predicates_of_other_side(of_right, below.right_keys, below.left_keys) if drop_left else []
+        _predicates_of_other_side(of_right, below.right_keys, below.left_keys)
+        if drop_left or outer
+        else []
     )
     to_right = (
-        _predicates_of_other_side(of_left, below.left_keys, below.right_keys) if drop_right else []
+        _predicates_of_other_side(of_left, below.left_keys, below.right_keys)
+        if drop_right or outer
+        else []
     )
     made = dataclasses.replace(
         below,
@@ -71,7 +78,14 @@ def pushdown_filter_join(node: Filter) -> Plan | None:
 
 
 def _droppable(join: Join) -> tuple[bool, bool]:
-    """Say of which side rows may be dropped without disturbing the order of the other side's pairs."""
+    """Say of which side rows may be dropped for what a filter says of their columns.
+
+    A row without a partner stands beside NULLs: a predicate over those must see them, and what drops the
+    partner of such a row would make it stand so.  Of an append-only join, the order of the other side's pairs
+    must not be disturbed.
+    """
+    if join.kind is not JoinKind.INNER:
+        return join.kind not in {JoinKind.RIGHT, JoinKind.FULL}, join.kind is JoinKind.RIGHT
     if not append_only(join):
         return True, True
     return not may_tie(join.right), not may_tie(join.left)

@@ -9,17 +9,23 @@ columns depend on the content of the slot only.  Accumulators of updating input 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.expression import OF_ORDER, AggregateCall, AggregateFunction
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.aggregate.chosen_row import ChosenRow
+from fsql.runtime.kernels.aggregate.decimal_sum import DecimalSum
+from fsql.runtime.kernels.aggregate.distinct import Distinct
 from fsql.runtime.kernels.aggregate.exact_sum import ExactSums, SavedSums
 from fsql.runtime.kernels.aggregate.extremes import Extreme, RetractableExtreme
 from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
+from fsql.runtime.kernels.aggregate.moments import Bits, Moments, NumberStates
+from fsql.runtime.kernels.aggregate.ordered_values import OrderedValues
+from fsql.runtime.kernels.aggregate.slot_states import SlotStates
 from fsql.runtime.kernels.aggregate.state_column import (
     StateColumn,
     count_column,
@@ -30,7 +36,7 @@ from fsql.runtime.kernels.aggregate.steps import Values
 from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,20 +73,61 @@ class Accumulator(Protocol):
         """Set the state of `slots`, which are empty, to the result of `columns`."""
 
 
-def accumulator(call: AggregateCall, *, append_only: bool) -> Accumulator:
-    """Return an empty accumulator for `call`."""
+def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -> Accumulator:
+    """Return an empty accumulator for `call`; not `shown`, it is read when its group closes only."""
+    by_value = call.function in OF_ORDER or (
+        call.distinct and call.function is AggregateFunction.ARRAY_AGG
+    )
+    if by_value or (call.directions and not (append_only and call.function in CHOOSES)):
+        return SlotStates(
+            call,
+            lambda: OrderedValues(call),
+            shown=shown,
+            keeps_nulls=call.function is AggregateFunction.ARRAY_AGG and not call.ignore_nulls,
+            others_may_be_null=True,
+        )
+    made = _of_all(call, append_only=append_only, shown=shown)
+    return Distinct(call, made) if call.distinct else made
+
+
+CHOOSES: Final = frozenset({AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE})
+"""The functions whose value is one of their rows."""
+
+
+def by_total_order(call: AggregateCall) -> bool:
+    """Return whether the result depends on the order of the rows."""
+    ordered = CHOOSES | {AggregateFunction.ARRAY_AGG}
+    return call.function in ordered and not (call.directions or call.distinct)
+
+
+def struct_of(columns: Sequence[pa.Array]) -> pa.StructArray:
+    """Return the arguments of an aggregate that has several."""
+    names = [str(place) for place in range(len(columns))]
+    return pa.StructArray.from_arrays([plain(column) for column in columns], names)
+
+
+def _of_all(call: AggregateCall, *, append_only: bool, shown: bool) -> Accumulator:  # noqa: PLR0911 - one line for each kind
+    """Return an empty accumulator of all values, distinct or not."""
     match call.function:
+        case AggregateFunction.FIRST_VALUE | AggregateFunction.LAST_VALUE:
+            return ChosenRow(call)
+        case AggregateFunction.BIT_AND | AggregateFunction.BIT_OR | AggregateFunction.BIT_XOR:
+            return NumberStates(call, Bits, shown=shown)
         case AggregateFunction.COUNT:
             return Count(call)
         case AggregateFunction.SUM | AggregateFunction.AVG:
             assert call.argument is not None
             if call.argument.type.kind is Kind.DOUBLE:
                 return DoubleSum(call)
+            if call.argument.type.kind is Kind.DECIMAL:
+                return DecimalSum(call)
             return IntegerSum(call)
         case AggregateFunction.MIN | AggregateFunction.MAX:
             return Extreme(call) if append_only else RetractableExtreme(call)
         case AggregateFunction.ARRAY_AGG:
             return Arrays(call)
+        case _:
+            return NumberStates(call, Moments, shown=shown)
 
 
 class Count:
@@ -173,6 +220,7 @@ class Arrays:
 
     def __init__(self, call: AggregateCall) -> None:
         self._type = arrow_type(call.type)
+        self._ignores_nulls = call.ignore_nulls
         self._lists: list[list[object]] = []
 
     def grow(self, slots: int) -> None:
@@ -192,6 +240,8 @@ class Arrays:
         for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
             collected = self._lists[slot]
             for i in range(start, end):
+                if self._ignores_nulls and elements[i] is None:
+                    continue
                 collected.extend([elements[i]] * repeats[i])
             after.append(list(collected) or None)
         return Values(pa.array(after, self._type))

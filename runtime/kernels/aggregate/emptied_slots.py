@@ -7,7 +7,7 @@ discarded, so the cost is proportional to the changes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,9 +16,16 @@ from fsql.runtime.kernels.aggregate.state_column import StateColumn
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+    from fsql.runtime.kernels.aggregate.steps import Values
 
     Ints = NDArray[np.int64]
+
+
+class CountsRows(Protocol):
+    """What knows how many rows each slot has."""
+
+    def read(self, slots: Ints) -> Values:
+        """Return the number of rows of each of the slots."""
 
 
 class EmptiedSlots:
@@ -41,7 +48,7 @@ class EmptiedSlots:
         self._undos.values[slots] -= 1
         self._noted.append(slots)
 
-    def take(self, rows: Accumulator) -> Ints:
+    def take(self, rows: CountsRows) -> Ints:
         """Return once the slots that can be freed, ascending; `rows` counts the rows of each."""
         if not self._noted:
             return np.empty(0, np.int64)

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.expression import AggregateCall, AggregateFunction
-from fsql.compiler.sqltypes import BIGINT
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
-from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
+from fsql.runtime.kernels.aggregate.accumulators import struct_of
 from fsql.runtime.kernels.aggregate.closings import ClosedColumns, Closings, split_slots
 from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
 from fsql.runtime.kernels.aggregate.group_changes import (
@@ -31,6 +29,7 @@ from fsql.runtime.kernels.aggregate.group_changes import (
     changes_of,
     same_value,
 )
+from fsql.runtime.kernels.aggregate.group_state import group_state
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import (
     ONLY_ROW,
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.compiler.graph import CombineAggregate
+    from fsql.compiler.graph import CombineAggregate, CombineChanges
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.order import Roots
 
@@ -65,9 +64,6 @@ if TYPE_CHECKING:
 
 SUM_OVERFLOW = 505
 
-_ROWS_OF_GROUP = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
-"""COUNT(*), the sum of a group's weights, which is always computed: a group exists while it is positive."""
-
 
 class _Undo(NamedTuple):
     slots: Ints
@@ -75,25 +71,24 @@ class _Undo(NamedTuple):
 
 
 class AggregateKernel:
-    """`graph.CombineAggregate` over slots."""
+    """`graph.CombineAggregate` and `graph.CombineChanges` over slots."""
 
-    def __init__(self, combine: CombineAggregate, *, marks_replacements: bool) -> None:
+    def __init__(
+        self, combine: CombineAggregate | CombineChanges, *, marks_replacements: bool
+    ) -> None:
         self._marks_replacements = marks_replacements
         self._combine = combine
         self._keys = len(combine.keys)
-        self._calls = list(dict.fromkeys((_ROWS_OF_GROUP, *combine.aggregates)))
-        self._shown = [self._calls.index(call) for call in combine.aggregates]
-        arguments = [call.argument for call in self._calls]
-        distinct = list(dict.fromkeys(a for a in arguments if a is not None))
-        self._argument_of = [
-            None if a is None else self._keys + distinct.index(a) for a in arguments
+        arguments, self._accumulators, self._shown, self._in_order, self._rows_remove = group_state(
+            combine
+        )
+        distinct = list(dict.fromkeys(each for given in arguments for each in given))
+        self._arguments_of = [
+            [self._keys + distinct.index(each) for each in given] for given in arguments
         ]
         self._evaluate = Evaluator((*combine.keys, *distinct))
         self._key_types = [arrow_type(key.type) for key in combine.keys]
         self._table = SlotTable()
-        self._accumulators: list[Accumulator] = [
-            accumulator(call, append_only=combine.input_append_only) for call in self._calls
-        ]
         self._closings = None if combine.closing is None else Closings(combine.closing)
         self._emptied = EmptiedSlots() if self._closings is None else None
         """None for windows: their slots are freed when they close."""
@@ -156,7 +151,8 @@ class AggregateKernel:
 
     def _undo(self, batch: Batch, slots: Ints, *, undoable: bool) -> _Undo | None:
         """Prepare for an application to slots; return its undo, if requested."""
-        if self._emptied is not None and (undoable or batch.weight is not None):
+        removes = self._rows_remove or batch.weight is not None
+        if self._emptied is not None and (undoable or removes):
             self._emptied.on_apply(slots, undoable=undoable)
         if not undoable:
             return None
@@ -197,17 +193,20 @@ class AggregateKernel:
         weights = None if batch.weight is None else batch.weight[order]
         sorted_columns: dict[int, pa.Array] = {}
         results = []
-        for one, column, call in zip(
-            self._accumulators, self._argument_of, self._calls, strict=True
+        for one, columns, in_order in zip(
+            self._accumulators, self._arguments_of, self._in_order, strict=True
         ):
-            if column is None:
+            if not columns:
                 results.append(one.add(None, weights, steps))
                 continue
-            if column not in sorted_columns:
-                values = batch.columns[column]
-                sorted_columns[column] = values if len(order) == 1 else values.take(indexes)
-            values = sorted_columns[column]
-            if call.function is AggregateFunction.ARRAY_AGG and len(order) > 1:
+            for column in columns:
+                if column not in sorted_columns:
+                    values = batch.columns[column]
+                    sorted_columns[column] = values if len(order) == 1 else values.take(indexes)
+            values = sorted_columns[columns[0]]
+            if len(columns) > 1:
+                values = struct_of([sorted_columns[column] for column in columns])
+            elif in_order and len(order) > 1:
                 tie_order = order_within_ties(batch, order, values, steps)
                 if tie_order is not None:
                     tied_weights = None if weights is None else weights[tie_order]
@@ -291,27 +290,34 @@ class AggregateKernel:
     def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
         if self._closings is None:
             return None
-        sizes, closed = ClosedColumns(), []
-        for time, slots in self._closings.pop_below(min_time):
-            closed += self._close(time, slots, sizes)
-        return merge_results(closed)
+        popped = self._closings.pop_below(min_time)
+        if not popped:
+            return None
+        # Sessions close at many times; their groups are closed together.
+        slots = np.concatenate([slots for _, slots in popped])
+        times = np.repeat([time for time, _ in popped], [len(slots) for _, slots in popped])
+        return merge_results(self._close(times, slots))
 
-    def _close(self, time: int, slots: Ints, sizes: ClosedColumns) -> list[ApplyResult[_Undo]]:
+    def _close(self, times: Ints, slots: Ints) -> list[ApplyResult[_Undo]]:
+        """Close the windows of slots, whose close times ascend; return their rows."""
         made = []
         if self._combine.final:
-            shown = slots
+            shown = np.arange(len(slots))
             if self._given_up:
-                shown = np.setdiff1d(slots, self.slots_in(self._given_up, slots))
-            made = [self._final_rows(time, part, sizes) for part in split_slots(shown)]
+                foreign = self.slots_in(self._given_up, slots)
+                shown = np.flatnonzero(~np.isin(slots, foreign))
+            sizes = ClosedColumns()
+            made = [
+                self._final_rows(times[part], slots[part], sizes) for part in split_slots(shown)
+            ]
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
         return made
 
-    def _final_rows(self, time: int, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
+    def _final_rows(self, times: Ints, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
         groups = self._groups([one.read(slots) for one in self._accumulators])
         keys = self._table.keys(slots, self._key_types)
-        times = np.full(len(slots), time, np.int64)
         origins = np.full(len(slots), PUNCTUATION, np.int64)
         path = np.full(len(slots), self._combine.scan_number, np.int64)
         columns = [*keys, *(value.array for value in groups.values)]

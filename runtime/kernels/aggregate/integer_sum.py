@@ -66,12 +66,9 @@ class IntegerSum:
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
         present = present_weights(values, weights)
-        if pa.types.is_duration(values.type):
-            values = values.view(pa.int64())
-        filled = values.fill_null(0) if values.null_count else values
-        numbers = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        numbers = self._numbers(values)
         count = self._count.add(steps.sums(present), steps)
-        if present is None or addends_of(present) <= ADDENDS_MAX:
+        if numbers.dtype != object and (present is None or addends_of(present) <= ADDENDS_MAX):
             times = or_ones(present)
             low = self._low.after(steps.sums((numbers & _LOW) * times), steps)
             high = self._high.after(steps.sums((numbers >> 32) * times), steps)
@@ -79,10 +76,17 @@ class IntegerSum:
             low &= _LOW
             top = self._carry_to_top(high, steps)
         else:
-            low, high, top = self._add_exactly(numbers, present, steps)
+            low, high, top = self._add_exactly(numbers, or_ones(present), steps)
         self._low.set(low, steps)
         self._high.set(high, steps)
         return self._value(count, low, high, top)
+
+    def _numbers(self, values: pa.Array) -> Ints:
+        """Return the addends, 0 for NULL; they may be of Python's integers."""
+        if pa.types.is_duration(values.type):
+            values = values.view(pa.int64())
+        filled = values.fill_null(0) if values.null_count else values
+        return filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
 
     def _carry_to_top(self, high: Ints, steps: Steps) -> Ints | None:
         """Carry the excess of `high` to `top`; return `top` after each step."""
@@ -100,15 +104,18 @@ class IntegerSum:
         self._top = StateColumn()
         self._top.grow(self._slots)
 
-    def _add_exactly(self, numbers: Ints, weights: Ints, steps: Steps) -> tuple[Ints, Ints, Ints]:
+    def _add_exactly(
+        self, numbers: Ints, weights: Ints | int, steps: Steps
+    ) -> tuple[Ints, Ints, Ints]:
         """Return the columns after each step, computed with integers of any size."""
         if self._top is None:
             self._create_top()
         assert self._top is not None
         slots = steps.slots
         parts = (column.values[slots].tolist() for column in (self._low, self._high, self._top))
-        base = [_total(low, high, top) for low, high, top in zip(*parts, strict=True)]
-        added = [n * w for n, w in zip(numbers.tolist(), weights.tolist(), strict=True)]
+        base = [total_of(low, high, top) for low, high, top in zip(*parts, strict=True)]
+        times = np.broadcast_to(weights, len(numbers)).tolist()
+        added = [n * w for n, w in zip(numbers.tolist(), times, strict=True)]
         totals = exact_running(base, added, steps)
         tops = [(total >> 32) + (1 << TOP_BITS - 1) >> TOP_BITS for total in totals]
         highs = [(t >> 32) - (top << TOP_BITS) for t, top in zip(totals, tops, strict=True)]
@@ -124,7 +131,7 @@ class IntegerSum:
 
     def _value(self, count: Ints, low: Ints, high: Ints, top: Ints | None = None) -> Values:
         if len(count) == 1:
-            only = _total(int(low[0]), int(high[0]), 0 if top is None else int(top[0]))
+            only = total_of(int(low[0]), int(high[0]), 0 if top is None else int(top[0]))
             return self._only_value(int(count[0]), only)
         beyond = (high < -(2**31)) | (high >= 2**31)
         if top is not None:
@@ -177,7 +184,8 @@ class IntegerSum:
             column.values[slots] = columns[name].fill_null(0).to_numpy()
 
 
-def _total(low: int, high: int, top: int) -> int:
+def total_of(low: int, high: int, top: int) -> int:
+    """Return the sum that columns stand for."""
     return low + (high << 32) + (top << 32 + TOP_BITS)
 
 
@@ -195,6 +203,6 @@ def _averages(
     low, high, top = parts
     large = np.flatnonzero(beyond | (np.abs(total) > 2**53))
     for i in large.tolist():
-        exact = _total(int(low[i]), int(high[i]), 0 if top is None else int(top[i]))
+        exact = total_of(int(low[i]), int(high[i]), 0 if top is None else int(top[i]))
         result[i] = exact / int(divisor[i])
     return result

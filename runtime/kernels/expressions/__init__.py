@@ -14,11 +14,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    FieldAccess,
+    Literal,
+)
+from fsql.compiler.sqltypes import Kind
 from fsql.runtime.kernels.expressions.casts import cast_kernel
 from fsql.runtime.kernels.expressions.functions import MAKERS
+from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
 from fsql.runtime.kernels.expressions.membership import find_memberships, membership_kernel
+from fsql.runtime.kernels.expressions.rows import field_kernel
 from fsql.runtime.kernels.expressions.vectors import Vector, constant, from_array, to_array
 
 if TYPE_CHECKING:
@@ -131,7 +142,7 @@ def _operands(
     match node:
         case Call(arguments=arguments):
             return arguments
-        case Cast(argument=argument):
+        case Cast(argument=argument) | FieldAccess(argument=argument):
             return (argument,)
         case Case(branches=branches, otherwise=otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
@@ -148,11 +159,14 @@ def _kernel(node: Expression, memberships: Mapping[Expression, Membership]) -> K
             literal = constant(value, node.type)
             return lambda _arguments: literal
         case Call(function=function):
-            return MAKERS[function](node)
+            decimal = OF_DECIMALS if node.type.kind is Kind.DECIMAL else {}
+            return decimal.get(function, MAKERS[function])(node)
         case Cast(argument=argument):
             return cast_kernel(argument.type, node.type)
         case Case():
             return case_kernel(node.type)
+        case FieldAccess(index=index):
+            return field_kernel(index, node.type)
         case _:
             raise AssertionError(node)
 

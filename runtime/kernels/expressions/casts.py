@@ -20,6 +20,8 @@ from fsql.compiler.sqltypes import (
 )
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.few_rows import FEW_ROWS
+from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, decimal_texts
+from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.timestamp_text import format_timestamps, parse_timestamps
 from fsql.runtime.kernels.expressions.vectors import (
@@ -51,12 +53,21 @@ _DIGITS_MAX: Final = 19
 """More digits than this, leading zeros apart, are out of the range of BIGINT; so many fit uint64."""
 
 
-def cast_kernel(source: SqlType, target: SqlType) -> Kernel:
+def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one a kind
     """Return the kernel of the cast from `source` to `target`."""
     if source == target:
         return _unchanged
     if source.kind is Kind.NULL:
         return _nulls(target)
+    if source.fields:
+        kernels = [*map(cast_kernel, source.field_types, target.field_types)]
+        return cast_rows(source, target, kernels)
+    if source.element is not None and target.element is not None:
+        return cast_lists(source, target, cast_kernel(source.element, target.element))
+    if target.kind is Kind.DECIMAL or (
+        source.kind is Kind.DECIMAL and target.kind is not Kind.STRING
+    ):
+        return decimal_cast(source, target)
     if source.kind is Kind.STRING:
         return over_dictionary(
             from_text(
@@ -126,6 +137,8 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
     match source.kind:
         case Kind.DOUBLE:
             return _double_texts(values)
+        case Kind.DECIMAL:
+            return decimal_texts(values, source)
         case Kind.TIMESTAMP:
             values = np.clip(values, TIMESTAMP_MIN, TIMESTAMP_MAX)
             if len(values) <= FEW_ROWS:

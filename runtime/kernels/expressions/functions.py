@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.functions.calendar_fields import CALENDAR_FIELDS
+from fsql.compiler.functions.elementary import ELEMENTARY
+from fsql.compiler.functions.encodings import ENCODINGS
+from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
+from fsql.compiler.functions.texts import TEXTS
 from fsql.runtime.kernels.expressions import (
     functions_arithmetic,
     functions_array,
@@ -14,13 +19,24 @@ from fsql.runtime.kernels.expressions import (
     functions_logic,
     functions_string,
     functions_time,
+    rows,
 )
+from fsql.runtime.kernels.expressions.per_value import per_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fsql.compiler.expression import Call
     from fsql.runtime.kernels.expressions.vectors import Kernel
+
+_VALUE_BY_VALUE: Final = (
+    *TEXTS,
+    *ENCODINGS,
+    *REGULAR_EXPRESSIONS,
+    *ELEMENTARY,
+    *CALENDAR_FIELDS,
+)
+"""The functions that have no form of their own over columns."""
 
 MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **functions_logic.MAKERS,
@@ -29,4 +45,6 @@ MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **functions_string.MAKERS,
     **functions_array.MAKERS,
     **functions_time.MAKERS,
+    **rows.MAKERS,
+    **{function.name: per_value for function in _VALUE_BY_VALUE},
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import all_valid, leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
@@ -102,6 +103,7 @@ def _interleaved(arguments: Sequence[Vector], element: SqlType, rows: int) -> pa
 
 
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
+    "join_texts": per_value,
     "cardinality": lambda _call: _cardinality,
     "element_at": _make_element_at,
     "array": _make_array,

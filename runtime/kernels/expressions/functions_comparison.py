@@ -1,7 +1,7 @@
 """Comparison, by the canonical order of values: NaN equals itself and is the greatest, -0.0 equals 0.0.
 
 Strings compare by code point, which is the order of their UTF-8 bytes.  Arrays are compared for equality
-only, and there NULL elements equal each other.
+only, and there NULL elements equal each other; so are rows, field by field.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ def comparison(name: str, sql_type: SqlType) -> Kernel:
             return total(_compare_doubles(name))
         case Kind.ARRAY:
             return _compare_arrays(sql_type, negated=name == "ne")
+        case Kind.ROW:
+            return _compare_rows(sql_type, negated=name == "ne")
         case Kind.NULL:
             return _null_of_nulls
         case _:
@@ -102,6 +104,23 @@ def _compare_arrays(sql_type: SqlType, *, negated: bool) -> Kernel:
         count = common_length(arguments)
         left, right = (stretched_values(argument, count) for argument in arguments)
         equal = _equal_lists(left, right, element, equal_elements)
+        return Vector(
+            ~equal if negated else equal, all_valid(arguments), leftmost_failure(arguments)
+        )
+
+    return kernel
+
+
+def _compare_rows(sql_type: SqlType, *, negated: bool) -> Kernel:
+    types = sql_type.field_types
+    equal_fields = [_equal_or_both_null(each) for each in types]
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        count = common_length(arguments)
+        sides = [stretched_values(argument, count) for argument in arguments]
+        equal = np.ones(count, np.bool_)
+        for index, (compare, each) in enumerate(zip(equal_fields, types, strict=True)):
+            equal &= compare(*(from_array(pc.struct_field(side, [index]), each) for side in sides))
         return Vector(
             ~equal if negated else equal, all_valid(arguments), leftmost_failure(arguments)
         )

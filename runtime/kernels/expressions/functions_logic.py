@@ -136,7 +136,8 @@ def choose(choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlTy
     """Return, for each row, the value of `vectors[choice]`; the failures are for the caller to add."""
     if not isinstance(vectors[0].values, np.ndarray):
         return _choose_arrow(choice, vectors, sql_type)
-    values = np.empty(len(choice), vectors[0].values.dtype)
+    dtypes = {vector.values.dtype for vector in vectors}
+    values = np.empty(len(choice), dtypes.pop() if len(dtypes) == 1 else object)
     valid = None
     if any(vector.valid is not None for vector in vectors):
         valid = np.ones(len(choice), np.bool_)

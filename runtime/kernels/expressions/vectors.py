@@ -2,14 +2,15 @@
 
 Input and output columns are Arrow arrays.  In between, values of fixed width are NumPy arrays, since
 a NumPy operation costs a fifth of an Arrow one on a small batch and overflow is seen in plain arithmetic;
-STRING, ARRAY and NULL stay Arrow arrays.
+STRING, ARRAY, ROW and NULL stay Arrow arrays.
 
 | kind                          | `Vector.values`                                               |
 |-------------------------------|---------------------------------------------------------------|
 | BOOLEAN, INT, BIGINT, DOUBLE  | ndarray of bool, int32, int64, float64                        |
 | TIMESTAMP, INTERVAL           | ndarray of int64, microseconds                                |
+| DECIMAL                       | ndarray of int64, or of Python integers (`fsql.runtime.decimals`) |
 | STRING                        | `StringArray`, or `DictionaryArray` shorter than the column   |
-| ARRAY, NULL                   | `ListArray`, `NullArray`                                      |
+| ARRAY, ROW, NULL              | `ListArray`, `StructArray`, `NullArray`                       |
 
 The values have the length of the batch, or length 1 where they are the same for every row; NULLs and
 failures likewise have the length of the values, or 1.  NumPy stretches the latter by itself; `datum` does it
@@ -31,6 +32,7 @@ from fsql.compiler.functions.failure import (
 )
 from fsql.compiler.sqltypes import Kind, SqlType
 from fsql.runtime.arrow_types import arrow_type, to_arrow
+from fsql.runtime.decimals import column_of, integers_of, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,6 +124,8 @@ def indices(array: pa.DictionaryArray, valid: Bools | None) -> NDArray[np.int32]
 
 def from_array(array: pa.Array, sql_type: SqlType) -> Vector:
     """Return a column as a vector."""
+    if sql_type.kind is Kind.DECIMAL:
+        return Vector(integers_of(array), validity(array))
     dtype = DTYPES.get(sql_type.kind)
     if dtype is not None:
         return Vector(fixed_values(array, dtype), validity(array))
@@ -144,6 +148,10 @@ def to_array(vector: Vector, sql_type: SqlType, count: int) -> pa.Array:
         return values if len(values) == count else _repeated(values, count)
     if len(values) != count:
         values = np.repeat(values, count)
+    if sql_type.kind is Kind.DECIMAL:
+        if valid is not None and len(valid) != count:
+            valid = np.repeat(valid, count)
+        return column_of(_of_type(values, sql_type), arrow_type(sql_type), valid)
     bitmap = None
     if valid is not None:
         bitmap = _bitmap(valid if len(valid) == count else np.repeat(valid, count))
@@ -153,12 +161,18 @@ def to_array(vector: Vector, sql_type: SqlType, count: int) -> pa.Array:
     return pa.Array.from_buffers(arrow_type(sql_type), count, [bitmap, data])
 
 
+def _of_type(values: NDArray[Any], sql_type: SqlType) -> NDArray[Any]:
+    """Return integers of a DECIMAL, 0 for those with too many digits, whose rows have failed."""
+    beyond = too_long(values, sql_type.precision)
+    return np.where(beyond, 0, values) if np.count_nonzero(beyond) else values
+
+
 def _bitmap(bools: Bools) -> pa.Buffer:
     return pa.py_buffer(np.packbits(bools, bitorder="little"))
 
 
 def _repeated(values: pa.Array, count: int) -> pa.Array:
-    """Return one value repeated `count` times; for STRING and ARRAY as a dictionary of one value."""
+    """Return one value repeated `count` times; for STRING, ARRAY and ROW as a dictionary of one value."""
     if isinstance(values, pa.NullArray) or values.null_count or count == 0:
         return pa.nulls(count, values.type)
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), values)

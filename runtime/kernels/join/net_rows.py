@@ -76,9 +76,11 @@ def net(rows: WeightedRows, keys: int) -> WeightedRows:
 class NetRows:
     """The multiset.  Its runs are immutable: a copy of the list is a copy of the content."""
 
-    def __init__(self, keys: int) -> None:
+    def __init__(self, keys: int, *, counted: bool = False) -> None:
+        """Begin without rows; `counted` is whether `weights` will be asked for."""
         self._keys = keys
         self.runs: list[WeightedRows] = []
+        self._weights: Ints | None = np.zeros(0, np.int64) if counted else None
 
     def __len__(self) -> int:
         """Return how many rows the runs have; runs that are not merged yet may share some."""
@@ -86,6 +88,9 @@ class NetRows:
 
     def add(self, rows: WeightedRows) -> bool:
         """Add rows; return whether runs were merged."""
+        if self._weights is not None and len(rows.slot):
+            self._weights = grown(self._weights, int(rows.slot.max()) + 1)
+            np.add.at(self._weights, rows.slot, rows.weight)
         run = net(rows, self._keys)
         merging = [run]
         size = len(run.slot)
@@ -103,6 +108,13 @@ class NetRows:
         found = all_rows([run.take(rows_of(run.slot, slots)) for run in self.runs])
         return None if found is None else all_rows([net(found, self._keys)])
 
+    def weights(self, slots: Ints) -> Ints:
+        """Return the sum of the weights of each slot."""
+        assert self._weights is not None
+        if len(slots):
+            self._weights = grown(self._weights, int(slots.max()) + 1)
+        return self._weights[slots]
+
     def mark_slots(self, marks: Bools) -> None:
         """Mark the slots that have rows."""
         for run in self.runs:
@@ -110,8 +122,18 @@ class NetRows:
 
     def drop(self, expired: Bools) -> None:
         """Forget the rows of the slots that are marked."""
+        if self._weights is not None:
+            self._weights = grown(self._weights, len(expired))
+            self._weights[np.flatnonzero(expired)] = 0
         kept = [run.of(~expired) for run in self.runs]
         self.runs = [run for run in kept if len(run.slot)]
+
+
+def grown(values: Ints, length: int) -> Ints:
+    """Return the values, with zeros behind them if they are fewer than `length`."""
+    if len(values) >= length:
+        return values
+    return np.concatenate([values, np.zeros(2 * length - len(values), np.int64)])
 
 
 def rows_of(sorted_slots: Ints, slots: Ints) -> Ints:

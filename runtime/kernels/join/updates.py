@@ -1,4 +1,4 @@
-"""The kernel of the inner equi-join of updating inputs.
+"""The kernel of the equi-join of updating inputs, and of all outer, semi and anti joins.
 
 A side is a multiset of rows with weights (`net_rows`); of the position of a row only its root matters.  An
 application has the changes of many roots.  For each slot, what changes in the product of the two sides is
@@ -11,6 +11,7 @@ the sum of three kinds of pairs:
 A pair of the third kind is added at the root at which the later of its rows is added, and removed at the root
 at which the first of them is removed.  So the changes of a root in both sides are seen together, and no pair
 is made that the same root removes.  The cost is linear in the changes and the pairs, but for sorting.
+Rows without a partner are the product of one side with the markers of the other (`markers`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from fsql.compiler.logical import JoinKind
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.join.join_keys import prepared_rows
@@ -31,10 +34,11 @@ from fsql.runtime.kernels.join.lifetimes import (
     overlap_count,
     overlaps,
 )
+from fsql.runtime.kernels.join.markers import flips, marker
 from fsql.runtime.kernels.join.net_rows import all_rows, ranges
 from fsql.runtime.kernels.join.updates_snapshots import JoinUpdatesSnapshots
 from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
-from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, split_at_position
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows, split_at_position
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import lexicographic_order, starts_of_runs
 
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.schema import Schema
+    from fsql.runtime.kernels.join.net_rows import WeightedRows
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
     Ints = NDArray[np.int64]
@@ -56,6 +61,18 @@ PAIRS_MAX: Final = 1 << 18
 """The most pairs that one application makes, unless one root makes more."""
 _ONE_ROOT: Final = 2
 """The length of a table of roots that has one beside `BEFORE`."""
+_PRODUCTS_MAX: Final = 3
+_BOTH: Final = (LEFT, RIGHT)
+_NO_SLOTS: Final = np.empty(0, np.int64)
+
+_Product = tuple["History | None", "History | None"]
+
+
+class _Products(NamedTuple):
+    """The histories of the sides' rows, and the pairs of histories whose products are the result."""
+
+    sides: tuple[History | None, History | None]
+    both: list[_Product]
 
 
 class _Pairs(NamedTuple):
@@ -77,7 +94,8 @@ class JoinUpdatesKernel:
         self._keys = len(combine.left_keys)
         self._depth = max(combine.left_depth, combine.right_depth) + 1
         self._combine = combine
-        self._sides = UpdatingSides(self._keys)
+        self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
+        self._sides = UpdatingSides(self._keys, counted=combine.kind is not JoinKind.INNER)
         self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
@@ -91,30 +109,66 @@ class JoinUpdatesKernel:
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Changes]:
         rest = None
         numbers, times, origins = _numbered_roots(sides)
-        histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
-        while len(times) > _ONE_ROOT and _makes_too_much(histories, len(times)):
+        products = self._products(sides, numbers)
+        while len(times) > _ONE_ROOT and _makes_too_much(products.both, len(times)):
             middle = (len(times) + 1) // 2
             rest = Root(int(times[middle]), int(origins[middle]))
             sides = split_at_position(sides, rest)[0]
             numbers, times, origins = _numbered_roots(sides)
-            histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
-        changes = Changes([_changes(one, times, origins) for one in histories])
-        rows = None
-        left, right = histories
-        if left is not None and right is not None:
-            rows = self._rows(left, right, times, origins)
+            products = self._products(sides, numbers)
+        changes = Changes([_changes(one, times, origins) for one in products.sides])
+        made = [self._rows(*one, times, origins) for one in products.both]
+        rows = merge_rows(made) if self._combine.kind is not JoinKind.INNER else made[0]
         self._sides.add(changes, undoable=undoable)
         if undoable:
             return ApplyResult(rows, None, changes, rest)
         self._snapshots.on_settle(changes)
         return ApplyResult(rows, None, None, rest)
 
+    def _products(self, sides: Sequence[KeyedRows | None], numbers: Sequence[Ints]) -> _Products:
+        """Return the histories of both sides, and those whose products are the result."""
+        kind = self._combine.kind
+        if kind is JoinKind.INNER:
+            left, right = (
+                self._history(side, sides, numbers, _slots(sides[1 - side])) for side in _BOTH
+            )
+            return _Products((left, right), [(left, right)])
+        slots = np.unique(np.concatenate([_slots(rows) for rows in sides]))
+        marked = kind is JoinKind.SEMI
+        if not kind.makes_pairs:
+            right = self._history(RIGHT, sides, numbers, _NO_SLOTS)
+            marks = self._marker(RIGHT, right, slots, present=marked)
+            left = self._history(LEFT, sides, numbers, flips(marks))
+            return _Products((left, right), [(left, marks)])
+        left, right = (
+            self._history(side, sides, numbers, _slots(sides[1 - side])) for side in _BOTH
+        )
+        both = [(left, right)]
+        if kind.keeps_left:
+            both.append((left, self._marker(RIGHT, right, slots, present=False)))
+        if kind.keeps_right:
+            both.append((self._marker(LEFT, left, slots, present=False), right))
+        return _Products((left, right), both)
+
+    def _marker(self, side: int, of: History | None, slots: Ints, *, present: bool) -> History:
+        """Return the history of the markers of a side."""
+        weights = self._sides.rows[side].weights(slots)
+        changed = _NO_SLOTS, _NO_SLOTS, _NO_SLOTS
+        if of is not None:
+            new = np.flatnonzero(of.root > BEFORE)
+            changed = of.rows.slot[new], of.root[new], of.rows.weight[new]
+        return marker(slots, weights, changed, present=present)
+
     def _history(
-        self, side: int, sides: Sequence[KeyedRows | None], numbers: Sequence[Ints]
+        self,
+        side: int,
+        sides: Sequence[KeyedRows | None],
+        numbers: Sequence[Ints],
+        slots: Ints,
     ) -> History | None:
-        """Return the history of a side, including its rows in slots in which the other side changes."""
-        new, other = sides[side], sides[1 - side]
-        stored = None if other is None else self._sides.rows[side].find(np.unique(other.slot))
+        """Return the history of a side, including the rows that it has in `slots`, which ascend."""
+        new = sides[side]
+        stored = self._sides.rows[side].find(slots) if len(slots) else None
         changed = None if new is None else weighted(new)
         rows = all_rows([stored, changed])
         if rows is None:
@@ -122,13 +176,19 @@ class JoinUpdatesKernel:
         before = np.full(0 if stored is None else len(stored.slot), BEFORE)
         return history(rows, np.concatenate([before, numbers[side]]), self._keys)
 
-    def _rows(self, left: History, right: History, times: Ints, origins: Ints) -> KeyedRows | None:
+    def _rows(
+        self, left: History | None, right: History | None, times: Ints, origins: Ints
+    ) -> KeyedRows | None:
+        if left is None or right is None:
+            return None
         pairs = _pairs(left, right, len(times))
         count = len(pairs.root)
         if count == 0:
             return None
         lefts, rights = left.rows.take(pairs.left), right.rows.take(pairs.right)
-        columns = [*lefts.columns[self._keys :], *rights.columns[self._keys :]]
+        columns = self._columns(LEFT, lefts)
+        if self._combine.kind.makes_pairs:
+            columns += self._columns(RIGHT, rights)
         path = np.zeros(count, np.int64)
         made = Batch(
             columns,
@@ -138,6 +198,12 @@ class JoinUpdatesKernel:
             pairs.weight,
         )
         return KeyedRows(made, lefts.slot)
+
+    def _columns(self, side: int, rows: WeightedRows) -> list[pa.Array]:
+        """Return the columns of a side; those of a marker are NULL."""
+        if rows.columns:
+            return [*rows.columns[self._keys :]]
+        return [pa.nulls(len(rows.slot), kind) for kind in self._types[side]]
 
     @property
     def table(self) -> SlotTable:
@@ -185,11 +251,22 @@ class JoinUpdatesKernel:
         return sum(map(len, self._sides.rows))
 
 
-def _makes_too_much(histories: Sequence[History | None], roots: int) -> bool:
+def _slots(rows: KeyedRows | None) -> Ints:
+    """Return the slots in which a side changes, ascending."""
+    return _NO_SLOTS if rows is None else np.unique(rows.slot)
+
+
+def _makes_too_much(both: Sequence[_Product], roots: int) -> bool:
     """Return whether the changes may make more than `PAIRS_MAX` pairs: each with all rows of its slot."""
-    left, right = histories
-    if left is None or right is None or len(left.root) * len(right.root) <= PAIRS_MAX:
-        return False
+    return sum(_most_pairs(left, right, roots) for left, right in both) > PAIRS_MAX
+
+
+def _most_pairs(left: History | None, right: History | None, roots: int) -> int:
+    """Return a bound on the pairs of a product; a product of the sizes if that is small enough."""
+    if left is None or right is None:
+        return 0
+    if len(left.root) * len(right.root) <= PAIRS_MAX // _PRODUCTS_MAX:
+        return len(left.root) * len(right.root)
     staying_left, passing_left = _split(left, roots)
     staying_right, passing_right = _split(right, roots)
     pairs = 0
@@ -199,7 +276,7 @@ def _makes_too_much(histories: Sequence[History | None], roots: int) -> bool:
         pairs += int((staying.slot.searchsorted(slots, "right") - low).sum())
     if len(passing_left.row) and len(passing_right.row):
         pairs += 2 * overlap_count(passing_left, passing_right, roots)
-    return pairs > PAIRS_MAX
+    return pairs
 
 
 def _numbered_roots(sides: Sequence[KeyedRows | None]) -> tuple[list[Ints], Ints, Ints]:

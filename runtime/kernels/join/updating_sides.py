@@ -31,9 +31,10 @@ class Changes:
 class UpdatingSides:
     """The rows of both sides.  Their columns: keys, then the input's."""
 
-    def __init__(self, keys: int) -> None:
+    def __init__(self, keys: int, *, counted: bool = False) -> None:
+        """Begin without rows; `counted` is whether the rows of each slot are counted."""
         self.table = SlotTable()
-        self.rows = (NetRows(keys), NetRows(keys))
+        self.rows = (NetRows(keys, counted=counted), NetRows(keys, counted=counted))
         self.pending: list[Changes] = []
         """The changes that may be undone, in the order in which they were applied."""
 

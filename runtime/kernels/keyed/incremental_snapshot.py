@@ -28,6 +28,7 @@ import pyarrow as pa
 from fsql.compiler.owner_map import ALL_BINS, BIN_SHIFT, BINS
 from fsql.runtime.batch import PUNCTUATION, TIME_END, TIME_START
 from fsql.runtime.hashing import hash_rows
+from fsql.runtime.kernels.keyed.null_fields import null_fields
 from fsql.runtime.order import (
     canonical_rank,
     lexicographic_order,
@@ -130,7 +131,14 @@ def merge_snapshots(
     rows = _unexpired(rows, position)
     if whole:
         rows = _marked_rows(rows, _integers(rows, EXPIRES) != GONE)
-    return IncrementalSnapshot(rows, first.keys, first.appends)
+    return IncrementalSnapshot(_with_null_fields(rows), first.keys, first.appends)
+
+
+def _with_null_fields(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with NULL in the fields of a ROW that is NULL, where any value may be in memory."""
+    if not any(pa.types.is_nested(kind) for kind in rows.schema.types):
+        return rows
+    return pa.RecordBatch.from_arrays([null_fields(c) for c in rows.columns], schema=rows.schema)
 
 
 def text_bytes(snapshots: Sequence[IncrementalSnapshot]) -> list[int]:

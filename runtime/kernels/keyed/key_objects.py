@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import decoded, values_of
-from fsql.runtime.order import doubles_of_sortable, key_values, of_lists, sortable_doubles
+from fsql.runtime.nested_types import nested
+from fsql.runtime.order import doubles_of_sortable, key_values, sortable_doubles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ def values_of_rows(array: pa.Array) -> list[object]:
 
 def compared_in_python(array: pa.Array) -> bool:
     """Return whether the values have no representation as Arrow numbers or strings for comparison."""
-    return of_lists(array.type) or pa.types.is_null(array.type)
+    return nested(array.type) or pa.types.is_null(array.type)
 
 
 def comparable_column(array: pa.Array) -> pa.Array:
@@ -52,9 +53,11 @@ def comparable_column(array: pa.Array) -> pa.Array:
 
 
 def _comparable(value: object) -> object:
-    """Return a list as a tuple in which every NaN is one object, so that it equals itself."""
+    """Return a list or a struct as a tuple in which every NaN is one object, so that it equals itself."""
     if isinstance(value, list):
         return tuple(_comparable(element) for element in value)
+    if isinstance(value, dict):
+        return tuple(_comparable(field) for field in value.values())
     return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.expression import AggregateFunction, Call, Case, Cast, ColumnRef, Literal
+from fsql.compiler.expression import (
+    AggregateFunction,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    FieldAccess,
+    Literal,
+)
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import TimestampRangeFailure
 from fsql.compiler.graph import (
@@ -177,7 +185,7 @@ def _is_small(expression: Expression) -> bool:
         match node:
             case Call(arguments=arguments):
                 stack += arguments
-            case Cast(argument=argument):
+            case Cast(argument=argument) | FieldAccess(argument=argument):
                 stack.append(argument)
             case Case(branches=branches, otherwise=otherwise):
                 stack += [part for branch in branches for part in branch]
@@ -322,7 +330,12 @@ def _is_of_places(call: AggregateCall, width: int) -> bool:
     if call.function is AggregateFunction.COUNT and argument is None:
         return True
     of_place = isinstance(argument, ColumnRef) and argument.index == width + 1
-    return call.function is AggregateFunction.ARRAY_AGG and of_place
+    return (
+        call.function is AggregateFunction.ARRAY_AGG
+        and of_place
+        and not call.directions
+        and not call.ignore_nulls
+    )
 
 
 def _few_places(function: ExplodeAggregate) -> FewFunction:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import Kind, SqlType
 from fsql.runtime.arrow_types import decoded
 from fsql.runtime.kernels.expressions.vectors import Vector, fixed_values, indices, to_array
-from fsql.runtime.order import canonical_rank, sortable_doubles
+from fsql.runtime.order import canonical_rank, key_values, sortable_doubles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +59,8 @@ def _codes_of_fixed(values: NDArray[Any], sql_type: SqlType) -> KeyCodes:
         values = sortable_doubles(values)
     elif sql_type.kind is Kind.BOOLEAN:
         values = values.view(np.int8)
+    elif values.dtype == object:
+        _, values = np.unique(values, return_inverse=True)
     return _compact(values)
 
 
@@ -105,23 +106,10 @@ def keys_at(key: Vector, sql_type: SqlType, rows: Ints) -> pa.Array:
     if isinstance(values, np.ndarray):
         found = values[rows] if len(values) > 1 else values
         present = None if valid is None else valid[rows] if len(valid) > 1 else valid
-        return _with_positive_zeros(to_array(Vector(found, present), sql_type, len(rows)))
+        return key_values(to_array(Vector(found, present), sql_type, len(rows)))
     if len(values) == 1:
-        return _with_positive_zeros(decoded(to_array(key, sql_type, len(rows))))
+        return key_values(decoded(to_array(key, sql_type, len(rows))))
     if isinstance(values, pa.DictionaryArray) and valid is None:
         taken = pa.array(indices(values, None)[rows])
         return pa.DictionaryArray.from_arrays(taken, values.dictionary, safe=False)
-    return _with_positive_zeros(values.take(pa.array(rows)))
-
-
-def _with_positive_zeros(array: pa.Array) -> pa.Array:
-    """Return the column with -0.0 replaced by 0.0, in arrays too."""
-    if pa.types.is_floating(array.type):
-        return pc.add(array, 0.0)
-    if pa.types.is_list(array.type) and not pa.types.is_string(array.type.value_type):
-        inner = _with_positive_zeros(array.values)
-        buffers = array.buffers()[:2]
-        return pa.Array.from_buffers(
-            array.type, len(array), buffers, offset=array.offset, children=[inner]
-        )
-    return array
+    return key_values(values.take(pa.array(rows)))

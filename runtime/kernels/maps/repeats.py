@@ -1,6 +1,6 @@
 """Repeated rows of a batch: the input's columns in the result of a map function with many outputs.
 
-Long values are never copied: repeated STRING and ARRAY columns come out as dictionaries, whose
+Long values are never copied: repeated STRING, ARRAY and ROW columns come out as dictionaries, whose
 values are the input's column and whose indices are the rows (`fsql.runtime.arrow_types` has the contract).
 """
 
@@ -83,7 +83,7 @@ def repeat_columns(columns: Sequence[pa.Array], rows: Rows) -> list[pa.Array]:
 
 def repeat_column(column: pa.Array, indexes: pa.Int32Array) -> pa.Array:
     """Return the value of `column` at each of `indexes`, long values by reference."""
-    if not isinstance(column, pa.StringArray | pa.ListArray):
+    if not isinstance(column, pa.StringArray | pa.ListArray | pa.StructArray):
         return column.take(indexes)
     valid = validity(column)
     if valid is None:

@@ -36,13 +36,14 @@ def aggregate_segments(
     if argument is None:
         return pa.array(count), None
     assert call.argument is not None
-    if call.function is AggregateFunction.COUNT and argument.valid is None:
+    counts_rows = call.function is AggregateFunction.COUNT and not call.distinct
+    if counts_rows and argument.valid is None:
         return pa.array(count), None
     ordered = _ordered(argument, order, int(count.sum()))
-    if call.function is AggregateFunction.COUNT:
+    if counts_rows:
         return pa.array(_count_valid(ordered.valid, count)), None
     column = decoded(to_array(ordered, call.argument.type, len(ordered.values)))
-    if call.function is AggregateFunction.ARRAY_AGG:
+    if call.function is AggregateFunction.ARRAY_AGG and not (call.directions or call.ignore_nulls):
         return lists(column, count), None
     return _accumulated(call, column, count)
 

@@ -36,7 +36,7 @@ MODULES = {
 @pytest.mark.parametrize("format_", DECLARED.formats, ids=_names)
 def test_what_a_format_declares_has_its_modules(format_: Format) -> None:
     for name, function in MODULES[format_.layout].items():
-        module = import_module(f"fsql.formats.{format_.name}.{name}")
+        module = import_module(f"fsql.formats.{format_.name.replace('-', '_')}.{name}")
         assert callable(getattr(module, function))
 
 
@@ -53,7 +53,7 @@ def test_every_folder_with_a_declaration_is_declared(package: object) -> None:
         )
     }
     declared = DECLARED.connectors if package is fsql.connectors else DECLARED.formats
-    assert found == {each.name for each in declared}
+    assert found == {each.name.replace("-", "_") for each in declared}
 
 
 @pytest.mark.parametrize("connector", DECLARED.connectors, ids=_names)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.runtime.dataflow.stage_pipeline import Sends
-    from fsql.runtime.metrics import OperatorMetrics
+    from fsql.runtime.metrics import MeasuredOperator
 
 SCRIPT = """
 CREATE TABLE t (a BIGINT, b BIGINT) WITH ('connector' = 'stdin');
@@ -32,7 +32,7 @@ INSERT INTO kept SELECT a, b FROM t WHERE a > 1 AND b > 2;
 class CountedCalls:
     """Counts the batches that steps get, by how many functions the steps were compiled to."""
 
-    operators: MappingProxyType[str, OperatorMetrics] = MappingProxyType({})
+    operators: MappingProxyType[str, MeasuredOperator] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.made = 0

@@ -20,6 +20,7 @@ from fsql.compiler.sqltypes import (
     STRING,
     TIMESTAMP,
     array_of,
+    row_of,
 )
 
 COLUMNS: Schema = (
@@ -33,6 +34,8 @@ COLUMNS: Schema = (
     Column("tags", array_of(STRING)),
     Column("grid", array_of(array_of(BIGINT))),
     Column("times", array_of(TIMESTAMP)),
+    Column("customer", row_of((("name", STRING), ("at", TIMESTAMP)))),
+    Column("items", array_of(row_of((("n", INT),)))),
 )
 RECORD_BYTES_MAX = 10_000
 
@@ -111,6 +114,34 @@ MALFORMED = (
         b'{"id":1,"x":[{},{"y":{"z":1,"z":2}}]}', 512, "x[1].y.z", 'the key "x[1].y.z" comes twice'
     ),
     Malformed(b'{"id":1,"name":"a:b","name":null}', 512, "name", 'the key "name" comes twice'),
+    Malformed(
+        b'{"id":1,"customer":{"name":"a","name":"b"}}',
+        512,
+        "customer.name",
+        'the key "customer.name" comes twice',
+    ),
+    Malformed(
+        b'{"id":1,"items":[{"n":1},{"n":1,"n":1}]}',
+        512,
+        "items[1].n",
+        'the key "items[1].n" comes twice',
+    ),
+    Malformed(
+        b'{"id":1,"customer":{"name":5}}', 513, "customer.name", "expected STRING, found a number"
+    ),
+    Malformed(b'{"id":1,"items":[{"n":{}}]}', 513, "items[0].n", "expected INT, found an object"),
+    Malformed(
+        b'{"id":1,"customer":[]}',
+        513,
+        "customer",
+        "expected ROW<name STRING, at TIMESTAMP>, found an array",
+    ),
+    Malformed(
+        b'{"id":1,"customer":{"at":"noon"}}',
+        520,
+        "customer.at",
+        "the string does not name a time of the years 1 to 9999",
+    ),
     # Values of another type.
     Malformed(b'{"id":"1"}', 513, "id", "expected BIGINT, found a string"),
     Malformed(b'{"id":true}', 513, "id", "expected BIGINT, found a boolean"),

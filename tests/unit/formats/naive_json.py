@@ -27,6 +27,7 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
     array_of,
+    row_of,
 )
 from fsql.runtime.ports import OPERATIONS
 
@@ -66,13 +67,24 @@ _VALUES = {
     Kind.NULL: st.none(),
 }
 _SCALARS = st.sampled_from([BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL, NULL])
-TYPES = st.recursive(_SCALARS, lambda inner: inner.map(array_of), max_leaves=3)
+TYPES = st.recursive(
+    _SCALARS,
+    lambda inner: (
+        inner.map(array_of)
+        | st.lists(inner, min_size=1, max_size=3).map(
+            lambda types: row_of(zip(("a", 'ö"', "c"), types, strict=False))
+        )
+    ),
+    max_leaves=4,
+)
 
 
 def values(sql_type: SqlType) -> SearchStrategy:
     """Return a strategy of the type's values, NULL among them."""
     if sql_type.element is not None:
         return st.none() | st.lists(values(sql_type.element), max_size=4).map(tuple)
+    if sql_type.fields:
+        return st.none() | st.tuples(*map(values, sql_type.field_types))
     return st.none() | _VALUES[sql_type.kind]
 
 
@@ -97,6 +109,13 @@ def naive_lines(
 def _naive_value(value: Value, sql_type: SqlType) -> str:
     if isinstance(value, tuple) and sql_type.element is not None:
         return "[" + ",".join(_naive_value(each, sql_type.element) for each in value) + "]"
+    if isinstance(value, tuple):
+        pairs = zip(sql_type.fields, value, strict=True)
+        fields = (
+            f"{json.dumps(name, ensure_ascii=False)}:{_naive_value(each, field)}"
+            for (name, field), each in pairs
+        )
+        return "{" + ",".join(fields) + "}"
     if isinstance(value, float):
         if math.isfinite(value):
             return repr(value)

@@ -17,6 +17,7 @@ from fsql.compiler.sqltypes import (
     STRING,
     TIMESTAMP,
     array_of,
+    row_of,
 )
 from fsql.formats.json.decoder import JsonDecoder
 from fsql.formats.json.encoder import encode
@@ -31,9 +32,14 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
 TYPES = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL)
+NESTED = row_of(
+    (("c0", BIGINT), ("in", row_of((("at", TIMESTAMP), ("s", STRING)))), ("l", array_of(TIMESTAMP)))
+)
 COLUMNS: Schema = tuple(
     Column(f"c{i}", sql_type)
-    for i, sql_type in enumerate((*TYPES, array_of(array_of(BIGINT)), array_of(TIMESTAMP)))
+    for i, sql_type in enumerate(
+        (*TYPES, array_of(array_of(BIGINT)), array_of(TIMESTAMP), NESTED, array_of(NESTED))
+    )
 )
 
 

@@ -22,6 +22,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     SqlType,
     array_of,
+    row_of,
 )
 from fsql.formats.parquet.parts import ParquetParts
 from fsql.formats.parquet.split import ParquetSplit
@@ -42,11 +43,25 @@ COLUMNS: Schema = (
     Column("gap", INTERVAL),
     Column("tags", array_of(STRING)),
     Column("times", array_of(array_of(TIMESTAMP))),
+    Column(
+        "customer", row_of((("name", STRING), ("gaps", array_of(row_of((("gap", INTERVAL),))))))
+    ),
 )
 ROWS = [
-    (1, -3, 0.5, "a", True, 1_700_000_000_123_456, -5, ("x", None), ((1, None), None, ())),
-    (None,) * 9,
-    (-(2**63), 2**31 - 1, -0.0, "", False, -1, 0, (), ()),
+    (
+        1,
+        -3,
+        0.5,
+        "a",
+        True,
+        1_700_000_000_123_456,
+        -5,
+        ("x", None),
+        ((1, None), None, ()),
+        ("a", ((5,), None)),
+    ),
+    (None,) * 10,
+    (-(2**63), 2**31 - 1, -0.0, "", False, -1, 0, (), (), (None, None)),
 ]
 
 

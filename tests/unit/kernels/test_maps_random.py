@@ -21,10 +21,11 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, array_of
 from fsql.runtime.kernels.maps import compile_map
 from fsql.runtime.kernels.maps.few_rows import FewRows, compile_few
+from fsql.tests.property.drawn_aggregates import drawn_call
 from fsql.tests.property.expressions import TYPES, random_expression
 from fsql.tests.reference.aggregates import aggregate
+from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.order import normalised, order_key
-from fsql.tests.reference.scalar import FailureError
 from fsql.tests.unit.kernels.rows import (
     Failed,
     Row,
@@ -180,7 +181,9 @@ def random_aggregate(random: Random, schema: Schema) -> AggregateCall:
             )
         type_ = aggregate_result(function, None if argument is None else argument.type)
         if type_ is not None:
-            return AggregateCall(function, argument, type_, nullable=True)
+            call = drawn_call(random, function, argument, type_, retractable=False, single=True)
+            if call is not None:
+                return call
 
 
 def naive_lateral(function: ExplodeAggregate) -> Naive:

@@ -28,9 +28,10 @@ from fsql.compiler.sqltypes import (
     SqlType,
     array_of,
 )
+from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.order import order_key, row_key
-from fsql.tests.reference.scalar import FailureError, evaluate
+from fsql.tests.reference.scalar import evaluate
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression, Value

@@ -1,0 +1,300 @@
+"""Calls of aggregates: from syntax to `AggregateCall`.
+
+Synonyms, and aggregates that are others in disguise, become one call here: COUNT_IF(p) is COUNT of a CASE,
+BOOL_AND is MIN, MAX_BY(x, y) is FIRST_VALUE(x ORDER BY y DESC), STRING_AGG joins an ARRAY_AGG.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.expression import (
+    AggregateCall,
+    AggregateFunction,
+    Call,
+    Case,
+    Expression,
+    Literal,
+)
+from fsql.compiler.functions.aggregates import (
+    AGGREGATES,
+    TAKES,
+    aggregate_nullable,
+    aggregate_result,
+)
+from fsql.compiler.functions.evaluate import constant, evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.sqltypes import BOOLEAN, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.expression import Value
+
+    Directions = tuple[tuple[bool, bool], ...]
+
+_BY_VALUE: Final = frozenset(
+    {
+        *(AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.BIT_AND),
+        *(AggregateFunction.BIT_OR, AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE),
+    }
+)
+"""The functions to which it makes no difference how often a value occurs."""
+_COLLECTING: Final = frozenset(
+    {AggregateFunction.ARRAY_AGG, AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
+)
+_PERCENTILES: Final = frozenset(
+    {AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC}
+)
+_OF_TWO: Final = frozenset(
+    {
+        *(AggregateFunction.COVAR_POP, AggregateFunction.COVAR_SAMP, AggregateFunction.CORR),
+        *(AggregateFunction.REGR_COUNT, AggregateFunction.REGR_SLOPE),
+        *(AggregateFunction.REGR_INTERCEPT, AggregateFunction.REGR_R2),
+    }
+)
+JOINED: Final = frozenset({"STRING_AGG", "LISTAGG"})
+"""The names of ARRAY_AGG whose elements are joined to a text."""
+_OF_CONDITION: Final = frozenset({"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "BOOL_OR"})
+_BY: Final = {"ARG_MIN": False, "MIN_BY": False, "ARG_MAX": True, "MAX_BY": True}
+"""Names of FIRST_VALUE ordered by a second argument; whether descending."""
+_DISTINCT_COUNTS: Final = frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"})
+
+
+def make_aggregate(
+    arguments: ExpressionBinder, written: syntax.FunctionCall, *, empty: bool
+) -> AggregateCall:
+    """Return the aggregate; `arguments` binds its arguments, `empty` states whether there may be no rows.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    name = written.name.parts[-1].name.upper()
+    function = AGGREGATES[name]
+    if written.ignore_nulls and function not in _COLLECTING:
+        raise not_implemented("IGNORE NULLS", written.span)
+    argument, others, directions, parameter = _parts(arguments, function, name, written)
+    ignores = function is AggregateFunction.ARRAY_AGG and (written.ignore_nulls or name in JOINED)
+    if written.filter is not None:
+        if function is AggregateFunction.ARRAY_AGG and not ignores:
+            raise not_implemented(
+                f"FILTER of {name}",
+                written.filter.span,
+                help="add IGNORE NULLS after the arguments",
+            )
+        argument = _filtered(arguments, argument, written.filter)
+    result = aggregate_result(function, None if argument is None else argument.type)
+    if result is None:
+        raise _does_not_take(function, name, argument, written)
+    nullable = ignores or aggregate_nullable(
+        function, argument_nullable=argument is not None and argument.nullable, grouped=not empty
+    )
+    distinct = (written.distinct and function not in _BY_VALUE) or name in _DISTINCT_COUNTS
+    call = AggregateCall(
+        *(function, argument, result, nullable, distinct, others, directions, parameter, ignores)
+    )
+    arguments.source_spans.add(call, written.span)
+    return call
+
+
+def joined(
+    arguments: ExpressionBinder, written: syntax.FunctionCall, collected: Expression
+) -> Expression:
+    """Return the text that STRING_AGG and LISTAGG make of the collected array.
+
+    Raises:
+        Refusal: E403.
+    """
+    separator: Value = ","
+    if len(written.arguments) > 1:
+        given = _whole(arguments, written.arguments[1])
+        separator = _constant(given)
+        if not isinstance(separator, str):
+            raise refusal(
+                "E403", "separator of STRING_AGG is not constant", written.arguments[1].span
+            )
+    literal = Literal(STRING, nullable=False, value=separator)
+    return Call(STRING, collected.nullable, "join_texts", (collected, literal))
+
+
+def _whole(arguments: ExpressionBinder, written: syntax.Expression | syntax.Star) -> Expression:
+    if isinstance(written, syntax.Star):
+        raise refusal("E404", "only COUNT takes *", written.span)
+    return arguments.bind_whole(written)
+
+
+def _parts(
+    arguments: ExpressionBinder,
+    function: AggregateFunction,
+    name: str,
+    written: syntax.FunctionCall,
+) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
+    """Return the argument, the other arguments, the directions of ORDER BY and the parameter."""
+    if function in _PERCENTILES and name != "MEDIAN":
+        return _percentile(arguments, name, written)
+    _check_count(function, name, written)
+    argument = _argument(arguments, function, name, written)
+    if name in _OF_CONDITION:
+        return _condition(arguments, name, written), (), (), None
+    if function is AggregateFunction.MODE and written.order_by and not written.arguments:
+        argument = arguments.bind_whole(written.order_by[0].expression)
+    elif name in _BY:
+        by = _whole(arguments, written.arguments[1])
+        present = Call(BOOLEAN, nullable=False, function="is_not_null", arguments=(by,))
+        assert argument is not None
+        return _where(argument, present), (by,), ((_BY[name], False),), None
+    elif function in _OF_TWO:
+        other = _whole(arguments, written.arguments[1])
+        if aggregate_result(function, other.type) is None:
+            raise _does_not_take(function, name, other, written)
+        return argument, (other,), (), None
+    elif written.order_by:
+        if function not in _COLLECTING:
+            raise not_implemented(f"ORDER BY in {name}", written.order_by[0].span)
+        return _ordered(arguments, argument, name, written)
+    parameter = 0.5 if name == "MEDIAN" else None
+    return argument, (), (), parameter
+
+
+def _check_count(function: AggregateFunction, name: str, written: syntax.FunctionCall) -> None:
+    counts = {1}
+    if function in _OF_TWO or name in _BY:
+        counts = {2}
+    elif name in JOINED:
+        counts = {1, 2}
+    elif function is AggregateFunction.MODE and written.order_by:
+        counts = {0}
+    if len(written.arguments) not in counts:
+        expected = max(counts)
+        instead = "GREATEST" if function is AggregateFunction.MAX else "LEAST"
+        raise refusal(
+            "E401",
+            f"{name} takes {expected} argument{'s' if expected != 1 else ''}, "
+            f"not {len(written.arguments)}",
+            written.span,
+            help=f"use {instead} for values of one row" if name in {"MIN", "MAX"} else None,
+        )
+
+
+def _argument(
+    arguments: ExpressionBinder,
+    function: AggregateFunction,
+    name: str,
+    written: syntax.FunctionCall,
+) -> Expression | None:
+    """Return the first argument; None for `COUNT(*)`."""
+    if not written.arguments:
+        return None
+    argument = written.arguments[0]
+    if not isinstance(argument, syntax.Star):
+        return arguments.bind_whole(argument)
+    if function is not AggregateFunction.COUNT or argument.qualifier or name != "COUNT":
+        raise refusal("E404", f"{name} does not take *", argument.span)
+    return None
+
+
+def _condition(arguments: ExpressionBinder, name: str, written: syntax.FunctionCall) -> Expression:
+    """Return the argument of an aggregate of conditions; COUNT_IF counts where it is TRUE."""
+    (argument,) = written.arguments
+    if isinstance(argument, syntax.Star):
+        raise refusal("E404", f"{name} does not take *", argument.span)
+    condition = arguments.bind_whole_condition(argument)
+    if name.startswith("COUNT"):
+        return _where(Literal(BOOLEAN, nullable=False, value=True), condition)
+    return condition
+
+
+def _ordered(
+    arguments: ExpressionBinder,
+    argument: Expression | None,
+    name: str,
+    written: syntax.FunctionCall,
+) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
+    keys, directions = [], []
+    for item in written.order_by:
+        key = arguments.bind_whole(item.expression)
+        if written.distinct and key is not argument:
+            raise refusal(
+                "E404",
+                f"{name}(DISTINCT …) is ordered by another expression than its argument",
+                item.expression.span,
+                note="rows that differ in it are one value",
+            )
+        nulls_first = item.descending if item.nulls_first is None else item.nulls_first
+        keys.append(key)
+        directions.append((item.descending, nulls_first))
+    return argument, tuple(keys), tuple(directions), None
+
+
+def _percentile(
+    arguments: ExpressionBinder, name: str, written: syntax.FunctionCall
+) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
+    """Return the parts of `PERCENTILE_CONT(fraction) WITHIN GROUP (ORDER BY x)`."""
+    if len(written.arguments) != 1 or len(written.order_by) != 1:
+        raise refusal(
+            "E401",
+            f"{name} takes a fraction, and one expression in WITHIN GROUP",
+            written.span,
+            help=f"write {name}(0.5) WITHIN GROUP (ORDER BY x)",
+        )
+    (item,) = written.order_by
+    if item.descending:
+        raise not_implemented(f"DESC in {name}", item.span, help="write 1 - fraction")
+    span = written.arguments[0].span
+    fraction = _constant(_whole(arguments, written.arguments[0]))
+    if isinstance(fraction, bool) or not isinstance(fraction, int | float):
+        raise refusal("E403", f"fraction of {name} is not a constant number", span)
+    if not 0 <= fraction <= 1:
+        raise refusal("E405", f"fraction of {name} is not between 0 and 1", span)
+    return arguments.bind_whole(item.expression), (), (), float(fraction)
+
+
+def _constant(expression: Expression) -> Value:
+    if not constant(expression):
+        return None
+    try:
+        return evaluate(expression, ())
+    except RowFailure:
+        return None
+
+
+def _filtered(
+    binder: ExpressionBinder, argument: Expression | None, condition: syntax.Expression
+) -> Expression:
+    """Return the argument where the condition is TRUE and NULL elsewhere, which aggregates ignore."""
+    kept = binder.bind_whole_condition(condition)
+    if argument is None:
+        argument = Literal(BOOLEAN, nullable=False, value=True)
+    return _where(argument, kept)
+
+
+def _where(argument: Expression, condition: Expression) -> Expression:
+    nothing = Literal(argument.type, nullable=True, value=None)
+    return Case(argument.type, nullable=True, branches=((condition, argument),), otherwise=nothing)
+
+
+def _does_not_take(
+    function: AggregateFunction,
+    name: str,
+    argument: Expression | None,
+    written: syntax.FunctionCall,
+) -> Refusal:
+    assert argument is not None
+    shown: Sequence[syntax.Expression | syntax.Star] = written.arguments
+    if function in _PERCENTILES and written.order_by:
+        shown = [written.order_by[0].expression]
+    return refusal(
+        "E401",
+        f"{name} does not take {argument.type}",
+        (shown[0] if shown else written).span,
+        f"this is {argument.type}",
+        note=f"{name} takes {TAKES[function]}",
+    )
+
+
+def needs_total_order(call: AggregateCall) -> bool:
+    """Return whether the aggregate goes by the total order of its rows, and cannot be retracted."""
+    return call.function in _COLLECTING and not (call.directions or call.distinct)

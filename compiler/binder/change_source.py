@@ -1,0 +1,104 @@
+"""Tables whose rows are changes, `'changes' = 'upsert'`: the kind of each row, and the table they make.
+
+A row has the kind of its change in a field that is no column of the table, as a sink writes it.  NULL counts
+as `+U`, and `-U` is passed over, since the `+U` behind it replaces the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.changes import operation_column
+from fsql.compiler.binder.join import shift_columns
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.relation import project
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.logical import ApplyChanges, Changes, Filter, Plan
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BOOLEAN, STRING
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.catalog import TableEntry
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.text.source import Span
+
+_OPERATION: Final = ColumnRef(STRING, nullable=True, index=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadColumns:
+    """The columns that are read of a table, and event time over them."""
+
+    columns: Schema
+    event_time: Expression | None
+
+
+def is_change_source(entry: TableEntry) -> bool:
+    """Return whether the rows of a table, where it is read, are changes."""
+    return _has_envelope(entry) or entry.option("changes") not in {None, Changes.APPEND.value}
+
+
+def _has_envelope(entry: TableEntry) -> bool:
+    return entry.format is not None and entry.format.has_envelope
+
+
+def read_columns(entry: TableEntry, context: Context, span: Span) -> ReadColumns:
+    """Return what is read of a table: its columns, of changes with the kind before them.
+
+    Raises:
+        Refusal: E301, E311, E223.
+    """
+    if not is_change_source(entry):
+        return ReadColumns(entry.columns, entry.event_time)
+    if entry.option("changes") == Changes.RETRACT.value and not _has_envelope(entry):
+        raise not_implemented(
+            "reading a table with 'changes' = 'retract'",
+            span,
+            help="declare a PRIMARY KEY, and write 'changes' = 'upsert'",
+        )
+    if entry.primary_key is None:
+        raise refusal(
+            "E311",
+            f'table "{entry.name}" is read as changes, and has no PRIMARY KEY',
+            span,
+            secondary=(Label(entry.span, "declared without one"),),
+            note="a row replaces the row of its key",
+            help="add PRIMARY KEY (…) NOT ENFORCED",
+        )
+    operation = operation_column(entry, Changes.UPSERT, span)
+    columns = tuple(
+        replace(column, nullable=column.nullable and index not in entry.primary_key)
+        for index, column in enumerate(entry.columns)
+    )
+    event_time = entry.event_time
+    if event_time is not None:
+        event_time = shift_columns(event_time, 1, context.source_spans)
+    return ReadColumns((Column(operation, STRING), *columns), event_time)
+
+
+def apply_changes(entry: TableEntry, changes: Plan) -> Plan:
+    """Return the table that changes make, with its columns as they are declared."""
+    assert entry.primary_key is not None
+    schema = changes.schema
+    columns = [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(schema)]
+    keys = [1 + index for index in entry.primary_key]
+    order = [*keys, *(i for i in range(1, len(schema)) if i not in keys)]
+    table = ApplyChanges(
+        Filter(changes, _operation_is_not("-U")),
+        tuple(columns[i] for i in keys),
+        _operation_is_not("-D"),
+        tuple(columns[i] for i in order[len(keys) :]),
+    )
+    declared = [
+        ColumnRef(schema[i].type, schema[i].nullable, order.index(i)) for i in range(1, len(schema))
+    ]
+    return project(table, declared, [column.name for column in entry.columns])
+
+
+def _operation_is_not(operation: str) -> Expression:
+    differs = call("ne", _OPERATION, Literal(STRING, nullable=False, value=operation))
+    return call("coalesce", differs, Literal(BOOLEAN, nullable=False, value=True))

@@ -1,0 +1,162 @@
+"""`ORDER BY … LIMIT … OFFSET …` of a query: its first rows, as an updating result.
+
+Without ORDER BY, the first rows are those that come first; of an append-only query they stay the first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.rank import bind_order, order_key
+from fsql.compiler.binder.relation import column_refs, filter_relation, project, relation_of
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.scope import matches
+from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
+from fsql.compiler.logical import (
+    FrameEnd,
+    OrderKey,
+    Over,
+    OverCall,
+    Plan,
+    Rank,
+    RankFunction,
+    append_only,
+)
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.expression import Expression
+
+    BodyBinder = Callable[[syntax.QueryBody, Context], Plan]
+
+_DIGITS_MAX: Final = 18
+_COUNT: Final = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
+
+
+def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -> Plan:
+    """Return the plan of a query with ORDER BY, LIMIT or OFFSET.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    if query.limit is None and query.offset is None:
+        raise not_implemented(
+            "ORDER BY without LIMIT",
+            query.order_by[0].span,
+            help="add LIMIT for the first rows; the result is released in the total order",
+        )
+    skipped = 0 if query.offset is None else _count(query.offset, "OFFSET")
+    limit = None if query.limit is None else skipped + _count(query.limit, "LIMIT")
+    plan, order, width = _ordered(query, context, bind_body)
+    if limit == skipped:
+        plan = filter_relation(plan, [Literal(BOOLEAN, nullable=False, value=False)])
+    elif not order and append_only(plan):
+        plan = _first_of_all(plan, skipped, limit)
+    else:
+        plan = Rank(plan, (), order, RankFunction.ROW_NUMBER, None, skipped, limit)
+    kept = column_refs(plan)[:width]
+    return project(plan, kept, [column.name for column in plan.schema[:width]])
+
+
+def _count(written: syntax.Expression, clause: str) -> int:
+    if (
+        isinstance(written, syntax.NumberLiteral)
+        and written.text.isdigit()
+        and len(written.text) <= _DIGITS_MAX
+    ):
+        return int(written.text)
+    raise refusal(
+        "E405",
+        f"{clause} takes a number of rows",
+        written.span,
+        note=f"it is an integer constant of at most {_DIGITS_MAX} digits",
+    )
+
+
+def _ordered(
+    query: syntax.Query, context: Context, bind_body: BodyBinder
+) -> tuple[Plan, tuple[OrderKey, ...], int]:
+    """Return the plan, its order, and how many of its columns are the query's: others are ordered by."""
+    body = query.body
+    if not isinstance(body, syntax.Select) or body.distinct:
+        plan = bind_body(body, context)
+        binder = ExpressionBinder(relation_of(plan, None).scope, "ORDER BY", context.source_spans)
+        order = tuple(
+            order_key(_by_place(plan, place), item)
+            if (place := _place(item, len(plan.schema))) is not None
+            else bind_order(binder, [item])[0]
+            for item in query.order_by
+        )
+        return plan, order, len(plan.schema)
+    hidden = [item for item in query.order_by if _written_place(item) is None]
+    items = tuple(
+        syntax.SelectItem(item.span, _meant(item.expression, body), None) for item in hidden
+    )
+    plan = bind_body(dataclasses.replace(body, items=(*body.items, *items)), context)
+    width = len(plan.schema) - len(hidden)
+    behind = iter(range(width, len(plan.schema)))
+    places = [_place(item, width) for item in query.order_by]
+    order = tuple(
+        order_key(_by_place(plan, next(behind) if place is None else place), item)
+        for item, place in zip(query.order_by, places, strict=True)
+    )
+    return plan, order, width
+
+
+def _meant(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
+    """Return the expression that an item of ORDER BY means: a name may be the alias of a select item."""
+    if isinstance(expression, syntax.ColumnReference) and len(expression.parts) == 1:
+        items = (item for item in select.items if isinstance(item, syntax.SelectItem))
+        for item in items:
+            if item.alias is not None and matches(expression.parts[0], item.alias.name):
+                return item.expression
+    return expression
+
+
+def _written_place(item: syntax.OrderItem) -> int | None:
+    written = item.expression
+    if isinstance(written, syntax.NumberLiteral) and written.text.isdigit():
+        return int(written.text[:_DIGITS_MAX])
+    return None
+
+
+def _place(item: syntax.OrderItem, width: int) -> int | None:
+    """Return the column that an item of ORDER BY gives by its number; None if it is an expression.
+
+    Raises:
+        Refusal: E316.
+    """
+    place = _written_place(item)
+    if place is None:
+        return None
+    if not 1 <= place <= width:
+        raise refusal(
+            "E316",
+            f"ORDER BY {place} is not a column of SELECT, which has {width}",
+            item.expression.span,
+        )
+    return place - 1
+
+
+def _by_place(plan: Plan, place: int) -> Expression:
+    column = plan.schema[place]
+    return ColumnRef(column.type, column.nullable, place)
+
+
+def _first_of_all(plan: Plan, skipped: int, limit: int | None) -> Plan:
+    """Return the rows of an append-only plan whose number in the total order is within the bounds."""
+    number = ColumnRef(BIGINT, nullable=False, index=len(plan.schema))
+    numbered = Over(plan, (), (OverCall(_COUNT, FrameEnd.CURRENT_ROW),), ("row_number",))
+    bounds = [("gt", skipped)] if skipped else []
+    bounds += [] if limit is None else [("le", limit)]
+    conditions = [
+        Call(BOOLEAN, False, function, (number, Literal(BIGINT, nullable=False, value=bound)))  # noqa: FBT003 - as in all calls
+        for function, bound in bounds
+    ]
+    return filter_relation(numbered, conditions) if conditions else plan

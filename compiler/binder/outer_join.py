@@ -1,0 +1,120 @@
+"""LEFT, RIGHT, FULL, SEMI and ANTI joins: what their ON decides.
+
+All conditions of ON decide which rows match, and none of them drops a row that is kept.  Equalities between
+the sides are keys.  A condition on one side alone filters that side if only its partners come out; if the
+side is kept, it becomes a key that is NULL, and so matches nothing, where the condition is not TRUE.
+
+Any other condition is over both sides, so that a row has a match only if one of its pairs has.  Then the
+result is composed of the pairs, and of the rows that none of the pairs begins with:
+
+    x LEFT JOIN y ON p   →   pairs UNION ALL (x ANTI JOIN pairs ON all columns of x, beside NULLs)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.join import (
+    all_from,
+    columns_in,
+    equality_keys,
+    null_safe_keys,
+    shift_columns,
+    side_by_side,
+)
+from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
+from fsql.compiler.expression import Case, Literal
+from fsql.compiler.logical import Join, JoinKind, Plan, Project, Union
+from fsql.compiler.sqltypes import INT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.expression import Expression
+
+
+_ZERO: Final = Literal(INT, nullable=False, value=0)
+
+_Keys = tuple[tuple["Expression", ...], tuple["Expression", ...]]
+
+
+def outer_join(
+    kind: JoinKind,
+    left: Relation,
+    right: Relation,
+    on: Sequence[Expression],
+    source_spans: SourceSpans,
+) -> Relation | None:
+    """Return the join by the conditions, which are over both relations' columns; None without a key."""
+    equalities = equality_keys(on, left, source_spans)
+    if not equalities:
+        return None
+    pairs = [pair for found in equalities.values() for pair in found]
+    rest = [condition for condition in on if condition not in equalities]
+    of_right = [each for each in rest if all_from(each, left.width)]
+    of_left = [each for each in rest if all(i < left.width for i in columns_in(each))]
+    if len(of_left) + len(of_right) < len(rest):
+        matching = Join(left.plan, right.plan, *_keys(pairs), None)
+        plan = _by_pairs(kind, left.plan, right.plan, filter_relation(matching, rest))
+    else:
+        own = [shift_columns(each, -left.width, source_spans) for each in of_right]
+        left_plan, right_plan = left.plan, right.plan
+        if kind.keeps_left:
+            pairs += [(_zero_where(each), _ZERO) for each in of_left]
+        else:
+            left_plan = filter_relation(left_plan, of_left)
+        if kind.keeps_right:
+            pairs += [(_ZERO, _zero_where(each)) for each in own]
+        else:
+            right_plan = filter_relation(right_plan, own)
+        plan = Join(left_plan, right_plan, *_keys(pairs), None, kind)
+    fields = side_by_side(left, right) if kind.makes_pairs else left.fields
+    # A name of a ROW's field keeps the field's column, which may be NULL anyway.
+    return Relation(
+        plan,
+        tuple(f if f.member else replace(f, column=plan.schema[f.index]) for f in fields),
+    )
+
+
+def _keys(pairs: Sequence[tuple[Expression, Expression]]) -> _Keys:
+    return tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
+
+
+def _zero_where(condition: Expression) -> Expression:
+    """Return a key that is 0 where the condition is TRUE, else NULL."""
+    nothing = Literal(INT, nullable=True, value=None)
+    return Case(INT, nullable=True, branches=((condition, _ZERO),), otherwise=nothing)
+
+
+def _by_pairs(kind: JoinKind, left: Plan, right: Plan, matching: Plan) -> Plan:
+    """Return the join of which `matching` are the pairs."""
+    if not kind.makes_pairs:
+        return _beside_pairs(kind, left, matching, 0)
+    width = len(left.schema)
+    names = tuple(column.name for column in matching.schema)
+    branches = [Project(matching, tuple(column_refs(matching)), names)]
+    if kind.keeps_left:
+        alone = _beside_pairs(JoinKind.ANTI, left, matching, 0)
+        branches.append(Project(alone, (*column_refs(alone), *_nulls(right)), names))
+    if kind.keeps_right:
+        alone = _beside_pairs(JoinKind.ANTI, right, matching, width)
+        branches.append(Project(alone, (*_nulls(left), *column_refs(alone)), names))
+    return Union(tuple(branches))
+
+
+def _beside_pairs(kind: JoinKind, side: Plan, matching: Plan, first: int) -> Plan:
+    """Return the rows of a side that are (SEMI) or are not (ANTI) in the columns of pairs from `first` on."""
+    in_pairs = column_refs(matching)[first : first + len(side.schema)]
+    pairs = [
+        pair
+        for one, other in zip(column_refs(side), in_pairs, strict=True)
+        for pair in null_safe_keys(one, other)
+    ]
+    return Join(side, matching, *_keys(pairs), None, kind)
+
+
+def _nulls(side: Plan) -> list[Expression]:
+    """Return a NULL for each column of a side."""
+    return [Literal(column.type, nullable=True, value=None) for column in side.schema]

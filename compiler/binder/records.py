@@ -1,0 +1,65 @@
+"""ROW values: constructors, and access to fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.scope import listing, matches
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.expression import Expression, FieldAccess
+
+if TYPE_CHECKING:
+    from fsql.compiler import syntax
+    from fsql.compiler.binder.expression import ExpressionBinder
+
+
+def bind_row(binder: ExpressionBinder, row: syntax.RowConstructor) -> Expression:
+    """Bind `ROW(a, b)` and `(a, b)`, whose fields are called f1, f2 and so on."""
+    if not row.items:
+        raise refusal("E206", "the empty row has no type", row.span)
+    return call("row", *map(binder.bind, row.items))
+
+
+def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expression:
+    """Bind `f(x).field` and `a[1].field`."""
+    operand = binder.bind(access.operand)
+    if not operand.type.fields:
+        raise refusal(
+            "E218",
+            f"value must be a ROW, not {operand.type}",
+            access.operand.span,
+            f"this is {operand.type}",
+        )
+    return field_of(operand, access.field)
+
+
+def field_of(row: Expression, name: syntax.Identifier) -> Expression:
+    """Return the field of a value.
+
+    Raises:
+        Refusal: E218 if the value is no ROW, E203 if it has no such field.
+    """
+    if not row.type.fields:
+        raise refusal(
+            "E218",
+            f'{row.type} has no field "{name.name}"',
+            name.span,
+            "only a ROW has fields",
+            help=f"take an element, array[1].{name.name}, or all in FROM: UNNEST(array)"
+            if row.type.element is not None and row.type.element.fields
+            else None,
+        )
+    names = [field for field, _ in row.type.fields]
+    index = next((index for index, field in enumerate(names) if matches(name, field)), None)
+    if index is None:
+        near = near_name(name.name, names)
+        raise refusal(
+            "E203",
+            f'field "{name.name}" does not exist',
+            name.span,
+            f"the row has {listing(names)}",
+            help=f'a field with a similar name exists: "{near}"' if near else None,
+        )
+    return FieldAccess(row.type.field_types[index], nullable=True, argument=row, index=index)

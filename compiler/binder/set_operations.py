@@ -1,0 +1,191 @@
+"""Set operations: UNION, INTERSECT and EXCEPT, over rows that are equal where NULL equals NULL.
+
+INTERSECT and EXCEPT are an aggregate of both sides by all columns, which counts the rows of each:
+
+    left   a a b        a: 2, 0   b: 1, 1   c: 0, 1        INTERSECT  b        EXCEPT  a
+    right  b c
+
+With ALL, equal rows of a side are numbered first: the second `a` matches the second `a`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.relation import column_refs, filter_relation, project
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.expression import AggregateCall, AggregateFunction, Literal
+from fsql.compiler.functions.coercion import accepts, coerce, common_type
+from fsql.compiler.logical import (
+    Aggregate,
+    FrameEnd,
+    Over,
+    OverCall,
+    Plan,
+    Project,
+    Union,
+    append_only,
+)
+from fsql.compiler.sqltypes import BIGINT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.schema import Column
+    from fsql.compiler.sqltypes import SqlType
+    from fsql.compiler.syntax import SetTerm
+    from fsql.compiler.text.source import Span
+
+    Branch = tuple[Plan, Span]
+
+_COUNT_ALL = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
+
+
+def union(branches: Sequence[Branch]) -> Plan:
+    """Return all rows of the branches, their columns coerced to common types.
+
+    Raises:
+        Refusal: E206, E209.
+    """
+    if len(branches) == 1:
+        return branches[0][0]
+    flat = [
+        inner
+        for branch in _of_common_types(branches, "UNION")
+        for inner in (branch.branches if isinstance(branch, Union) else (branch,))
+    ]
+    return Union(tuple(flat))
+
+
+def _of_common_types(branches: Sequence[Branch], operator: str) -> list[Plan]:
+    """Return the branches with their columns coerced to common types."""
+    first, first_span = branches[0]
+    for plan, span in branches:
+        if len(plan.schema) != len(first.schema):
+            raise refusal(
+                "E209",
+                f"{operator} of {len(first.schema)} columns and {len(plan.schema)}",
+                span,
+                f"this has {len(plan.schema)}",
+                secondary=(Label(first_span, f"this has {len(first.schema)}"),),
+            )
+    types = [_common_column(branches, place, operator) for place in range(len(first.schema))]
+    coerced = []
+    for plan, _ in branches:
+        names = [column.name for column in plan.schema]
+        coerced.append(with_types(plan, types, names))
+    return coerced
+
+
+def _common_column(branches: Sequence[Branch], place: int, operator: str) -> SqlType:
+    """Return the type of a column of a set operation."""
+    common = branches[0][0].schema[place].type
+    first_span = branches[0][1]
+    for plan, span in branches:
+        column = plan.schema[place]
+        wider = common_type([common, column.type])
+        if wider is None:
+            raise _unlike_columns(
+                f"column {place + 1} of the {operator}", common, column, span, first_span
+            )
+        common = wider
+    return common
+
+
+def _unlike_columns(
+    what: str, common: SqlType, column: Column, span: Span, first_span: Span
+) -> Refusal:
+    return refusal(
+        "E206",
+        f"{what} is {common} and {column.type}",
+        span,
+        f'"{column.name}" is {column.type} here',
+        secondary=(Label(first_span, f"{common} here"),),
+        help=f"cast one of them: CAST({column.name} AS {common})",
+    )
+
+
+def counted(left: Branch, right: Branch, term: SetTerm, context: Context) -> Plan:
+    """Return the INTERSECT or EXCEPT of two plans.
+
+    Raises:
+        Refusal: E206, E209; E301 for ALL over rows that can be retracted.
+    """
+    context.report.warn(
+        Diagnostic(
+            "W301",
+            f"{term.operator} keeps every row",
+            Label(term.span),
+            notes=("any row of the other side may come later",),
+        )
+    )
+    sides = _of_common_types([left, right], term.operator)
+    names = [column.name for column in sides[0].schema]
+    if term.all:
+        if not all(map(append_only, sides)):
+            raise not_implemented(
+                f"{term.operator} ALL of rows that can be retracted",
+                term.span,
+                help=f"leave out ALL, or use {term.operator} of final results",
+            )
+        sides = [_numbered(side) for side in sides]
+    one, none = (Literal(BIGINT, nullable=value is None, value=value) for value in (1, None))
+    marked = [
+        Project(side, (*column_refs(side), *marks), (*_names(side), "left", "right"))
+        for side, marks in zip(sides, ((one, none), (none, one)), strict=True)
+    ]
+    both = Union(tuple(marked))
+    *keys, in_left, in_right = column_refs(both)
+    counts = tuple(
+        AggregateCall(AggregateFunction.COUNT, mark, BIGINT, nullable=False)
+        for mark in (in_left, in_right)
+    )
+    rows = Aggregate(both, tuple(keys), _names(both)[: len(keys)], counts, ("left", "right"))
+    lefts, rights = column_refs(rows)[len(keys) :]
+    zero = Literal(BIGINT, nullable=False, value=0)
+    wanted = "gt" if term.operator == "INTERSECT" else "eq"
+    kept = filter_relation(rows, [call("gt", lefts, zero), call(wanted, rights, zero)])
+    return project(kept, column_refs(kept)[: len(names)], names)
+
+
+def _numbered(plan: Plan) -> Plan:
+    """Return the rows with a number for each of several equal ones, from 1."""
+    numbers = (OverCall(_COUNT_ALL, FrameEnd.CURRENT_ROW),)
+    return Over(plan, tuple(column_refs(plan)), numbers, ("number",))
+
+
+def _names(plan: Plan) -> tuple[str, ...]:
+    return tuple(column.name for column in plan.schema)
+
+
+def output_expressions(plan: Plan) -> tuple[Plan, list[Expression]]:
+    """Return a plan, and the expressions over it that compute the columns of `plan`."""
+    if isinstance(plan, Project):
+        return plan.input, list(plan.expressions)
+    return plan, column_refs(plan)
+
+
+def with_types(plan: Plan, types: Sequence[SqlType], names: Sequence[str]) -> Plan:
+    """Return `plan` with its columns coerced to `types`; the caller has checked that they can be."""
+    below, expressions = output_expressions(plan)
+    assert all(accepts(each, type_) for each, type_ in zip(expressions, types, strict=True))
+    coerced = [coerce(each, type_) for each, type_ in zip(expressions, types, strict=True)]
+    return project(below, coerced, names)
+
+
+def distinct_rows(plan: Plan, span: Span, context: Context) -> Plan:
+    """Return the distinct rows of `plan`, for UNION without ALL."""
+    context.report.warn(
+        Diagnostic(
+            "W301",
+            "UNION without ALL keeps every row",
+            Label(span),
+            helps=("use UNION ALL if duplicates are allowed",),
+        )
+    )
+    names = tuple(column.name for column in plan.schema)
+    return Aggregate(plan, tuple(column_refs(plan)), names, (), ())

@@ -1,0 +1,191 @@
+"""DECIMAL: its values as integers of the smallest unit, as text, and in other types.
+
+150 stands for 1.50 in DECIMAL(3, 2).  Digits behind the scale are rounded, half away from zero; a value with
+more digits than the type's precision fails.  Everything is exact; no value passes through a float.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.compiler.functions.failure import OutOfRangeFailure, UnreadableTextFailure
+from fsql.compiler.sqltypes import (
+    BIGINT_MAX,
+    BIGINT_MIN,
+    DECIMAL_DIGITS_MAX,
+    INT_MAX,
+    INT_MIN,
+    Kind,
+    SqlType,
+    decimal_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.compiler.expression import Value
+
+_NUMBER: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,9}))?")
+_DIGITS_OF: Final[Mapping[Kind, int]] = {Kind.INT: 10, Kind.BIGINT: 19}
+"""How many digits the integer types have."""
+_RANGES: Final = {Kind.INT: (INT_MIN, INT_MAX), Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX)}
+_FAR: Final = 2 * DECIMAL_DIGITS_MAX
+"""A digit that many places from the point does not matter, or is beyond every DECIMAL."""
+
+
+def as_decimal(sql_type: SqlType) -> SqlType | None:
+    """Return the DECIMAL that has the values of a type; None if there is none."""
+    if sql_type.kind is Kind.DECIMAL:
+        return sql_type
+    digits = _DIGITS_OF.get(sql_type.kind)
+    return None if digits is None else decimal_type(digits, 0)
+
+
+def union_type(left: SqlType, right: SqlType) -> SqlType | None:
+    """Return the least DECIMAL that has the values of both; None if it would have too many digits.
+
+    >>> print(union_type(decimal_type(10, 2), decimal_type(5, 4)))
+    DECIMAL(12, 4)
+    """
+    scale = max(left.scale, right.scale)
+    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
+    return decimal_type(precision, scale) if precision <= DECIMAL_DIGITS_MAX else None
+
+
+def rounded(numerator: int, denominator: int) -> int:
+    """Return the quotient, rounded half away from zero.
+
+    >>> rounded(5, 10), rounded(-5, 10), rounded(4, 10)
+    (1, -1, 0)
+    """
+    quotient = (2 * abs(numerator) + abs(denominator)) // (2 * abs(denominator))
+    return quotient if (numerator < 0) == (denominator < 0) else -quotient
+
+
+def checked(value: int, target: SqlType) -> int:
+    """Return `value`, which is to be of type `target`.
+
+    Raises:
+        OutOfRangeFailure: E502, if it has more digits.
+    """
+    if abs(value) >= 10**target.precision:
+        raise OutOfRangeFailure(target)
+    return value
+
+
+def rescaled(value: int, scale: int, target: SqlType) -> int:
+    """Return a number of `scale` digits behind the point as a value of `target`.
+
+    Raises:
+        OutOfRangeFailure: E502.
+    """
+    if scale <= target.scale:
+        return checked(value * 10 ** (target.scale - scale), target)
+    return checked(rounded(value, 10 ** (scale - target.scale)), target)
+
+
+def format_decimal(value: int, scale: int) -> str:
+    """Return the number with all digits of its scale.
+
+    >>> format_decimal(150, 2), format_decimal(-5, 3), format_decimal(7, 0)
+    ('1.50', '-0.005', '7')
+    """
+    if scale == 0:
+        return str(value)
+    whole, fraction = divmod(abs(value), 10**scale)
+    return f"{'-' if value < 0 else ''}{whole}.{fraction:0{scale}d}"
+
+
+def parse_decimal(text: str, target: SqlType) -> int:
+    """Return the number that a text writes, with or without an exponent, as a value of `target`.
+
+    Raises:
+        UnreadableTextFailure: E503.
+        OutOfRangeFailure: E502.
+    """
+    match = _NUMBER.fullmatch(text.strip(" "))
+    if match is None or not (match[2] or match[3]):
+        raise UnreadableTextFailure(text, target)
+    digits = (match[2] + (match[3] or "")).lstrip("0")
+    scale = len(match[3] or "") - int(match[4] or 0)
+    if len(digits) - scale > _FAR and digits:
+        raise OutOfRangeFailure(target)
+    kept = min(len(digits), max(0, len(digits) - scale + _FAR))
+    value = int(digits[:kept] or "0")
+    scale -= len(digits) - kept
+    return rescaled(-value if match[1] == "-" else value, scale if value else 0, target)
+
+
+def decimal_of_double(value: float) -> tuple[int, SqlType] | None:
+    """Return the DECIMAL that the shortest text of a DOUBLE writes; None if it has too many digits."""
+    if not math.isfinite(value):
+        return None
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+    scale = max(-exponent, 0)
+    precision = max(len(str(unscaled)), scale)
+    if precision > DECIMAL_DIGITS_MAX:
+        return None
+    return -unscaled if sign else unscaled, decimal_type(precision, scale)
+
+
+def double_to_decimal(value: float, target: SqlType) -> int:
+    """Return the number that the shortest text of a DOUBLE writes, as a value of `target`.
+
+    Raises:
+        OutOfRangeFailure: E502.
+    """
+    if not math.isfinite(value):
+        raise OutOfRangeFailure(target)
+    return parse_decimal(repr(value), target)
+
+
+def decimal_to_double(value: int, scale: int) -> float:
+    """Return the nearest DOUBLE."""
+    return float(Fraction(value, 10**scale))
+
+
+def _to_integer(value: int, source: SqlType, target: SqlType) -> int:
+    """Return the whole part."""
+    whole = abs(value) // 10**source.scale
+    whole = -whole if value < 0 else whole
+    least, greatest = _RANGES[target.kind]
+    if not least <= whole <= greatest:
+        raise OutOfRangeFailure(target)
+    return whole
+
+
+DECIMAL_CASTS: Final[dict[tuple[Kind, Kind], Callable[[Any, SqlType, SqlType], Value]]] = {
+    (Kind.DECIMAL, Kind.DECIMAL): lambda value, source, target: rescaled(
+        value, source.scale, target
+    ),
+    **{
+        (kind, Kind.DECIMAL): lambda value, _, target: rescaled(value, 0, target)
+        for kind in _RANGES
+    },
+    **{(Kind.DECIMAL, kind): _to_integer for kind in _RANGES},
+    (Kind.DOUBLE, Kind.DECIMAL): lambda value, _, target: double_to_decimal(value, target),
+    (Kind.DECIMAL, Kind.DOUBLE): lambda value, source, _: decimal_to_double(value, source.scale),
+    (Kind.STRING, Kind.DECIMAL): lambda text, _, target: parse_decimal(text, target),
+    (Kind.DECIMAL, Kind.STRING): lambda value, source, _: format_decimal(value, source.scale),
+}
+"""The casts from and to DECIMAL: functions of a value and both types."""
+
+
+def decimal_cast_fallible(source: SqlType, target: SqlType) -> bool:
+    """Return whether a cast from or to DECIMAL can fail a row."""
+    if target.kind in {Kind.DOUBLE, Kind.STRING}:
+        return False
+    given = as_decimal(source)
+    if given is None:
+        return source.kind is not Kind.NULL
+    digits = given.precision - given.scale
+    if target.kind is Kind.DECIMAL:
+        carried = 1 if target.scale < given.scale else 0
+        return digits + carried > target.precision - target.scale
+    return digits >= _DIGITS_OF[target.kind]

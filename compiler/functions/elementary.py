@@ -1,0 +1,86 @@
+"""Elementary functions of numbers: logarithms, angles, signs, bits.
+
+Those of DOUBLE are Python's, for a column as for a row; where they have no value, it is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.casts import NAN
+from fsql.compiler.functions.signature import Function, Signature
+from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _of_double(name: str, compute: Callable[[float], float], *others: str) -> Function:
+    def scalar(value: float) -> float:
+        if math.isnan(value):
+            return NAN
+        try:
+            return compute(value)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return NAN
+
+    return Function(name, (name.upper(), *others), (Signature((DOUBLE,), DOUBLE, scalar),))
+
+
+def _log(compute: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda value: compute(value) if value else -math.inf
+
+
+def _log_to_base(base: float, value: float) -> float:
+    """Return the logarithm of `value` to `base`; NaN if there is none."""
+    if not (base > 0.0 and value > 0.0 and base not in {1.0, math.inf}):
+        return NAN
+    return math.log(value) / math.log(base)
+
+
+def _sign(value: float) -> float:
+    return 0.0 if value == 0 else math.copysign(1.0, value)
+
+
+def _sign_of_integer(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _truncate(value: float) -> float:
+    return math.copysign(float(math.trunc(value)), value) if math.isfinite(value) else value
+
+
+_TWO: Final = (BIGINT, BIGINT)
+
+ELEMENTARY = (
+    _of_double("exp", math.exp),
+    _of_double("ln", _log(math.log)),
+    _of_double("log2", _log(math.log2)),
+    _of_double("log10", _log(math.log10)),
+    _of_double("sin", math.sin),
+    _of_double("cos", math.cos),
+    _of_double("tan", math.tan),
+    _of_double("asin", math.asin),
+    _of_double("acos", math.acos),
+    _of_double("atan", math.atan),
+    _of_double("degrees", math.degrees),
+    _of_double("radians", math.radians),
+    _of_double("truncate", _truncate, "TRUNC"),
+    Function("log", ("LOG",), (Signature((DOUBLE, DOUBLE), DOUBLE, _log_to_base),)),
+    Function(
+        "sign",
+        ("SIGN",),
+        (
+            Signature((INT,), INT, _sign_of_integer),
+            Signature((BIGINT,), BIGINT, _sign_of_integer),
+            Signature((DOUBLE,), DOUBLE, lambda value: NAN if math.isnan(value) else _sign(value)),
+        ),
+    ),
+    Function("pi", ("PI",), (Signature((), DOUBLE, lambda: math.pi),)),
+    Function("bitand", ("BITAND",), (Signature(_TWO, BIGINT, lambda a, b: a & b),)),
+    Function("bitor", ("BITOR",), (Signature(_TWO, BIGINT, lambda a, b: a | b),)),
+    Function("bitxor", ("BITXOR",), (Signature(_TWO, BIGINT, lambda a, b: a ^ b),)),
+)

@@ -1,0 +1,33 @@
+"""What replaces NULL in keys that must not be NULL; another key tells such rows from the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.expression import Literal
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
+
+_SOME_VALUE: Final[Mapping[Kind, Value]] = {
+    Kind.BOOLEAN: False,
+    Kind.INT: 0,
+    Kind.BIGINT: 0,
+    Kind.DECIMAL: 0,
+    Kind.DOUBLE: 0.0,
+    Kind.STRING: "",
+    Kind.TIMESTAMP: 0,
+    Kind.INTERVAL: 0,
+    Kind.ARRAY: (),
+}
+"""A value of each kind."""
+
+
+def instead_of_null(kind: SqlType) -> Literal:
+    """Return a literal of the type that is not NULL."""
+    value = (None,) * len(kind.fields) or _SOME_VALUE[kind.kind]
+    return Literal(kind, nullable=False, value=value)

@@ -1,0 +1,181 @@
+r"""Regular expressions, by RE2: the time is linear in the length of the text, whatever the pattern.
+
+The syntax is that of RE2, which has neither backreferences nor looking around.  A pattern is a constant, and
+is checked before the job runs.  Texts are matched as UTF-8: `.` is one code point.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fsql.compiler.functions.signature import Function, Nullability, Signature
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Found(Protocol):
+    """A match, as RE2 has it."""
+
+    re: Compiled
+
+    def group(self, number: int) -> bytes | None: ...
+    def start(self) -> int: ...
+    def end(self) -> int: ...
+
+
+class Compiled(Protocol):
+    """A compiled pattern, as RE2 has it."""
+
+    groups: int
+
+    def search(self, text: bytes, start: int = 0) -> Found | None: ...
+
+
+PATTERN_LENGTH_MAX: Final = 10_000
+"""A pattern has at most so many characters."""
+
+
+def regexp_error(pattern: str) -> str | None:
+    """Return what is wrong with a regular expression, or None."""
+    if len(pattern) > PATTERN_LENGTH_MAX:
+        length = f"{len(pattern):,} characters; the limit is {PATTERN_LENGTH_MAX:,}"
+        return f"regular expression is too long: {length}"
+    # Loading RE2 takes time that only queries with a regular expression should spend.
+    import re2
+
+    try:
+        compiled(pattern)
+    except re2.error as error:
+        reason = error.args[0]
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        return f"regular expression is invalid: {text}"
+    return None
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> Compiled:
+    """Return the compiled pattern, over bytes.
+
+    Raises:
+        re2.error: it is invalid.
+    """
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    made: Compiled = re2.compile(pattern.encode(), options)
+    return made
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return compiled(pattern).search(text.encode()) is not None
+
+
+def _extract(text: str, pattern: str, group: int = 0) -> str | None:
+    """Return the text of a group of the first match; NULL if there is none."""
+    expression = compiled(pattern)
+    if not 0 <= group <= expression.groups:
+        return None
+    found = expression.search(text.encode())
+    value = None if found is None else found.group(group)
+    return None if value is None else value.decode()
+
+
+_REFERENCE: Final = re.compile(r"\\(.)|\$(\d)", re.DOTALL)
+
+
+def _replace(text: str, pattern: str, by: str) -> str:
+    r"""Return `text` with every match replaced; `$1` or `\1` in `by` is the first group."""
+    encoded = text.encode()
+    made = []
+    copied = start = 0
+    while start <= len(encoded) and (found := compiled(pattern).search(encoded, start)):
+        made += [encoded[copied : found.start()], _filled(by, found)]
+        copied = start = found.end()
+        if found.start() == found.end():
+            start = _behind_character(encoded, start)
+    return b"".join([*made, encoded[copied:]]).decode()
+
+
+def _behind_character(encoded: bytes, at: int) -> int:
+    """Return where the character behind the one at `at` begins."""
+    at += 1
+    while at < len(encoded) and encoded[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+def _filled(by: str, found: Found) -> bytes:
+    def group(reference: re.Match[str]) -> str:
+        number = reference[2] or reference[1]
+        if not (number.isascii() and number.isdigit()):
+            return number
+        value = found.group(int(number)) if int(number) <= found.re.groups else None
+        return "" if value is None else value.decode()
+
+    return _REFERENCE.sub(group, by).encode()
+
+
+def _group_error(values: Sequence[object]) -> tuple[int, str] | None:
+    """Return the group of REGEXP_EXTRACT that the pattern does not have."""
+    _, pattern, *group = values
+    if not group or not isinstance(pattern, str) or not isinstance(group[0], int):
+        return None
+    return _missing_group(pattern, group[0])
+
+
+def _reference_error(values: Sequence[object]) -> tuple[int, str] | None:
+    """Return the reference in the replacement to a group that the pattern does not have."""
+    _, pattern, by = values
+    if not isinstance(pattern, str) or not isinstance(by, str):
+        return None
+    for found in _REFERENCE.finditer(by):
+        number = found[2] or found[1]
+        if (
+            number.isascii()
+            and number.isdigit()
+            and (wrong := _missing_group(pattern, int(number)))
+        ):
+            return wrong
+    return None
+
+
+def _missing_group(pattern: str, group: int) -> tuple[int, str] | None:
+    count = compiled(pattern).groups
+    if 0 <= group <= count:
+        return None
+    return 2, f"the pattern has no group {group}: its groups are 0, the whole match, to {count}"
+
+
+_TWO: Final = (STRING, STRING)
+
+REGULAR_EXPRESSIONS = (
+    Function(
+        "regexp_like",
+        ("REGEXP_LIKE", "REGEXP", "REGEXP_MATCHES"),
+        (Signature(_TWO, BOOLEAN, _matches),),
+        literal_check=regexp_error,
+        literal_place=1,
+    ),
+    Function(
+        "regexp_extract",
+        ("REGEXP_EXTRACT",),
+        (Signature(_TWO, STRING, _extract), Signature((*_TWO, BIGINT), STRING, _extract)),
+        Nullability.ALWAYS,
+        literal_check=regexp_error,
+        literal_place=1,
+        constants_check=_group_error,
+    ),
+    Function(
+        "regexp_replace",
+        ("REGEXP_REPLACE",),
+        (Signature((*_TWO, STRING), STRING, _replace),),
+        literal_check=regexp_error,
+        literal_place=1,
+        constants_check=_reference_error,
+    ),
+)

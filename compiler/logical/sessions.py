@@ -1,0 +1,55 @@
+"""The operator that puts the rows of a key into sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fsql.compiler.logical.plan import Plan
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import TIMESTAMP
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Expression
+
+
+@dataclass(frozen=True, eq=False)
+class AssignSessions(Plan):
+    """The rows of each session, once it is closed: `[first, last + gap)` of the rows of a partition.
+
+    `time_column` is an event-time column that is never NULL, `end_column` has that time plus the gap: where
+    a session with this row alone ends.  In the total order (rows that share a position by their time), a
+    row joins the open sessions of its partition that it overlaps or touches, which become one session.  If
+    there is none, it begins a session, or is late if that session would be closed: it is dropped here and
+    counted.  A session closes when the watermark is behind its end, so that a row at the very end is still
+    part of it.
+
+    Output: the input's columns, none of them event time any more, then `window_start`, `window_end`
+    and `window_time` (the end less 1 microsecond); the last two are event time.  Root: the
+    punctuation (`session_close_time`, PUNCTUATION).  Path: the time and the origin of the row's root before,
+    then its path, so the rows of a session stay in order.
+
+    With `order_column`, a BIGINT that is never NULL, the path begins with the start of the session and that
+    column: rows that come together are in the order of event time, and at one time in that of the column.
+    A late row has its own time there.
+    """
+
+    input: Plan
+    partition: tuple[Expression, ...]
+    time_column: int
+    end_column: int
+    order_column: int | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns, then the session's three."""
+        return (
+            *(
+                Column(column.name, column.type, nullable=column.nullable)
+                for column in self.input.schema
+            ),
+            Column("window_start", TIMESTAMP, nullable=False),
+            Column("window_end", TIMESTAMP, nullable=False, time_attribute=True),
+            Column("window_time", TIMESTAMP, nullable=False, time_attribute=True),
+        )

@@ -1,0 +1,135 @@
+"""Statistics as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from fsql.compiler.diagnostics.numbers import count_text
+from fsql.compiler.owner_map import BINS
+from fsql.console.panel import sparkline
+from fsql.console.text_table import text_table
+from fsql.job.ticks import job_of_state
+from fsql.optimizer.collectors.built_in import collect
+from fsql.optimizer.statistics import RESULTS, Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fsql.console.reporter import Reporter
+
+_PARTITIONS: Final = 16
+"""Into how many partitions Spark shuffles at most; it joins those that are small."""
+_GROUPS: Final = 32
+"""How many groups of neighbouring bins are drawn."""
+_HEAVY: Final = 10
+"""How many heavy keys of each side are printed."""
+
+
+def show_statistics(reporter: Reporter, state: Path, master: str | None = None) -> None:
+    """Print the statistics of the job in a state directory, computed on Spark if a master is given.
+
+    Raises:
+        FsqlError: E614, if it has no job; E621 or E623, if that cannot be read; E644 or E661, if Spark cannot
+            be used.
+    """
+    job_of_state(state)
+    statistics = collect(state) if master is None else _collect_on_spark(state, master)
+    text = statistics_json(statistics) if reporter.json else statistics_text(statistics)
+    click.echo(text, nl=False)
+
+
+def _collect_on_spark(state: Path, master: str) -> Statistics:
+    from fsql.optimizer.collectors import spark
+    from fsql.runtime.drivers.spark.session import spark_session
+
+    with spark_session(master, _PARTITIONS) as session:
+        return spark.collect(state, session)
+
+
+def statistics_json(statistics: Statistics) -> str:
+    """Return all tables as one JSON object."""
+    tables = {
+        name: [each if isinstance(each, str) else each._asdict() for each in rows]
+        for name, rows in statistics._asdict().items()
+    }
+    return json.dumps({"results": RESULTS, **tables}, ensure_ascii=False) + "\n"
+
+
+def statistics_text(statistics: Statistics) -> str:
+    """Return the tables for people."""
+    problems = [f"warning: {each}\n" for each in statistics.problems]
+    if not statistics.workers and not statistics.folds:
+        return "".join([*problems, "no statistics yet\n"])
+    tables = (
+        (("worker", "busy", "by interval"), _workers(statistics)),
+        (
+            ("operator", "rows/s", "busy", "a row", "a call", "rows out/in"),
+            _costs(statistics),
+        ),
+        (("fold", "policy", "done again", "waited", "state rows"), _folds(statistics)),
+        (("table", "split", "rows/s", "lag", "rate by mean"), _fronts(statistics)),
+        (("into", "side", "rows/s", "busiest bin", "by bin"), _loads(statistics)),
+        (("into", "side", "key", "of all rows", "error"), _heavy(statistics)),
+    )
+    shown = [text_table(titles, rows) for titles, found in tables if (rows := list(found))]
+    return "".join(problems) + "\n".join(shown)
+
+
+def _workers(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    by_worker = sorted(statistics.workers, key=lambda each: (each.worker, each.interval))
+    for worker, loads in groupby(by_worker, key=lambda each: each.worker):
+        busy = [each.busy for each in loads]
+        yield str(worker), f"{busy[-1]:.0%}", sparkline(busy)
+
+
+def _costs(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for each in sorted(statistics.costs, key=lambda cost: (-cost.busy, cost.operator)):
+        selectivity = "" if each.selectivity is None else f"{each.selectivity:.3g}"
+        row, call = _short(each.seconds_per_row), _short(each.seconds_per_call)
+        rows = count_text(round(each.rows_per_second))
+        yield each.operator, rows, f"{each.busy:.1%}", row, call, selectivity
+
+
+def _short(seconds: float | None) -> str:
+    """Return a time below some milliseconds; nothing if it is not known."""
+    if seconds is None:
+        return "no estimate"
+    if seconds < 1e-6:
+        return f"{seconds * 1e9:.0f} ns"
+    return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+def _folds(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for each in statistics.folds:
+        state = count_text(each.state_rows)
+        yield each.operator, each.policy, f"{each.redone:.1%}", f"{each.held:.1%}", state
+
+
+def _fronts(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for each in statistics.fronts:
+        rows = count_text(round(each.rows_per_second))
+        lag = f"{each.lag_seconds:.3g} s"
+        yield each.table, str(each.split), rows, lag, f"{each.skew:.2f}"
+
+
+def _loads(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for (operator, side), loads in groupby(statistics.loads, key=lambda each: each[:2]):
+        groups, busiest = [0.0] * _GROUPS, 0.0
+        for each in loads:
+            groups[each.bin * _GROUPS // BINS] += each.rows_per_second
+            busiest = max(busiest, each.rows_per_second)
+        total = sum(groups)
+        share = f"{busiest / total:.1%}" if total else ""
+        yield operator, str(side), count_text(round(total)), share, sparkline(groups)
+
+
+def _heavy(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for (operator, side), keys in groupby(statistics.heavy, key=lambda each: each[:2]):
+        heaviest = sorted(keys, key=lambda each: (-each.share, each.key))[:_HEAVY]
+        for each in heaviest:
+            yield operator, str(side), each.key, f"{each.share:.1%}", f"{each.error:.1%}"

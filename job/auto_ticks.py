@@ -1,0 +1,150 @@
+"""Ticks by themselves: statistics are collected, a tick is chosen, and proposed, while a job runs.
+
+A thread does that at the end of each interval.  What goes wrong there costs a better plan, never the run: it
+is reported, and tried again after the next interval.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.assignment import Assignment
+from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.plan_choices import fault_of_choices, with_choices
+from fsql.job.ticks import has_coordination, propose, read_ticks
+from fsql.optimizer.choose_tick import Situation, choose_tick
+from fsql.optimizer.collectors.built_in import collect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fsql.job.description import PreparedJob
+    from fsql.optimizer.choose_tick import TickChoice
+    from fsql.runtime.coordination.ticks import TickRecord
+
+AUTO: Final = "auto: "
+"""What the reasons of ticks begin with that were proposed so."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoChoice:
+    """A tick that was proposed, with its reasons; or, with number 0, what kept one from being chosen."""
+
+    tick: int
+    reasons: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def fields(self) -> dict[str, object]:
+        """Return it as the fields of a JSON object."""
+        return {"tick": self.tick, "reasons": self.reasons, "problems": self.problems}
+
+    def lines(self) -> list[str]:
+        """Return it as lines of text."""
+        reasons = [f"tick {self.tick} is proposed: {'; '.join(self.reasons)}"] if self.tick else []
+        return [*reasons, *(f"warning: statistics: {each}" for each in self.problems)]
+
+
+@contextmanager
+def auto_ticks(
+    job: PreparedJob, state: Path, tell: Callable[[AutoChoice], None], *, hosted: bool
+) -> Iterator[Callable[[], None]]:
+    """Choose ticks as long as the context is open.
+
+    What it gives is to be called often, by the thread that runs the job: it calls `tell`.  `hosted` says
+    whether the first worker is in the process of the coordinator.
+    """
+    choices: queue.SimpleQueue[AutoChoice] = queue.SimpleQueue()
+    over = threading.Event()
+    chooser = _Chooser(job, state, hosted=hosted)
+
+    def run() -> None:
+        while not over.wait(chooser.every):
+            choice = chooser.next()
+            if choice is not None:
+                choices.put(choice)
+
+    def pass_on() -> None:
+        while not choices.empty():
+            tell(choices.get())
+
+    thread = threading.Thread(target=run, name="fsql-auto", daemon=True)
+    if chooser.every > 0:
+        thread.start()
+    try:
+        yield pass_on
+    finally:
+        over.set()
+        if thread.is_alive():
+            thread.join()
+        pass_on()
+
+
+class _Chooser:
+    """Chooses the ticks of one run."""
+
+    def __init__(self, job: PreparedJob, state: Path, *, hosted: bool) -> None:
+        self.every = job.description.tick_seconds
+        self._job = job
+        self._state = state
+        self._hosted = hosted
+        self._told: set[str] = set()
+
+    def next(self) -> AutoChoice | None:
+        """Propose a tick if one pays; return what to tell, if anything."""
+        if not has_coordination(self._state):
+            return None  # the run has just been started
+        try:
+            statistics = collect(self._state)
+            proposal, records = read_ticks(self._state)
+            if proposal is not None:
+                return self._choice(0, (), statistics.problems)
+            choice = choose_tick(self._situation(records), statistics)
+            tick = 0 if not choice.is_change else self._propose(choice)
+        except Exception as error:  # noqa: BLE001 - whatever it is, rows must flow on
+            return self._choice(0, (), (f"no tick is chosen: {error}",))
+        return self._choice(tick, choice.reasons, statistics.problems)
+
+    def _propose(self, choice: TickChoice) -> int:
+        reason = AUTO + "; ".join(choice.reasons)
+        return propose(self._state, self._job.description, choice.owners, choice.choices, reason)
+
+    def _choice(
+        self, tick: int, reasons: tuple[str, ...], problems: tuple[str, ...]
+    ) -> AutoChoice | None:
+        """Return what to tell: a problem is told once."""
+        new = tuple(each for each in problems if each not in self._told)
+        self._told = set(problems)
+        return AutoChoice(tick, reasons if tick else (), new) if tick or new else None
+
+    def _situation(self, records: list[TickRecord]) -> Situation:
+        """Return what is in force after the ticks so far, the newest first."""
+        job, now = self._job, time.time()
+        plan = job.plan
+        taken = [each for each in records if not each.refused and self._is_of_run(each)]
+        if taken:
+            proposal = taken[0].proposal
+            if not fault_of_choices(plan, proposal.choices):
+                plan = with_choices(plan, proposal.choices)
+            owners = plan.assignment.bins
+            if proposal.owners:
+                owners = OwnerMap.of_ranges(proposal.owners, proposal.workers_of_tick)
+            plan = replace(plan, assignment=Assignment(owners, plan.assignment.workers))
+        ended = [each.proposal.proposed_at + each.seconds for each in taken]
+        by_itself = [each for each in records if each.proposal.reason.startswith(AUTO)]
+        return Situation(
+            plan,
+            since=int(ended[0] / self.every) + 1 if ended else 0,
+            ages=tuple(int((now - each.proposal.proposed_at) / self.every) for each in by_itself),
+            hosted=self._hosted,
+            chooses_policies=job.description.policy is None,
+        )
+
+    def _is_of_run(self, record: TickRecord) -> bool:
+        proposal, description = record.proposal, self._job.description
+        return proposal.graph == description.plan and proposal.workers == description.workers

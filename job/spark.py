@@ -1,0 +1,134 @@
+"""Runs a job over data at rest on Spark: what Spark's processes need to know of it, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.serialize import digest
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.tick_plan import Policy
+from fsql.job.compilation import compile_job
+from fsql.job.places import locate_errors
+from fsql.job.run import RunOptions, check_ends, choose_plan, open_splits
+from fsql.job.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import SparkSession
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.job.compilation import Compiled
+    from fsql.job.run import Splits
+    from fsql.runtime.drivers.local import Edges
+    from fsql.runtime.drivers.spark.run import SparkRun
+    from fsql.runtime.ports import Split
+
+PARTITIONS: Final = 16
+"""Into how many partitions rows with keys are shuffled, if it is not said."""
+
+_OF_ONE_PROCESS: Final = frozenset({"stdin", "socket", "memory"})
+"""Connectors whose rows no other process can read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJob:
+    """What a process of Spark needs to execute a task of a job; it is sent to each of them."""
+
+    name: str
+    text: str
+    parameters: tuple[tuple[str, str], ...]
+    base_directory: str
+    plan_digest: str
+    partitions: int
+    splits: tuple[tuple[int, tuple[str, ...]], ...]
+    """The names of the splits of each table, by ordinal, as the driver has found them."""
+
+
+def spark_run(
+    compiled: Compiled,
+    splits: Splits,
+    options: RunOptions,
+    edges: Edges,
+    session: AbstractContextManager[SparkSession],
+) -> SparkRun:
+    """Return a run of a job on Spark; `session` is entered when it begins.
+
+    Raises:
+        FsqlError: E534, if its input has no end or cannot be read by other processes.
+    """
+    from fsql.runtime.drivers.spark.run import SparkRun
+
+    _check_sources(compiled, splits)
+    script = compiled.script
+    job = SparkJob(
+        script.source.name,
+        script.source.text,
+        tuple(script.parameters.items()),
+        str(script.base_directory),
+        digest(compiled.job),
+        partitions_of(options),
+        tuple((ordinal, tuple(s.name for s in each)) for ordinal, each in splits.items()),
+    )
+    return SparkRun(_plan(compiled, splits, job.partitions), edges, partial(load, job), session)
+
+
+def partitions_of(options: RunOptions) -> int:
+    """Return into how many partitions rows with keys are shuffled: one for each worker that is asked for."""
+    return options.workers if options.workers > 1 else PARTITIONS
+
+
+@lru_cache(maxsize=4)
+def load(job: SparkJob) -> tuple[TickPlan, Mapping[int, Sequence[Split]]]:
+    """Return the tick plan and the splits of a job, in a process of Spark.
+
+    Raises:
+        FsqlError: E531, if a split is not there; E607, if this version of fsql makes another plan.
+    """
+    source = SourceText(job.name, job.text)
+    directory = Path(job.base_directory)
+    compiled = compile_job(
+        Script(source, dict(job.parameters), directory, plan_digest=job.plan_digest)
+    )
+    found = open_splits(compiled)
+    splits = {ordinal: _named(found[ordinal], names) for ordinal, names in job.splits}
+    return _plan(compiled, splits, job.partitions), splits
+
+
+def _named(splits: Sequence[Split], names: Sequence[str]) -> list[Split]:
+    by_name = {split.name: split for split in splits}
+    for name in names:
+        if name not in by_name:
+            message = f'"{name}" cannot be found by a process of Spark'
+            helps = ("keep the files where all machines of the Spark cluster see them",)
+            raise FsqlError([Diagnostic("E531", message, helps=helps)])
+    return [by_name[name] for name in names]
+
+
+def _plan(compiled: Compiled, splits: Splits, partitions: int) -> TickPlan:
+    # Messages come in order, so there is nothing to repair.
+    return choose_plan(compiled, splits, RunOptions(workers=partitions, policy=Policy.ORDERED))
+
+
+def _check_sources(compiled: Compiled, splits: Splits) -> None:
+    """Check that the input ends, and that other processes can read it.
+
+    Raises:
+        FsqlError: E534.
+    """
+    for table in compiled.job.tables:
+        connector = dict(table.options)["connector"]
+        if connector in _OF_ONE_PROCESS:
+            message = (
+                f'table "{table.name}" is read by connector "{connector}", which Spark cannot read'
+            )
+            note = "the tasks of Spark are other processes than this one"
+            helps = ("write the rows to files first", "or leave out --engine spark")
+            with locate_errors(compiled.syntax, table.name, "connector"):
+                raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=helps)])
+    check_ends(compiled, splits, "spark")

@@ -1,0 +1,79 @@
+"""The files of statistics that can be read; a damaged one is left out, and named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FILE_BYTES_MAX: Final = 64 << 20
+INTERVALS: Final = 12
+"""How many intervals are looked at, back from the newest one."""
+
+
+def read_files(state: Path, take: Callable[[str, Path, pa.Table], None]) -> tuple[str, ...]:
+    """Read the statistics in a state directory over the newest intervals.
+
+    The table, the path and the content of each file are given to `take`.  Returned is why files are left out.
+    """
+    files = {table: _numbered(state / DIRECTORY / table) for table in TABLES}
+    newest = max((number for each in files.values() for number, _ in each), default=0)
+    problems = []
+    for table, numbered in files.items():
+        for number, path in numbered:
+            if number > newest - INTERVALS:
+                try:
+                    content = _read(path, table)
+                except (OSError, pa.ArrowException, ValueError) as error:
+                    reason = str(error).partition("\n")[0]
+                    problems.append(f'"{path}" is left out: {reason}')
+                else:
+                    take(table, path, content)
+    return tuple(problems)
+
+
+def arrow_schema(table: str) -> pa.Schema:
+    """Return the columns of a table."""
+    return pa.schema([(name, getattr(pa, kind)()) for name, kind in (*COMMON, *TABLES[table])])
+
+
+def _numbered(directory: Path) -> list[tuple[int, Path]]:
+    """Return the files of a table with the numbers of their intervals, ascending."""
+    try:
+        names = sorted(each.name for each in directory.iterdir())
+    except OSError:
+        return []
+    numbers = [(name.partition("-")[0], name) for name in names if name.endswith(".parquet")]
+    return [(int(number), directory / name) for number, name in numbers if number.isdecimal()]
+
+
+def _read(path: Path, table: str) -> pa.Table:
+    """Return the content of a file.
+
+    Raises:
+        OSError: if it cannot be read, for example because it was removed meanwhile.
+        pa.ArrowException: if it is damaged.
+        ValueError: if it is of another version.
+    """
+    size = path.stat().st_size
+    if size > FILE_BYTES_MAX:
+        raise ValueError(f"it has {size:,} bytes, and the limit is {FILE_BYTES_MAX:,}")
+    content = pq.read_table(pa.BufferReader(path.read_bytes()))
+    if not content.schema.equals(arrow_schema(table)):
+        raise ValueError("it has other columns")
+    versions = content.column("schema").unique().to_pylist()
+    if versions != [SCHEMA]:
+        raise ValueError(f"its version is {versions}, and this is {SCHEMA}")
+    if any(column.null_count for column in content.columns):
+        raise ValueError("it lacks values")
+    spans = zip(content.column("from").to_pylist(), content.column("to").to_pylist(), strict=True)
+    if any(begins >= ends for begins, ends in spans):
+        raise ValueError("an interval in it does not end after it begins")
+    return content

@@ -1,0 +1,85 @@
+"""What collectors have found about a job: tables that the optimizer reads.  Data only.
+
+`RESULTS` is the version of these tables; `docs/optimizer.md` describes them.  Where nothing was measured, a
+row is missing, or a value is None.  Rates are for each second, and times in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+RESULTS: Final = 1
+
+
+class Load(NamedTuple):
+    """Rows that go into a bin of one side of a fold; `drift` is the newest rate less the smoothed one."""
+
+    operator: str
+    side: int
+    bin: int
+    rows_per_second: float
+    drift: float
+
+
+class HeavyKey(NamedTuple):
+    """A key that many rows have: its part of all rows of that side, too small by `error` at most."""
+
+    operator: str
+    side: int
+    hash: int
+    key: str
+    share: float
+    error: float
+
+
+class Cost(NamedTuple):
+    """What an operator does and takes; `selectivity` is rows out for each row in."""
+
+    operator: str
+    rows_per_second: float
+    calls_per_second: float
+    busy: float
+    seconds_per_row: float | None
+    seconds_per_call: float | None
+    selectivity: float | None
+
+
+class FoldLoad(NamedTuple):
+    """A fold: its policy, the part of the rows that was applied again, the part that waited, its state."""
+
+    operator: str
+    policy: str
+    redone: float
+    held: float
+    state_rows: int
+
+
+class FrontLoad(NamedTuple):
+    """A split; `skew` is its rate by the mean of those of its table."""
+
+    table: str
+    split: int
+    rows_per_second: float
+    bytes_per_second: float
+    lag_seconds: float
+    skew: float
+
+
+class WorkerLoad(NamedTuple):
+    """The part of an interval in which the operators of a worker were busy."""
+
+    interval: int
+    worker: int
+    busy: float
+
+
+class Statistics(NamedTuple):
+    """All tables, each in ascending order, and what could not be read."""
+
+    loads: tuple[Load, ...] = ()
+    heavy: tuple[HeavyKey, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    folds: tuple[FoldLoad, ...] = ()
+    fronts: tuple[FrontLoad, ...] = ()
+    workers: tuple[WorkerLoad, ...] = ()
+    problems: tuple[str, ...] = ()

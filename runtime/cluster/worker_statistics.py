@@ -1,0 +1,112 @@
+"""The statistics of one worker in one epoch: what it has done since it recorded them last.
+
+They are for the optimizer; nothing that is released depends on them.  The host writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.tick_events import RecordStatistics
+from fsql.runtime.dataflow.bin_loads import BinLoads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.node import Loaded
+    from fsql.runtime.dataflow.fold import Fold
+    from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.metrics import MeasuredOperator, OperatorMetrics
+
+    Counters = tuple[int, ...]
+    Rows = list[tuple[object, ...]]
+
+
+class WorkerStatistics:
+    """Counts, and hands over what was counted every so many seconds."""
+
+    def __init__(self, begin: Begin, loaded: Loaded, now: float) -> None:
+        """Record as often from now on as the settings of the job say."""
+        self._begin = begin
+        self._every = loaded.settings.statistics_every
+        self._began = now
+        self._before: dict[tuple[str, str | int], Counters] = {}
+        self.loads = None if self._every is None else BinLoads(loaded.plan)
+        """Counts the rows that go into folds."""
+
+    @property
+    def next_timer(self) -> float:
+        """Return when to record, infinity for never."""
+        return math.inf if self._every is None else self._began + self._every
+
+    def record(
+        self,
+        folds: Iterable[Fold],
+        fronts: Iterable[Front],
+        operators: Mapping[str, MeasuredOperator],
+        reading: OperatorMetrics,
+        behind: float,
+        now: float,
+    ) -> list[RecordStatistics]:
+        """Return the statistics since the last call, if it is time.
+
+        `behind` is the lag of the output in seconds.
+        """
+        if self.loads is None or now < self.next_timer:
+            return []
+        seconds, self._began = now - self._began, now
+        fronts = list(fronts)
+        read = sum(front.rows_read for front in fronts)
+        times: list[tuple[str, Counters]] = [("read", (0, read, read, _ns(reading.seconds)))]
+        times += [
+            (name, (each.calls, each.rows, each.rows_out, _ns(each.seconds)))
+            for name, each in operators.items()
+        ]
+        tables: dict[str, Sequence[tuple[object, ...]]] = {
+            "operators": [
+                (name, *since)
+                for name, counters in times
+                if any(since := self._since(("operators", name), counters)) or name == "read"
+            ],
+            "folds": self._of_folds(folds),
+            "fronts": [
+                (
+                    front.table.name,
+                    front.split,
+                    *self._since(("fronts", front.number), (front.rows_read, front.bytes_read)),
+                    round(behind * 1e6),
+                )
+                for front in fronts
+            ],
+        }
+        begin = self._begin
+        loads = self.loads.take()
+        return [
+            RecordStatistics(begin.job, begin.epoch, begin.number, seconds, tables, loads),
+        ]
+
+    def _of_folds(self, folds: Iterable[Fold]) -> Rows:
+        return [
+            (
+                fold.operator,
+                fold.policy.value,
+                *self._since(
+                    ("folds", fold.operator),
+                    (fold.rows_applied, fold.rows_redone, fold.rows_held),
+                ),
+                fold.state_rows(),
+            )
+            for fold in folds
+        ]
+
+    def _since(self, key: tuple[str, str | int], counters: Counters) -> Counters:
+        """Return by how much counters have grown since the last call."""
+        before = self._before.get(key, (0,) * len(counters))
+        self._before[key] = counters
+        return tuple(now - then for now, then in zip(counters, before, strict=True))
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -1,0 +1,197 @@
+"""How many rows go into each hash bin of each fold, and the keys that many of them have.
+
+A worker counts what it sends, its own rows included, where the rows are exchanged.  It looks at one batch
+in `SAMPLED`; where no hashes are needed, at one in `SAMPLED_WITHOUT_HASHES`, of which it hashes a part.  The
+number of all rows is known, so what was counted is scaled.
+
+The heavy keys are what is left of a summary that is cut to `HEAVY_MAX` hashes whenever it has grown.  A key
+may have had up to `error` rows more among those looked at: the sum of the greatest counts that were cut,
+scaled.  Nothing that is released depends on any of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from fsql.compiler.owner_map import BIN_SHIFT, BINS
+from fsql.compiler.tick_plan import FoldHead
+from fsql.runtime.hashing import hash_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.compiler.tick_plan import TickPlan, ToFold
+    from fsql.runtime.batch import Batch
+    from fsql.runtime.kernels.keyed.prepare import Evaluator
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint32]
+
+SAMPLED: Final = 4
+SAMPLED_WITHOUT_HASHES: Final = 16
+HASHED_ROWS_MAX: Final = 4096
+"""How many rows of a batch are hashed for statistics alone."""
+HEAVY_MAX: Final = 64
+HEAVY_ROWS_MAX: Final = 1024
+"""How many keys are looked at together for heavy ones."""
+COUNTED_ROWS_MAX: Final = 16_384
+"""How many keys are counted together."""
+KEY_CHARACTERS_MAX: Final = 64
+
+
+class HeavyKey(NamedTuple):
+    """A key with many rows; `rows` may be too few by `error`."""
+
+    hash: int
+    key: str
+    rows: int
+    error: int
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeLoad:
+    """The rows that went into one side of a fold; `rows` has their number for each bin."""
+
+    operator: str
+    side: int
+    rows: Ints
+    heavy: tuple[HeavyKey, ...]
+
+
+class BinLoads:
+    """The loads of all edges, as one worker sends rows along them."""
+
+    def __init__(self, plan: TickPlan) -> None:
+        self._operators = {
+            number: stage.head.operator
+            for number, stage in enumerate(plan.stages)
+            if isinstance(stage.head, FoldHead)
+        }
+        self._edges: dict[tuple[int, int], _Edge] = {}
+
+    def add(self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes) -> None:
+        """Count rows with the hashes of their keys, and the values of these."""
+        edge = self._edge(to)
+        if edge.is_due(len(hashes), SAMPLED):
+            edge.add(values, hashes)
+
+    def sample(self, to: ToFold, keys: Evaluator, batch: Batch) -> None:
+        """Count rows for which no hashes are needed."""
+        edge = self._edge(to)
+        if not edge.is_due(len(batch), SAMPLED_WITHOUT_HASHES):
+            return
+        values, _, _ = keys(batch)
+        count = len(values[0]) if values else len(batch)
+        first = edge.batches * HASHED_ROWS_MAX % count if count > HASHED_ROWS_MAX else 0
+        values = [value.slice(first, HASHED_ROWS_MAX) for value in values]
+        edge.add(values, hash_rows(values, min(count - first, HASHED_ROWS_MAX)))
+
+    def take(self) -> list[EdgeLoad]:
+        """Return the loads since the last call, of edges that had rows."""
+        edges, self._edges = self._edges, {}
+        return [
+            edge.load(self._operators[stage], side) for (stage, side), edge in sorted(edges.items())
+        ]
+
+    def _edge(self, to: ToFold) -> _Edge:
+        key = to.stage, to.side
+        edge = self._edges.get(key)
+        if edge is None:
+            edge = self._edges[key] = _Edge()
+        return edge
+
+
+class _Edge:
+    """The load of one edge since it was taken last.
+
+    Keys of small batches wait until there are enough of them; of many, only some are looked at.
+    """
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self._rows = 0
+        self._counted = 0
+        self._looked_at = 0
+        self._bins = np.zeros(BINS, np.int64)
+        self._waiting: list[tuple[Sequence[pa.Array], Hashes]] = []
+        self._rows_waiting = 0
+        self._heavy = np.empty(0, np.uint32), np.empty(0, np.int64)
+        self._error = 0
+        self._keys: dict[int, str] = {}
+
+    def is_due(self, rows: int, one_in: int) -> bool:
+        """Count a batch, and return whether its keys are looked at."""
+        self.batches += 1
+        self._rows += rows
+        return self.batches % one_in == 1
+
+    def add(self, values: Sequence[pa.Array], hashes: Hashes) -> None:
+        """Look at the keys of a batch, perhaps later."""
+        self._waiting.append((values, hashes))
+        self._rows_waiting += len(hashes)
+        if self._rows_waiting >= COUNTED_ROWS_MAX:
+            self._look()
+
+    def _look(self) -> None:
+        rows, self._rows_waiting = self._rows_waiting, 0
+        if not rows:
+            return
+        parts = [hashes for _, hashes in self._waiting]
+        hashes = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        stride = -(-rows // COUNTED_ROWS_MAX)
+        counted = hashes[::stride] >> BIN_SHIFT
+        self._bins += np.bincount(counted, minlength=BINS) * stride
+        self._counted += len(counted) * stride
+        self._look_for_heavy(hashes, -(-rows // HEAVY_ROWS_MAX))
+        self._waiting = []
+
+    def _look_for_heavy(self, hashes: Hashes, stride: int) -> None:
+        looked_at = hashes[::stride]
+        self._looked_at += len(looked_at) * stride
+        found, first, counts = np.unique(looked_at, return_index=True, return_counts=True)
+        known, before = self._heavy
+        merged, inverse = np.unique(np.concatenate([known, found]), return_inverse=True)
+        rows = np.bincount(inverse, np.concatenate([before, counts * stride])).astype(np.int64)
+        if len(merged) > HEAVY_MAX:
+            order = np.argsort(-rows, kind="stable")
+            self._error += int(rows[order[HEAVY_MAX]])
+            kept = np.sort(order[:HEAVY_MAX])
+            merged, rows = merged[kept], rows[kept]
+        self._heavy = merged, rows
+        left = set(merged.tolist())
+        self._keys = {number: text for number, text in self._keys.items() if number in left}
+        often = counts > 1
+        for number, place in zip(found[often].tolist(), first[often].tolist(), strict=True):
+            if number in left and number not in self._keys:
+                self._keys[number] = self._key_text(place * stride)
+
+    def _key_text(self, row: int) -> str:
+        """Return a key as text: its values, separated by commas, cut where they are long."""
+        for values, hashes in self._waiting:
+            if row < len(hashes):
+                found = [value[row].as_py() for value in values]
+                texts = ["NULL" if each is None else str(each) for each in found]
+                return ", ".join(texts)[:KEY_CHARACTERS_MAX]
+            row -= len(hashes)
+        raise AssertionError(row)
+
+    def load(self, operator: str, side: int) -> EdgeLoad:
+        """Return what was counted, scaled to all rows."""
+        self._look()
+        scale = self._rows / max(1, self._counted)
+        per_row = self._rows / max(1, self._looked_at)
+        heavy = [
+            HeavyKey(
+                number, self._keys[number], round(rows * per_row), round(self._error * per_row)
+            )
+            for number, rows in zip(*(each.tolist() for each in self._heavy), strict=True)
+            if rows > self._error and number in self._keys
+        ]
+        heavy.sort(key=lambda each: (-each.rows, each.hash))
+        return EdgeLoad(operator, side, np.rint(self._bins * scale).astype(np.int64), tuple(heavy))

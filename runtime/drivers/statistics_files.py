@@ -1,0 +1,103 @@
+"""Statistics as Parquet files in the state directory, a directory for each table.
+
+    STATE/statistics/TABLE/INTERVAL-EPOCH-WORKER.parquet
+
+A file appears whole, and is removed `KEPT` intervals later, by whichever worker writes next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fsql.runtime.cluster.tick_events import RecordStatistics
+    from fsql.runtime.dataflow.bin_loads import EdgeLoad
+    from fsql.runtime.hosts.ports import Clock
+    from fsql.runtime.state.directory import StateDirectory
+
+KEPT: Final = 60
+"""Of how many intervals there are files."""
+
+
+class StatisticsFiles:
+    """The statistics of one job, as its workers write them."""
+
+    def __init__(self, directory: StateDirectory, every: float, wall_clock: Clock) -> None:
+        """Write to a state directory `every` so many seconds; `wall_clock` shows the seconds since 1970."""
+        self._directory = directory
+        self._every = every
+        self._wall_clock = wall_clock
+
+    def write(self, statistics: RecordStatistics) -> None:
+        """Write a file for each table that has rows.
+
+        Raises:
+            OSError: if one cannot be written.
+        """
+        now = self._wall_clock()
+        interval = int(now / self._every)
+        begins, ends = round((now - statistics.seconds) * 1e6), round(now * 1e6)
+        common = SCHEMA, statistics.job, interval, statistics.epoch, statistics.worker, begins, ends
+        name = f"{interval:012}-{statistics.epoch}-{statistics.worker}.parquet"
+        self._directory.make_directory(DIRECTORY)
+        for table, columns in _columns_of(statistics):
+            if len(columns[0]):
+                self._write(f"{DIRECTORY}/{table}", name, arrow_table(table, common, columns))
+            self._remove_old(f"{DIRECTORY}/{table}", interval - KEPT)
+
+    def _write(self, directory: str, name: str, table: pa.Table) -> None:
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd", write_statistics=False)
+        self._directory.make_directory(directory)
+        hidden = f"{directory}/.{name}"
+        self._directory.write(hidden, sink.getvalue().to_pybytes())
+        self._directory.rename(hidden, f"{directory}/{name}")
+
+    def _remove_old(self, directory: str, before: int) -> None:
+        for name in self._directory.names(directory):
+            number = name.lstrip(".").partition("-")[0]
+            if number.isdecimal() and int(number) < before:
+                self._directory.remove(f"{directory}/{name}")
+
+
+def arrow_table(
+    table: str, common: Sequence[object], columns: Sequence[Sequence[object] | np.ndarray[Any, Any]]
+) -> pa.Table:
+    """Return the rows of a table, given by columns, with the values that they have in common."""
+    fields = [*COMMON, *TABLES[table]]
+    count = len(columns[0])
+    arrays = [
+        pa.repeat(pa.scalar(value, kind), count)
+        for value, (_, kind) in zip(common, COMMON, strict=True)
+    ]
+    arrays += [
+        pa.array(values, kind) for values, (_, kind) in zip(columns, TABLES[table], strict=True)
+    ]
+    return pa.table(arrays, names=[name for name, _ in fields])
+
+
+def _columns_of(statistics: RecordStatistics) -> Iterator[tuple[str, list[Any]]]:
+    yield "bins", _bins(statistics.loads)
+    heavy = [(each.operator, each.side, *key) for each in statistics.loads for key in each.heavy]
+    tables: Mapping[str, Sequence[tuple[object, ...]]] = {**statistics.tables, "heavy": heavy}
+    for table, rows in tables.items():
+        yield table, [[row[place] for row in rows] for place in range(len(TABLES[table]))]
+
+
+def _bins(loads: Sequence[EdgeLoad]) -> list[Any]:
+    parts: list[list[Any]] = [[], [], [], []]
+    for load in loads:
+        bins = np.flatnonzero(load.rows)
+        parts[0] += [load.operator] * len(bins)
+        parts[1] += [load.side] * len(bins)
+        parts[2].append(bins)
+        parts[3].append(load.rows[bins])
+    return [*parts[:2], *(np.concatenate(each) if each else [] for each in parts[2:])]

@@ -1,0 +1,106 @@
+"""FIRST_VALUE and LAST_VALUE over append-only input: one row for each slot.
+
+Without ORDER BY the first or the last row in the total order is kept, with it the one that sorts first or
+last.  A copy of the row undoes an application.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import AggregateFunction
+from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
+from fsql.runtime.kernels.aggregate.ordered_values import canonical, place_of
+from fsql.runtime.kernels.aggregate.steps import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.kernels.aggregate.ordered_values import Place
+    from fsql.runtime.kernels.aggregate.steps import Steps
+
+    Ints = NDArray[np.int64]
+    Arguments = tuple[Value, ...]
+    _Row = tuple[Place, Arguments] | None
+
+
+class ChosenRow:
+    """One row for each slot; rows whose value is NULL are ignored."""
+
+    def __init__(self, call: AggregateCall) -> None:
+        self._call = call
+        self._last = call.function is AggregateFunction.LAST_VALUE
+        assert call.argument is not None
+        self._types = [argument.type for argument in (call.argument, *call.others)]
+        self._rows: list[_Row] = []
+
+    def grow(self, slots: int) -> None:
+        self._rows.extend([None] * (slots - len(self._rows)))
+
+    def clear(self, slots: Ints) -> None:
+        for slot in slots.tolist():
+            self._rows[slot] = None
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        del weights
+        assert values is not None
+        rows = self._given(values)
+        ends = [*steps.start[1:].tolist(), steps.rows]
+        after: list[Value] = []
+        for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
+            for given in rows[start:end]:
+                if given[0] is not None:
+                    self._rows[slot] = self._chosen(self._rows[slot], given)
+            after.append(self._value(slot))
+        return Values(to_arrow(after, self._call.type))
+
+    def _given(self, values: pa.Array) -> list[Arguments]:
+        if len(self._types) == 1:
+            return [(value,) for value in from_arrow(decoded(values), self._types[0])]
+        columns = [
+            from_arrow(decoded(values.field(place)), kind) for place, kind in enumerate(self._types)
+        ]
+        return list(zip(*columns, strict=True))
+
+    def _chosen(self, known: _Row, given: Arguments) -> _Row:
+        given = tuple(map(canonical, given))
+        if not self._call.directions:
+            return ((), given) if known is None or self._last else known
+        place = place_of(given, self._call.directions)
+        if known is None or (known[0] < place if self._last else place < known[0]):
+            return place, given
+        return known
+
+    def _value(self, slot: int) -> Value:
+        row = self._rows[slot]
+        return None if row is None else row[1][0]
+
+    def read(self, slots: Ints) -> Values:
+        return Values(to_arrow([self._value(slot) for slot in slots.tolist()], self._call.type))
+
+    def save(self, slots: Ints) -> list[_Row]:
+        return [self._rows[slot] for slot in slots.tolist()]
+
+    def restore(self, slots: Ints, saved: list[_Row], kept: Ints) -> None:
+        for i in kept.tolist():
+            self._rows[slots[i]] = saved[i]
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        rows = [self._rows[slot] for slot in slots.tolist()]
+        return {
+            f"argument{place}": to_arrow([row and row[1][place] for row in rows], kind)
+            for place, kind in enumerate(self._types)
+        }
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        fields = [
+            from_arrow(columns[f"argument{place}"], kind) for place, kind in enumerate(self._types)
+        ]
+        for slot, *given in zip(slots.tolist(), *fields, strict=True):
+            if given[0] is not None:
+                self._rows[slot] = self._chosen(None, tuple(given))

@@ -1,0 +1,59 @@
+"""What a kernel of groups keeps for each of them, by the operator that it carries out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.graph import CombineAggregate, CombineChanges
+from fsql.compiler.sqltypes import BIGINT
+from fsql.runtime.kernels.aggregate.accumulators import accumulator, by_total_order
+from fsql.runtime.kernels.aggregate.last_value import LastValue, Present
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import Expression
+    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+
+_ROWS_OF_GROUP = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
+"""COUNT(*), the sum of a group's weights, which is always computed: a group exists while it is positive."""
+
+
+class GroupState(NamedTuple):
+    """The accumulators of a group, and what they are given.
+
+    A group exists while the value of the first is positive.  `shown` are those whose values are columns of
+    the group's row; `in_order` marks those that take the rows of one position in canonical order.
+    With `rows_remove`, a row of weight 1 can end the group.
+    """
+
+    arguments: Sequence[tuple[Expression, ...]]
+    accumulators: list[Accumulator]
+    shown: list[int]
+    in_order: list[bool]
+    rows_remove: bool
+
+
+def group_state(combine: CombineAggregate | CombineChanges) -> GroupState:
+    """Return the empty state of an operator's groups."""
+    if isinstance(combine, CombineChanges):
+        values = [LastValue(value.type) for value in combine.values]
+        return GroupState(
+            [(combine.present,), *((value,) for value in combine.values)],
+            [Present(), *values],
+            list(range(1, len(values) + 1)),
+            [False] * (len(values) + 1),
+            rows_remove=True,
+        )
+    calls = list(dict.fromkeys((_ROWS_OF_GROUP, *combine.aggregates)))
+    return GroupState(
+        [call.arguments for call in calls],
+        [
+            accumulator(call, append_only=combine.input_append_only, shown=not combine.final)
+            for call in calls
+        ],
+        [calls.index(call) for call in combine.aggregates],
+        [by_total_order(call) for call in calls],
+        rows_remove=False,
+    )

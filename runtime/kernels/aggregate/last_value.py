@@ -1,0 +1,172 @@
+"""The last value of each slot, and whether the slot has a row: the state of `graph.CombineChanges`.
+
+Values of any type are kept in Arrow arrays to which the values of each batch are appended; a slot has the
+place of its value.  Chunks are merged so that each is at least twice as long as the next, and are packed when
+half of their values belong to no slot any more.  So a change costs the same however many slots there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.aggregate.state_column import StateColumn, count_column
+from fsql.runtime.kernels.aggregate.steps import Values
+from fsql.runtime.order import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.kernels.aggregate.steps import Steps
+
+    Ints = NDArray[np.int64]
+
+_PACKED_FROM: Final = 4096
+"""Chunks with fewer values than this are not packed."""
+_MERGED_BYTES_MAX: Final = 1 << 30
+"""Chunks are not merged beyond this size: the offsets of Arrow's strings have 32 bits."""
+
+
+class Present:
+    """1 for a slot whose last row is present, else 0; the values are BOOLEAN, not NULL."""
+
+    def __init__(self) -> None:
+        self._present = StateColumn()
+
+    def grow(self, slots: int) -> None:
+        self._present.grow(slots)
+
+    def clear(self, slots: Ints) -> None:
+        self._present.values[slots] = 0
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        del weights
+        assert values is not None
+        after = values.to_numpy(zero_copy_only=False)[_last_rows(steps)].astype(np.int64)
+        self._present.set(after, steps)
+        return Values(pa.array(after))
+
+    def read(self, slots: Ints) -> Values:
+        return Values(pa.array(self._present.values[slots]))
+
+    def save(self, slots: Ints) -> Ints:
+        return self._present.values[slots]
+
+    def restore(self, slots: Ints, saved: Ints, kept: Ints) -> None:
+        self._present.values[slots[kept]] = saved[kept]
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {"present": count_column(self._present, slots)}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        self._present.values[slots] = columns["present"].fill_null(0).to_numpy()
+
+
+class LastValue:
+    """The value of the last row of each slot, NULL for none."""
+
+    def __init__(self, sql_type: SqlType) -> None:
+        self._type = arrow_type(sql_type)
+        self._place = StateColumn()
+        """For each slot the place of its value, from 1 through all chunks; 0 for NULL."""
+        self._chunks: list[pa.Array] = []
+        self._starts = np.zeros(1, np.int64)
+        """How many values are before each chunk, and in all."""
+        self._packed_at = _PACKED_FROM
+
+    def grow(self, slots: int) -> None:
+        self._place.grow(slots)
+
+    def clear(self, slots: Ints) -> None:
+        self._place.values[slots] = 0
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        del weights
+        assert values is not None
+        after = plain(values).take(pa.array(_last_rows(steps)))
+        last = after if steps.one_a_slot else after.take(pa.array(steps.last))
+        self._set(steps.slots, last)
+        return Values(after)
+
+    def read(self, slots: Ints) -> Values:
+        return Values(self._values(self._place.values[slots]))
+
+    def save(self, slots: Ints) -> pa.Array:
+        """Return the values: places change when chunks are packed."""
+        return self._values(self._place.values[slots])
+
+    def restore(self, slots: Ints, saved: pa.Array, kept: Ints) -> None:
+        self._set(slots[kept], saved.take(pa.array(kept)))
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {"value": self.read(slots).array}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        self._set(slots, columns["value"])
+
+    def _set(self, slots: Ints, values: pa.Array) -> None:
+        """Append the values of slots, each named once."""
+        some = values.is_valid().to_numpy(zero_copy_only=False)
+        places = np.cumsum(some) + self._starts[-1]
+        self._place.values[slots] = np.where(some, places, 0)
+        chunk = values.drop_null() if values.null_count else values
+        if len(chunk):
+            self._chunks.append(chunk)
+            self._merge()
+            if self._starts[-1] >= self._packed_at:
+                self._pack()
+
+    def _merge(self) -> None:
+        while len(self._chunks) > 1 and len(self._chunks[-2]) < 2 * len(self._chunks[-1]):
+            if self._chunks[-2].nbytes + self._chunks[-1].nbytes > _MERGED_BYTES_MAX:
+                break
+            last = self._chunks.pop()
+            self._chunks[-1] = pa.concat_arrays([self._chunks[-1], last])
+        self._starts = np.cumsum([0, *map(len, self._chunks)])
+
+    def _pack(self) -> None:
+        """Drop the values that belong to no slot."""
+        slots = np.flatnonzero(self._place.values)
+        slots = slots[np.argsort(self._place.values[slots], kind="stable")]
+        places = self._place.values[slots] - 1
+        bounds = np.searchsorted(places, self._starts)
+        self._chunks = [
+            chunk.take(pa.array(places[low:high] - start))
+            for chunk, start, low, high in zip(
+                self._chunks, self._starts, bounds, bounds[1:], strict=False
+            )
+            if high > low
+        ]
+        self._place.values[slots] = np.arange(1, len(slots) + 1)
+        self._packed_at = 2 * len(slots) + _PACKED_FROM
+        self._merge()
+
+    def _values(self, places: Ints) -> pa.Array:
+        if len(self._chunks) == 1:
+            return self._chunks[0].take(pa.array(places - 1, mask=places == 0))
+        chunk_of = np.searchsorted(self._starts[1:-1], places - 1, side="right")
+        order = np.argsort(chunk_of, kind="stable")
+        bounds = np.searchsorted(chunk_of[order], np.arange(len(self._chunks) + 1))
+        parts = [pa.nulls(0, self._type)]
+        for chunk, start, low, high in zip(
+            self._chunks, self._starts, bounds, bounds[1:], strict=False
+        ):
+            if high > low:
+                wanted = places[order[low:high]]
+                parts.append(chunk.take(pa.array(wanted - 1 - start, mask=wanted == 0)))
+        if not self._chunks:
+            return pa.nulls(len(places), self._type)
+        back = np.empty(len(places), np.int64)
+        back[order] = np.arange(len(places))
+        return pa.concat_arrays(parts).take(pa.array(back))
+
+
+def _last_rows(steps: Steps) -> Ints:
+    """Return the last row of each step."""
+    return np.append(steps.start[1:], steps.rows) - 1

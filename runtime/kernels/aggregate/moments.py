@@ -1,0 +1,205 @@
+"""Variances, covariances and regressions, from exact sums of products; and aggregates of bits.
+
+The state is a row of integers: counts and sums of any size, so that a row is retracted by subtracting it.
+A DOUBLE is an integer multiple of 2**-1074.  A result is an exact fraction, rounded to DOUBLE once; a
+standard deviation and CORR are the square root of that.  Where a value is NaN or infinite, they are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.sqltypes import Kind
+from fsql.runtime.kernels.aggregate.slot_states import SlotStates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.kernels.aggregate.slot_states import Arguments, Entry
+
+    Ints = NDArray[np.int64]
+
+_UNIT: Final = 1 << 1074
+"""A DOUBLE times this is an integer."""
+_BITS: Final = 64
+
+
+class Numbers:
+    """A `SlotState` whose state is a list of integers."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, count: int) -> None:
+        self.numbers = [0] * count
+
+    def entries(self) -> list[Entry]:
+        """Not used: `NumberStates` saves the integers."""
+        raise AssertionError
+
+
+class Moments(Numbers):
+    """Counts of rows and of rows that are not finite; the sums of x, y, x², xy and y²."""
+
+    __slots__ = ("_call", "_units")
+
+    def __init__(self, call: AggregateCall) -> None:
+        super().__init__(7)
+        self._call = call
+        assert call.argument is not None
+        self._units = [
+            _UNIT if each.type.kind is Kind.DOUBLE else 1 for each in (call.argument, *call.others)
+        ]
+
+    def add(self, given: Arguments, weight: int) -> None:
+        numbers = self.numbers
+        numbers[0] += weight
+        if not all(map(math.isfinite, given)):  # type: ignore[arg-type]
+            numbers[1] += weight
+            return
+        # COVAR(y, x): the dependent variable comes first, as in SQL.
+        scaled = [_scaled(value, unit) for value, unit in zip(given, self._units, strict=True)]
+        x, y = scaled[-1], scaled[0]
+        numbers[2] += weight * x
+        numbers[3] += weight * y
+        numbers[4] += weight * x * x
+        if len(scaled) == 2:
+            numbers[5] += weight * x * y
+            numbers[6] += weight * y * y
+
+    def result(self) -> Value:
+        function, count = self._call.function, self.numbers[0]
+        if function is AggregateFunction.REGR_COUNT:
+            return max(count, 0)
+        samples = function in _OF_SAMPLE
+        if count <= samples:
+            return None
+        if self.numbers[1]:
+            return math.nan
+        exact = self._exact(function, count)
+        if exact is None:
+            return None
+        rounded = _rounded(abs(exact))
+        if function in _ROOTS:
+            rounded = math.sqrt(rounded)
+        return -rounded if exact < 0 else rounded
+
+    def _exact(self, function: AggregateFunction, count: int) -> Fraction | None:  # noqa: PLR0911 - one line for each kind
+        """Return the exact result; of roots, the square with the sign of the root."""
+        _, _, sx, sy, sxx, sxy, syy = self.numbers
+        ux, uy = self._units[-1], self._units[0]
+        x, y = Fraction(sx, count * ux), Fraction(sy, count * uy)
+        xx = Fraction(sxx * count - sx * sx, count * ux * ux)
+        xy = Fraction(sxy * count - sx * sy, count * ux * uy)
+        yy = Fraction(syy * count - sy * sy, count * uy * uy)
+        match function:
+            case AggregateFunction.VAR_POP | AggregateFunction.STDDEV_POP:
+                return xx / count
+            case AggregateFunction.VAR_SAMP | AggregateFunction.STDDEV_SAMP:
+                return xx / (count - 1)
+            case AggregateFunction.COVAR_POP:
+                return xy / count
+            case AggregateFunction.COVAR_SAMP:
+                return xy / (count - 1)
+            case AggregateFunction.CORR:
+                return xy * abs(xy) / (xx * yy) if xx and yy else None
+            case AggregateFunction.REGR_SLOPE:
+                return xy / xx if xx else None
+            case AggregateFunction.REGR_INTERCEPT:
+                return y - xy / xx * x if xx else None
+            case _:
+                assert function is AggregateFunction.REGR_R2
+                if not xx:
+                    return None
+                return xy * xy / (xx * yy) if yy else Fraction(1)
+
+
+_OF_SAMPLE: Final = frozenset(
+    {AggregateFunction.VAR_SAMP, AggregateFunction.STDDEV_SAMP, AggregateFunction.COVAR_SAMP}
+)
+_ROOTS: Final = frozenset(
+    {AggregateFunction.STDDEV_POP, AggregateFunction.STDDEV_SAMP, AggregateFunction.CORR}
+)
+
+
+class Bits(Numbers):
+    """How often each bit is set, and the number of rows."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: AggregateCall) -> None:
+        super().__init__(_BITS + 1)
+        self._call = call
+
+    def add(self, given: Arguments, weight: int) -> None:
+        (value,) = given
+        assert isinstance(value, int)
+        numbers = self.numbers
+        numbers[_BITS] += weight
+        left = value & (1 << _BITS) - 1
+        while left:
+            lowest = left & -left
+            numbers[lowest.bit_length() - 1] += weight
+            left ^= lowest
+
+    def result(self) -> Value:
+        *bits, rows = self.numbers
+        if rows <= 0:
+            return None
+        match self._call.function:
+            case AggregateFunction.BIT_AND:
+                is_set = [count == rows for count in bits]
+            case AggregateFunction.BIT_OR:
+                is_set = [count > 0 for count in bits]
+            case _:
+                is_set = [count % 2 == 1 for count in bits]
+        value = sum(1 << place for place, here in enumerate(is_set) if here)
+        return value - (1 << _BITS) if is_set[-1] else value
+
+
+class NumberStates(SlotStates):
+    """`SlotStates` whose states are `Numbers`."""
+
+    def __init__(
+        self, call: AggregateCall, make: Callable[[AggregateCall], Numbers], *, shown: bool
+    ) -> None:
+        super().__init__(call, lambda: make(call), shown=shown, keeps_nulls=False)  # type: ignore[arg-type, return-value]
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        """Return the integers of each slot in hexadecimal, NULL where all are 0."""
+        texts = [
+            " ".join(f"{number:x}" for number in numbers) if any(numbers) else None
+            for numbers in (self._numbers(slot).numbers for slot in slots.tolist())
+        ]
+        return {"numbers": pa.array(texts, pa.string())}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        for slot, text in zip(slots.tolist(), columns["numbers"].to_pylist(), strict=True):
+            if text is not None:
+                self._numbers(slot).numbers[:] = [int(each, 16) for each in text.split()]
+
+    def _numbers(self, slot: int) -> Numbers:
+        state = self._states[slot]
+        assert isinstance(state, Numbers)
+        return state
+
+
+def _scaled(value: Value, unit: int) -> int:
+    assert isinstance(value, int | float)
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * (unit // denominator)
+
+
+def _rounded(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

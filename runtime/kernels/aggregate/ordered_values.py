@@ -1,0 +1,140 @@
+"""Values in order, with their weights: ORDER BY within an aggregate, percentiles, MODE.
+
+The rows of a slot are kept sorted by the keys of ORDER BY, then by the value itself, so that the result
+does not depend on the order in which they came.  Adding a row costs a search, and moves pointers; a
+percentile or MODE is read by a pass over the distinct values of its group.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.functions.ordering import compare
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.kernels.aggregate.slot_states import Arguments, Entry
+
+
+class _Key:
+    """A value that sorts by an item of ORDER BY."""
+
+    __slots__ = ("descending", "nulls_first", "value")
+
+    def __init__(self, value: Value, direction: tuple[bool, bool]) -> None:
+        self.value = value
+        self.descending, self.nulls_first = direction
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and compare(self.value, other.value) == 0
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: _Key) -> bool:
+        if (self.value is None) != (other.value is None):
+            return (self.value is None) == self.nulls_first
+        sign = compare(self.value, other.value)
+        return sign > 0 if self.descending else sign < 0
+
+
+Place = tuple[_Key, ...]
+
+
+def place_of(given: Arguments, directions: tuple[tuple[bool, bool], ...]) -> Place:
+    """Return what a row sorts by: the keys that follow its value, then the value."""
+    value, *keys = given
+    return tuple(
+        _Key(*each) for each in zip((*keys, value), (*directions, (False, False)), strict=True)
+    )
+
+
+class OrderedValues:
+    """`SlotState` over the values of one slot; see the module."""
+
+    def __init__(self, call: AggregateCall) -> None:
+        self._call = call
+        self._directions = call.directions
+        self._rows: list[tuple[Place, Arguments]] = []
+        self._weights: list[int] = []
+
+    def add(self, given: Arguments, weight: int) -> None:
+        given = tuple(map(canonical, given))
+        place = place_of(given, self._directions)
+        index = bisect_left(self._rows, place, key=lambda row: row[0])
+        if index < len(self._rows) and self._rows[index][0] == place:
+            self._weights[index] += weight
+            if not self._weights[index]:
+                del self._rows[index], self._weights[index]
+        else:
+            self._rows.insert(index, (place, given))
+            self._weights.insert(index, weight)
+
+    def entries(self) -> list[Entry]:
+        return [(row[1], weight) for row, weight in zip(self._rows, self._weights, strict=True)]
+
+    def result(self) -> Value:  # noqa: PLR0911 - one line for each kind
+        present = [(given[0], weight) for given, weight in self.entries() if weight > 0]
+        if self._call.distinct:
+            present = [(value, 1) for value, _ in present]
+        if not present:
+            return None
+        match self._call.function:
+            case AggregateFunction.ARRAY_AGG:
+                return tuple(value for value, weight in present for _ in range(weight))
+            case AggregateFunction.FIRST_VALUE:
+                return present[0][0]
+            case AggregateFunction.LAST_VALUE:
+                return present[-1][0]
+            case AggregateFunction.MODE:
+                return max(present, key=lambda entry: entry[1])[0]
+            case AggregateFunction.PERCENTILE_DISC:
+                return _at(present, self._rank(present, whole=True))
+            case _:
+                return self._continuous(present)
+
+    def _rank(self, present: list[tuple[Value, int]], *, whole: bool) -> int:
+        """Return the place of the percentile, from 0."""
+        fraction = self._call.parameter
+        assert isinstance(fraction, float)
+        count = sum(weight for _, weight in present)
+        exact = Fraction(fraction)
+        return max(math.ceil(exact * count) - 1, 0) if whole else math.floor(exact * (count - 1))
+
+    def _continuous(self, present: list[tuple[Value, int]]) -> float:
+        """Return the exact value between two neighbours, rounded once."""
+        assert isinstance(self._call.parameter, float)
+        place = self._rank(present, whole=False)
+        low = _at(present, place)
+        count = sum(weight for _, weight in present)
+        assert isinstance(low, int | float)
+        share = Fraction(self._call.parameter) * (count - 1) - place
+        if not share:
+            return float(low) + 0.0
+        high = _at(present, place + 1)
+        assert isinstance(high, int | float)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return low if low == high else low * float(1 - share) + high * float(share)
+        return float(Fraction(low) + share * (Fraction(high) - Fraction(low))) + 0.0
+
+
+def _at(present: list[tuple[Value, int]], place: int) -> Value:
+    for value, weight in present:
+        place -= weight
+        if place < 0:
+            return value
+    raise AssertionError(place)
+
+
+def canonical(value: Value) -> Value:
+    """Return the value with 0.0 for -0.0, so that equal values are the same."""
+    match value:
+        case float():
+            return value + 0.0
+        case tuple():
+            return tuple(canonical(element) for element in value)
+        case _:
+            return value

@@ -1,0 +1,93 @@
+"""Functions that have no columnar form: the function of the plan, computed once for each distinct value.
+
+Values are Python values, as for a single row, so that both give the same bytes.  A column with a dictionary
+is computed over its dictionary.  Rows that have failed are left out: what stands there need not be a value
+of its type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.table import FUNCTIONS, match_call
+from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
+from fsql.runtime.kernels.expressions.strict import leftmost_failure, over_dictionary
+from fsql.runtime.kernels.expressions.vectors import (
+    Vector,
+    common_length,
+    first_failure,
+    from_array,
+    to_array,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.compiler.expression import Call, Value
+    from fsql.runtime.kernels.expressions.vectors import Kernel
+
+
+def per_value(call: Call) -> Kernel:
+    """Return the kernel of `call`."""
+    match = match_call(call)
+    compute = _guarded(match.signature.scalar, strict=FUNCTIONS[call.function].strict)
+    types = match.parameters
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        count = common_length(arguments)
+        given = [_values(argument, kind) for argument, kind in zip(arguments, types, strict=True)]
+        lengths = [count if len(values) != 1 else 1 for values in given]
+        columns = [
+            values * (count if length == 1 else 1)
+            for values, length in zip(given, lengths, strict=True)
+        ]
+        failed = leftmost_failure(arguments)
+        skipped = None if failed is None else np.broadcast_to(failed, count)
+        known: dict[tuple[object, ...], tuple[Value, int]] = {}
+        results: list[Value] = []
+        codes = np.zeros(count, np.int16)
+        for index, row in enumerate(zip(*columns, strict=True) if columns else [()]):
+            if skipped is not None and skipped[index]:
+                results.append(None)
+                continue
+            key = tuple(map(_identity, row))
+            if key not in known:
+                known[key] = compute(row)
+            value, code = known[key]
+            results.append(value)
+            if code:
+                codes[index] = code
+        own = codes if codes.any() else None
+        values, valid, _ = from_array(to_arrow(results, call.type), call.type)
+        return Vector(values, valid, first_failure(failed, own))
+
+    return over_dictionary(kernel) if FUNCTIONS[call.function].strict else kernel
+
+
+def _values(argument: Vector, kind: object) -> list[Value]:
+    array = to_array(argument, kind, len(argument.values))  # type: ignore[arg-type]
+    return from_arrow(decoded(array), kind)  # type: ignore[arg-type]
+
+
+def _identity(value: Value) -> object:
+    """Return what tells values apart: -0.0 is not 0.0."""
+    return repr(value) if isinstance(value, float) else value
+
+
+def _guarded(
+    scalar: Callable[..., Value], *, strict: bool
+) -> Callable[[tuple[Value, ...]], tuple[Value, int]]:
+    """Return the function with its failure as a code; a strict one is NULL of NULL."""
+
+    def compute(row: tuple[Value, ...]) -> tuple[Value, int]:
+        if strict and None in row:
+            return None, 0
+        try:
+            return scalar(*row), 0
+        except RowFailure as failure:
+            return None, failure.code
+
+    return compute

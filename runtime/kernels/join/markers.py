@@ -1,0 +1,63 @@
+"""Markers: for each slot, a row that exists while a side has no row there, or while it has one.
+
+An outer join is an inner one in which a side has, beside its rows, a row of NULLs while it has no other:
+
+    right side    -          u@2        -u@5                 marker "absent"    +@0   -@2   +@5
+    left side     x@1                                         x beside NULLs     +@1   -@2   +@5
+
+A left row beside its marker is an unmatched row.  SEMI and ANTI joins have the marker only: `present` or
+absent.  So the cost is linear in the changes, and in the rows that find a partner or lose it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.runtime.kernels.join.lifetimes import BEFORE, History
+from fsql.runtime.kernels.join.net_rows import WeightedRows
+from fsql.runtime.order import lexicographic_order, starts_of_runs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+
+def marker(
+    slots: Ints, weights: Ints, changed: tuple[Ints, Ints, Ints], *, present: bool
+) -> History:
+    """Return the history of the markers of `slots`, which ascend.
+
+    Args:
+        slots: All slots that change in either side.
+        weights: The number of the side's rows in each of them before.
+        changed: The slot, the root and the weight of each row that changes in the side.
+        present: Whether the marker exists while there are rows, or else while there are none.
+    """
+    slot, root, weight = changed
+    slot = np.concatenate([slots, slot])
+    root = np.concatenate([np.full(len(slots), BEFORE), root])
+    weight = np.concatenate([weights, weight])
+    order = lexicographic_order([slot, root])
+    if order is not None:
+        slot, root, weight = slot[order], root[order], weight[order]
+    # Every slot begins with its weight before, so a sum over all slots yields each one's own.
+    total = np.cumsum(weight)
+    firsts = starts_of_runs(slot)
+    before = np.repeat(total[firsts] - weight[firsts], np.diff(np.append(firsts, len(slot))))
+    last = np.append(starts_of_runs(slot, root)[1:], len(slot)) - 1
+    slot, root = slot[last], root[last]
+    marked = (((total - before)[last] > 0) == present).astype(np.int64)
+    previous = np.roll(marked, 1)
+    previous[starts_of_runs(slot)] = 0
+    step = marked - previous
+    kept = np.flatnonzero(step)
+    payload = np.cumsum(np.diff(slot[kept], prepend=-1) != 0)
+    return History(WeightedRows((), slot[kept], step[kept]), root[kept], payload)
+
+
+def flips(of: History) -> Ints:
+    """Return the slots in which a marker changes, ascending."""
+    return np.unique(of.rows.slot[of.root > BEFORE])

@@ -1,0 +1,354 @@
+"""The kernel of ranks: the rows of each partition in their order, and what changes in those that show.
+
+At every root position that changes what shows of a partition, the kernel takes rows back and adds rows:
+
+    time  in      out (the two least, with ROW_NUMBER)
+    1     30      +(30, 1)
+    2     10      -(30, 1) +(10, 1) +(30, 2)
+    3     20      -(30, 2) +(20, 2)                     30 is forgotten: no later row can make it show again
+
+The cost of a row is a search in its partition, and the changes that it makes.  Rows behind all that show are
+found by comparing them with the last that does; of append-only input they are not kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.batch import PUNCTUATION, Batch, Root
+from fsql.runtime.kernels.aggregate.closings import ClosedColumns, Closings, split_slots
+from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
+from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
+from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.keyed.slots import SlotTable
+from fsql.runtime.kernels.ranking.ordered_rows import Change, OrderedRows
+from fsql.runtime.kernels.ranking.ranks import UNRANKED, Ranks, end_of_equal
+from fsql.runtime.kernels.ranking.sort_bytes import integer_bytes, row_bytes, sort_bytes
+from fsql.runtime.order import key_values, roots_of, stable_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineRank
+    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.kernels.ranking.ordered_rows import Partition, Row
+    from fsql.runtime.kernels.ranking.ranks import Key
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class _Undo(NamedTuple):
+    """The changes of an application, by slot."""
+
+    slots: Ints
+    changes: dict[int, list[Change]]
+
+
+class _Made(NamedTuple):
+    """A change of what shows."""
+
+    row: Row
+    rank: int
+    weight: int
+    root: int
+    slot: int
+
+
+class RankKernel:
+    """`graph.CombineRank` over slots.  Prepared columns: partition, order, then the input's."""
+
+    def __init__(self, combine: CombineRank, schema: Schema, depth: int) -> None:
+        """Begin without rows; the input's rows have columns `schema` and a path of `depth` integers."""
+        self._combine = combine
+        self._keys = len(combine.partition)
+        order = tuple(key.expression for key in combine.order)
+        self._columns = self._keys + len(order)
+        self._evaluate = Evaluator((*combine.partition, *order))
+        self._order = Evaluator(order)
+        self._ranks = Ranks(
+            combine.function, ranked=combine.ranked, skipped=combine.skipped, limit=combine.limit
+        )
+        self._forgets = combine.by_position and combine.limit is not None
+        width = 2 + depth if combine.by_position else 0
+        self._rows = OrderedRows(schema, width, self._keys_of_loaded)
+        self._table = SlotTable()
+        self._key_types = [arrow_type(key.type) for key in combine.partition]
+        self._closings = None if combine.closing is None else Closings(combine.closing)
+        self._emptied = EmptiedSlots() if self._closings is None else None
+        self._given_up: BinRanges = ()
+        rows: list[Any] = [self._rows]
+        self._snapshots = SlotSnapshots(self._table, self._key_types, rows, self._closings)
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        del side
+        values, kept, errors = self._evaluate(batch)
+        values[: self._keys] = map(key_values, values[: self._keys])
+        batch = batch if kept is None else batch.take(kept)
+        if self._closings is not None:
+            self._closings.note(batch.columns[self._closings.window_end])
+        return batch.with_columns([*values, *batch.columns]), errors
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        del side
+        found = self._table.find(batch.columns[: self._keys], len(batch))
+        if found.any_new:
+            self._rows.grow(len(self._table))
+            if self._closings is not None:
+                new, rows = found.new()
+                ends = batch.columns[self._columns + self._closings.window_end]
+                self._closings.open(ends.take(pa.array(rows)), new)
+        return found.slots
+
+    def _sort_keys(
+        self, order: Sequence[pa.Array], columns: Sequence[pa.Array], positions: Sequence[Ints]
+    ) -> list[Key]:
+        """Return what rows are ordered by; `positions` are empty where it is not by them."""
+        count = len(columns[0])
+        keys = self._combine.order
+        orders = [b""] * count
+        if order:
+            descending = [key.descending for key in keys]
+            orders = sort_bytes(order, descending, [key.nulls_first for key in keys])
+        if not positions:
+            ties = row_bytes(columns, count)
+        else:
+            ties = integer_bytes(positions)
+            if self._combine.may_tie:
+                pairs = zip(ties, row_bytes(columns, count), strict=True)
+                ties = [position + own for position, own in pairs]
+        return list(zip(orders, ties, strict=True))
+
+    def _keys_of_loaded(self, columns: Sequence[pa.Array], positions: Sequence[Ints]) -> list[Key]:
+        none = np.zeros(len(columns[0]), np.int64)
+        values, kept, _ = self._order(Batch(list(columns), none, none, ()))
+        assert kept is None, "what failed is not in the state"
+        return self._sort_keys(values, columns, positions)
+
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[_Undo]:
+        assert sides[0] is not None
+        batch, slot = sides[0]
+        slots = np.unique(slot)
+        if self._emptied is not None and (undoable or batch.weight is not None):
+            self._emptied.on_apply(slots, undoable=undoable)
+        journal: dict[int, list[Change]] = {}
+        roots = roots_of(batch)
+        made: list[_Made] = []
+        for of, root, changes in self._changes(batch, slot, roots.number):
+            partition = self._rows.partition(of)
+            if self._combine.final:
+                for change in changes:
+                    partition.add(change)
+            else:
+                shown = self._shown_changes(partition, changes)
+                made.extend(_Made(row, rank, weight, root, of) for row, rank, weight in shown)
+            journal.setdefault(of, []).extend(changes)
+            if self._forgets:
+                journal[of].extend(self._forget(partition))
+        undo = _Undo(slots, journal) if undoable else None
+        return ApplyResult(self._made_rows(made, roots.time, roots.origin), None, undo)
+
+    def _changes(
+        self, batch: Batch, slot: Ints, number: NDArray[np.int32]
+    ) -> Iterator[tuple[int, int, list[Change]]]:
+        """Yield what each root changes in each slot: the slot, the root's number, the changes."""
+        order = stable_order(slot)
+        order_values = batch.columns[self._keys : self._columns]
+        columns = batch.columns[self._columns :]
+        combine = self._combine
+        positions = (batch.time, batch.origin, *batch.path) if combine.by_position else ()
+        keys = self._sort_keys(order_values, columns, positions)
+        slot_of = slot.tolist()
+        if self._forgets:
+            places = [
+                place
+                for place in order.tolist()
+                if not self._ranks.never_shows(
+                    self._rows.partition(slot_of[place]).keys, keys[place]
+                )
+            ]
+            if not places:
+                return
+            order = np.array(places, np.int64)
+        taken = pa.array(order)
+        rows = self._rows.rows_of([column.take(taken) for column in columns])
+        weights = batch.weights()[order].tolist()
+        roots = number[order].tolist()
+        changes: dict[Key, Change] = {}
+        last: tuple[int, int] | None = None
+        for place, row, weight, root in zip(order.tolist(), rows, weights, roots, strict=True):
+            of, key = slot_of[place], keys[place]
+            if (of, root) != last:
+                if last is not None and (some := _net(changes)):
+                    yield *last, some
+                last, changes = (of, root), {}
+            before = changes[key].weight if key in changes else 0
+            changes[key] = Change(key, row, before + weight)
+        if last is not None and (some := _net(changes)):
+            yield *last, some
+
+    def _shown_changes(
+        self, partition: Partition, changes: Sequence[Change]
+    ) -> Iterator[tuple[Row, int, int]]:
+        """Apply the changes of one root; yield the rows, ranks and weights by which what shows changes."""
+        rows = {change.key: change.row for change in changes}
+        if self._ranks.shows_places:
+            differences = self._places_changed(partition, changes)
+        else:
+            differences = self._ranks_changed(partition, changes)
+        for (key, rank), weight in differences.items():
+            if weight:
+                row = rows[key] if key in rows else partition.rows[key][0]
+                yield row, rank, weight
+
+    def _places_changed(
+        self, partition: Partition, changes: Sequence[Change]
+    ) -> dict[tuple[Key, int], int]:
+        """Apply changes; return by how much each row shows more often, where its place alone says so.
+
+        Other rows move by as many places as rows change at most, so only those near a bound can cross it.
+        """
+        ranks, keys = self._ranks, partition.keys
+        near = dict.fromkeys(change.key for change in changes)
+        near |= dict.fromkeys(ranks.near_bounds(keys, sum(abs(each.weight) for each in changes)))
+        before = [ranks.times_shown(keys, key) for key in near]
+        for change in changes:
+            partition.add(change)
+        return {
+            (key, UNRANKED): ranks.times_shown(keys, key) - shown
+            for key, shown in zip(near, before, strict=True)
+        }
+
+    def _ranks_changed(
+        self, partition: Partition, changes: Sequence[Change]
+    ) -> dict[tuple[Key, int], int]:
+        """Apply changes; return by how much each row shows more often with each rank.
+
+        Rows before all changes keep their ranks; as a rule, so do those behind all and behind the rows
+        that are equal to these, if the number of rows does not change.
+        """
+        ranks, keys = self._ranks, partition.keys
+        start = min(bisect_left(keys, change.key) for change in changes)
+        stop = None
+        if not ranks.tail_moves(grown=sum(map(partition.copies, changes)) != 0):
+            stop = max(end_of_equal(keys, change.key) for change in changes)
+        differences: Counter[tuple[Key, int]] = Counter()
+        differences.subtract(ranks.shown(keys, start, stop))
+        for change in changes:
+            partition.add(change)
+        differences.update(ranks.shown(keys, start, stop))
+        return differences
+
+    def _forget(self, partition: Partition) -> list[Change]:
+        """Drop the rows behind all that show; return that as changes."""
+        behind = partition.keys[self._ranks.end_of_shown(partition.keys) :]
+        forgotten = [Change(key, partition.rows[key][0], -1) for key in reversed(behind)]
+        for change in forgotten:
+            partition.add(change)
+        return forgotten
+
+    def _made_rows(self, made: Sequence[_Made], times: Ints, origins: Ints) -> KeyedRows | None:
+        if not made:
+            return None
+        rows, ranks, weights, roots, slots = zip(*made, strict=True)
+        columns = self._rows.batch_columns(rows)
+        if self._combine.ranked:
+            columns.append(pa.array(ranks, pa.int64()))
+        root = np.array(roots)
+        path = np.full(len(made), self._combine.scan_number, np.int64)
+        weight = None if min(weights) == max(weights) == 1 else np.array(weights, np.int64)
+        batch = Batch(columns, times[root], origins[root], (path,), weight)
+        return KeyedRows(batch, np.array(slots, np.int64))
+
+    @property
+    def table(self) -> SlotTable:
+        return self._table
+
+    @property
+    def snapshots(self) -> SlotSnapshots:
+        return self._snapshots
+
+    def restore(self, undo: _Undo, affected: Bools) -> None:
+        for slot in undo.slots[affected[undo.slots]].tolist():
+            partition = self._rows.partition(slot)
+            for change in reversed(undo.changes.get(slot, ())):
+                partition.add(change._replace(weight=-change.weight))
+
+    def settle(self, undo: _Undo | None) -> None:
+        """See `Kernel`."""
+        if self._emptied is not None and undo is not None:
+            self._emptied.on_settle(undo.slots)
+
+    def expire(self, horizon: Root) -> None:
+        """Free the slots of partitions without rows; see `Kernel`."""
+        del horizon
+        if self._emptied is None:
+            return
+        slots = self._table.live_of(self._emptied.take(self._rows))
+        if len(slots):
+            self._rows.clear(slots)
+            self._snapshots.on_emptied(slots)
+            self._table.free(slots)
+
+    def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
+        if self._closings is None:
+            return None
+        sizes, closed = ClosedColumns(), []
+        for time, slots in self._closings.pop_below(min_time):
+            if self._combine.final:
+                shown = np.setdiff1d(slots, self.slots_in(self._given_up, slots))
+                closed += [self._final_rows(time, part, sizes) for part in split_slots(shown)]
+            self._rows.clear(slots)
+            self._table.free(slots)
+        return merge_results(closed)
+
+    def _final_rows(self, time: int, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
+        made: list[_Made] = []
+        for slot in slots.tolist():
+            partition = self._rows.partition(slot)
+            made.extend(
+                _Made(partition.rows[key][0], rank, 1, 0, slot)
+                for key, rank in self._ranks.shown(partition.keys)
+            )
+        rows = self._made_rows(made, np.array([time]), np.array([PUNCTUATION]))
+        if rows is not None:
+            sizes.add(rows.batch.columns)
+        return ApplyResult(rows, None, None)
+
+    def give_up(self, bins: BinRanges) -> None:
+        self._given_up = bins
+
+    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
+        return self._table.in_bins(bins, self._key_types, slots)
+
+    def release(self, slots: Ints, marks: Bools) -> None:
+        if self._closings is not None:
+            self._closings.forget(marks)
+        self._rows.clear(slots)
+        self._table.free(slots)
+
+    @property
+    def releases_in_parts(self) -> bool:
+        return True
+
+    def next_close(self) -> Root | None:
+        if self._closings is None or not self._combine.final:
+            return None
+        return self._closings.least()
+
+    def state_rows(self) -> int:
+        return self._table.live
+
+
+def _net(changes: dict[Key, Change]) -> list[Change]:
+    return [change for change in changes.values() if change.weight]

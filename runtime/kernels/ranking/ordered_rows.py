@@ -1,0 +1,172 @@
+"""The rows of each slot in their order: a multiset with weights, which may be negative for a while.
+
+It is an accumulator in so far as snapshots use one: the state of a slot in columns, of which each has a list
+with one element for each row.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.kernels.aggregate.steps import Values
+from fsql.runtime.kernels.ranking.sort_bytes import integers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.kernels.ranking.ranks import Key
+
+    Ints = NDArray[np.int64]
+    Row = tuple[Value, ...]
+    MakeKeys = Callable[[Sequence[pa.Array], Sequence[Ints]], list[Key]]
+
+_ROWS, _WEIGHT = "rows", "weight"
+
+
+class Change(NamedTuple):
+    """What was added to the weight of a row."""
+
+    key: Key
+    row: Row
+    weight: int
+
+
+class Partition:
+    """The rows of one slot: `rows` by key, with weights, and `keys` in order, as often as they are there."""
+
+    __slots__ = ("keys", "rows")
+
+    def __init__(self) -> None:
+        self.keys: list[Key] = []
+        self.rows: dict[Key, tuple[Row, int]] = {}
+
+    def add(self, change: Change) -> None:
+        """Add to the weight of a row; the row is gone where that comes to 0."""
+        key, row, weight = change
+        copies = self.copies(change)
+        after = weight + (self.rows[key][1] if key in self.rows else 0)
+        if after:
+            self.rows[key] = row, after
+        else:
+            self.rows.pop(key, None)
+        if copies > 0:
+            place = bisect_left(self.keys, key)
+            self.keys[place:place] = [key] * copies
+        elif copies < 0:
+            place = bisect_left(self.keys, key)
+            del self.keys[place : place - copies]
+
+    def copies(self, change: Change) -> int:
+        """Return how many more keys there would be after a change."""
+        before = self.rows[change.key][1] if change.key in self.rows else 0
+        return max(before + change.weight, 0) - max(before, 0)
+
+
+class OrderedRows:
+    """The partitions of all slots.
+
+    `position_width` integers of a row's position begin what orders it among equal ones, or none.
+    """
+
+    def __init__(self, schema: Schema, position_width: int, make_keys: MakeKeys) -> None:
+        """Begin empty; `make_keys` makes the keys of rows from their columns and positions."""
+        self._types = [column.type for column in schema]
+        self._positions = position_width
+        self._make_keys = make_keys
+        self._partitions: list[Partition | None] = []
+
+    def partition(self, slot: int) -> Partition:
+        """Return the rows of a slot."""
+        found = self._partitions[slot]
+        if found is None:
+            found = self._partitions[slot] = Partition()
+        return found
+
+    def grow(self, slots: int) -> None:
+        """See `Accumulator`."""
+        self._partitions.extend([None] * (slots - len(self._partitions)))
+
+    def clear(self, slots: Ints) -> None:
+        """See `Accumulator`."""
+        for slot in slots.tolist():
+            self._partitions[slot] = None
+
+    def read(self, slots: Ints) -> Values:
+        """Return how many rows each slot has, also those whose weight is negative."""
+        return Values(pa.array(self._counts(slots)))
+
+    def _counts(self, slots: Ints) -> Ints:
+        found = (self._partitions[slot] for slot in slots.tolist())
+        counts = (0 if partition is None else len(partition.rows) for partition in found)
+        return np.fromiter(counts, np.int64, len(slots))
+
+    def batch_columns(self, rows: Sequence[Row]) -> list[pa.Array]:
+        """Return rows in columns."""
+        columns = zip(*rows, strict=True) if rows else ((),) * len(self._types)
+        return [to_arrow(values, kind) for values, kind in zip(columns, self._types, strict=True)]
+
+    def rows_of(self, columns: Sequence[pa.Array]) -> list[Row]:
+        """Return columns as rows."""
+        values = [
+            from_arrow(column, kind) for column, kind in zip(columns, self._types, strict=True)
+        ]
+        return list(zip(*values, strict=True))
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        """See `Accumulator`: rows in their order, with weights and positions."""
+        counts = self._counts(slots)
+        found = [self._partitions[slot] for slot in slots.tolist()]
+        keys = [sorted(partition.rows) for partition in found if partition is not None]
+        entries = [
+            partition.rows[key]
+            for partition, own in zip(filter(None, found), keys, strict=True)
+            for key in own
+        ]
+        offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
+        flat = {_WEIGHT: pa.array([weight for _, weight in entries], pa.int64())}
+        columns = self.batch_columns([row for row, _ in entries])
+        flat |= {f"column_{place}": column for place, column in enumerate(columns)}
+        flat |= {
+            f"position_{place}": pa.array(integers)
+            for place, integers in enumerate(self._positions_of(chain.from_iterable(keys)))
+        }
+        some = pa.array(counts, mask=counts == 0)
+        lists = {name: pa.ListArray.from_arrays(offsets, column) for name, column in flat.items()}
+        return {_ROWS: some, **lists}
+
+    def _positions_of(self, keys: chain[Key]) -> list[Ints]:
+        if not self._positions:
+            return []
+        return integers_of([tie for _, tie in keys], self._positions)
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        """See `Accumulator`."""
+        counts = columns[_ROWS].fill_null(0).to_numpy(zero_copy_only=False)
+        values = [columns[f"column_{place}"].flatten() for place in range(len(self._types))]
+        positions = [
+            columns[f"position_{place}"].flatten().to_numpy() for place in range(self._positions)
+        ]
+        weights = columns[_WEIGHT].flatten().to_pylist()
+        if not weights:
+            return
+        rows = zip(
+            np.repeat(slots, counts).tolist(),
+            self._make_keys(values, positions),
+            self.rows_of(values),
+            weights,
+            strict=True,
+        )
+        for slot, key, row, weight in rows:
+            partition = self.partition(slot)
+            partition.rows[key] = row, weight
+            partition.keys += [key] * weight

@@ -1,0 +1,121 @@
+"""Which rows of a partition show, and with which ranks.
+
+The rows are in their order: `keys` has for each what it is ordered by, then what orders rows that are
+equal in that.  A row that is there several times has its key as often.
+
+    keys         (10, a) (20, b) (20, c) (30, d)
+    ROW_NUMBER      1       2       3       4
+    RANK            1       2       2       4
+    DENSE_RANK      1       2       2       3
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.logical import RankFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Key = tuple[bytes, bytes]
+
+UNRANKED: Final = 0
+"""The rank of rows that show without it."""
+
+
+class Ranks:
+    """The ranks `skipped < rank <= limit` of a ranking function."""
+
+    def __init__(
+        self, function: RankFunction, *, ranked: bool, skipped: int, limit: int | None
+    ) -> None:
+        self._function = function
+        self._ranked = ranked
+        self._skipped = skipped
+        self._limit = limit
+        self.shows_places = not ranked and function is RankFunction.ROW_NUMBER
+        """Whether a row shows by its place alone, so that others can change unseen."""
+
+    def shown(
+        self, keys: Sequence[Key], start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[Key, int]]:
+        """Yield the rows among `keys[start:stop]` that show, with their ranks."""
+        stop = len(keys) if stop is None else stop
+        if self._function is RankFunction.ROW_NUMBER:
+            limit = stop if self._limit is None else min(stop, self._limit)
+            for index in range(max(start, self._skipped), limit):
+                yield keys[index], index + 1 if self._ranked else UNRANKED
+            return
+        rank, last = self._rank_before(keys, start)
+        dense = self._function is RankFunction.DENSE_RANK
+        for index in range(start, stop):
+            key = keys[index]
+            if key[0] != last:
+                last, rank = key[0], rank + 1 if dense else index + 1
+            if self._limit is not None and rank > self._limit:
+                return
+            if rank > self._skipped:
+                yield key, rank if self._ranked else UNRANKED
+
+    def _rank_before(self, keys: Sequence[Key], start: int) -> tuple[int, bytes | None]:
+        """Return the rank of the row before `start`, and what it is ordered by."""
+        if start == 0:
+            return 0, None
+        order = keys[start - 1][0]
+        if self._function is RankFunction.DENSE_RANK:
+            return len({key[0] for key in keys[:start]}), order
+        return bisect_left(keys, (order, b""), 0, start) + 1, order
+
+    def tail_moves(self, *, grown: bool) -> bool:
+        """Return whether rows behind all changes may show otherwise; `grown` if their number changed."""
+        return grown or self._function is RankFunction.DENSE_RANK
+
+    def near_bounds(self, keys: Sequence[Key], moved: int) -> list[Key]:
+        """Return the rows that may have come to show, or not to, where others moved them so far."""
+        return [
+            key
+            for bound in (self._skipped, self._limit)
+            if bound
+            for key in keys[max(0, bound - moved) : bound + moved]
+        ]
+
+    def times_shown(self, keys: Sequence[Key], key: Key) -> int:
+        """Return how often a row shows, where a row shows by its place alone."""
+        first, end = bisect_left(keys, key), bisect_right(keys, key)
+        if self._limit is not None:
+            end = min(end, self._limit)
+        return max(0, end - max(first, self._skipped))
+
+    def end_of_shown(self, keys: Sequence[Key]) -> int:
+        """Return the place from which on no row shows."""
+        limit = self._limit
+        if limit is None or len(keys) <= limit:
+            return len(keys)
+        match self._function:
+            case RankFunction.ROW_NUMBER:
+                return limit
+            case RankFunction.RANK:
+                return end_of_equal(keys, keys[limit - 1])
+            case RankFunction.DENSE_RANK:
+                rank, last = 0, None
+                for index, key in enumerate(keys):
+                    if key[0] != last:
+                        last, rank = key[0], rank + 1
+                    if rank > limit:
+                        return index
+                return len(keys)
+
+    def never_shows(self, keys: Sequence[Key], key: Key) -> bool:
+        """Return whether a new row comes behind all that show; False where this takes long to say."""
+        limit = self._limit
+        if limit is None or len(keys) < limit or self._function is RankFunction.DENSE_RANK:
+            return False
+        last = keys[limit - 1]
+        return key > last if self._function is RankFunction.ROW_NUMBER else key[0] > last[0]
+
+
+def end_of_equal(keys: Sequence[Key], key: Key) -> int:
+    """Return the place behind the rows that are ordered by the same as `key`."""
+    return bisect_left(keys, (key[0] + b"\0", b""))

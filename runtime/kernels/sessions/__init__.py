@@ -1,0 +1,1 @@
+"""Sessions: rows are kept by session, and come when it closes."""

@@ -1,0 +1,177 @@
+"""The open sessions of each slot: which rows are in them, and when they close.
+
+Rows come in the total order, those below a min time together.  Rows that are not behind the watermark
+can touch open sessions only, so the result does not depend on their order:
+
+    open     [10:00, 10:35)                                   gap: 30 minutes
+    rows     10:20  10:04  11:30  11:40
+    runs     [10:04, 10:50)  [11:30, 12:10)                   sorted by time, cut where the gap is longer
+    open     [10:00, 10:50)  [11:30, 12:10)
+
+The rows of a slot with a row behind the watermark are added one by one, since a session may close in between.
+One run is a step of a loop in Python, which is the cost of a key that changed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fsql.compiler.logical import session_close_time
+from fsql.runtime.batch import PUNCTUATION, Root
+from fsql.runtime.kernels.sessions.sessions_of_slot import Session, SessionsOfSlot
+from fsql.runtime.order import lexicographic_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import SessionClosing
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class SessionRows(NamedTuple):
+    """Rows by number, with their slots, roots, times, and the ends of their own sessions."""
+
+    slot: Ints
+    number: Ints
+    time: Ints
+    origin: Ints
+    start: Ints
+    end: Ints
+
+    def take(self, rows: Ints | Bools) -> SessionRows:
+        """Return some of the rows."""
+        return SessionRows(*(column[rows] for column in self))
+
+
+class OpenSessions:
+    """Sessions by slot, and a heap of when they close; the time of a session there may be too early."""
+
+    def __init__(self, closing: SessionClosing) -> None:
+        self._closing = closing
+        self._of_slot: dict[int, SessionsOfSlot] = {}
+        self._heap: list[tuple[int, int, Session]] = []
+        self._made = 0
+
+    def of(self, slot: int) -> Iterable[Session]:
+        """Return the open sessions of a slot."""
+        return self._of_slot.get(slot, ())
+
+    def all(self) -> Iterator[Session]:
+        """Return all open sessions."""
+        return (session for sessions in self._of_slot.values() for session in sessions)
+
+    def close_times(self, ends: Ints) -> Ints:
+        """Return when sessions with these ends close."""
+        return (
+            ends // self._closing.grain_us + 1
+        ) * self._closing.grain_us + self._closing.delay_us
+
+    def _close_time(self, end: int) -> int:
+        return session_close_time(end, self._closing.delay_us, self._closing.grain_us)
+
+    def tardy(self, rows: SessionRows) -> Bools:
+        """Return which rows are behind the watermark of their position."""
+        close = self.close_times(rows.start)
+        behind: Bools = rows.time > close
+        behind |= (rows.time == close) & (rows.origin > PUNCTUATION)
+        return behind
+
+    def add_runs(self, rows: SessionRows) -> None:
+        """Add rows that belong to open sessions, or to new ones."""
+        if len(rows.slot) == 0:
+            return
+        order = lexicographic_order([rows.slot, rows.start])
+        if order is not None:
+            rows = rows.take(order)
+        # Times ascend in a slot, and so do the ends.
+        cut = np.flatnonzero((rows.slot[1:] != rows.slot[:-1]) | (rows.start[1:] > rows.end[:-1]))
+        first, last = np.append(0, cut + 1), np.append(cut, len(rows.slot) - 1)
+        for slot, start, end, numbers in zip(
+            rows.slot[first].tolist(),
+            rows.start[first].tolist(),
+            rows.end[last].tolist(),
+            np.split(rows.number, cut + 1),
+            strict=True,
+        ):
+            self._add(slot, start, end, numbers, self._touched(slot, start, end))
+
+    def add_one_by_one(self, rows: SessionRows) -> Ints:
+        """Add rows, which are in the total order; return which of them are late."""
+        late = []
+        for place, (slot, _, time, origin, start, end) in enumerate(
+            zip(*(column.tolist() for column in rows), strict=True)
+        ):
+            root = Root(time, origin)
+            touched = [
+                each
+                for each in self._touched(slot, start, end)
+                if root <= Root(self._close_time(each.end), PUNCTUATION)
+            ]
+            if not touched and root > Root(self._close_time(end), PUNCTUATION):
+                late.append(place)
+            else:
+                self._add(slot, start, end, rows.number[place : place + 1], touched)
+        return np.array(late, np.int64)
+
+    def _touched(self, slot: int, start: int, end: int) -> list[Session]:
+        sessions = self._of_slot.get(slot)
+        return [] if sessions is None else sessions.touched(start, end)
+
+    def _add(self, slot: int, start: int, end: int, numbers: Ints, touched: list[Session]) -> None:
+        """Add rows to the sessions that they touch, which become one, or to a new one."""
+        if not touched:
+            session = Session(slot, start, end, [numbers])
+            self._of_slot.setdefault(slot, SessionsOfSlot()).add(session)
+            self._push(session)
+            return
+        sessions = self._of_slot[slot]
+        for each in touched:
+            sessions.remove(each)
+        session, *others = touched
+        session.rows.append(numbers)
+        for other in others:
+            session.rows += other.rows
+            other.dropped = True
+        session.start = min(start, *(each.start for each in touched))
+        session.end = max(end, *(each.end for each in touched))
+        sessions.add(session)
+
+    def _push(self, session: Session) -> None:
+        self._made += 1
+        heapq.heappush(self._heap, (self._close_time(session.end), self._made, session))
+
+    def least(self) -> Root | None:
+        """Return a punctuation below which no session closes, if there are sessions."""
+        while self._heap and self._heap[0][2].dropped:
+            heapq.heappop(self._heap)
+        return Root(self._heap[0][0], PUNCTUATION) if self._heap else None
+
+    def pop_below(self, bound: Root) -> list[tuple[int, Session]]:
+        """Remove and return the sessions that close below `bound`, with the times."""
+        closed = []
+        while self._heap and Root(self._heap[0][0], PUNCTUATION) < bound:
+            time, _, session = heapq.heappop(self._heap)
+            if session.dropped:
+                continue
+            if time < self._close_time(session.end):
+                self._push(session)
+                continue
+            session.dropped = True
+            self._of_slot[session.slot].remove(session)
+            if not self._of_slot[session.slot]:
+                del self._of_slot[session.slot]
+            closed.append((time, session))
+        return closed
+
+    def drop(self, slots: Iterable[int]) -> None:
+        """Drop the sessions of some slots."""
+        for slot in slots:
+            for session in self._of_slot.pop(slot, ()):
+                session.dropped = True

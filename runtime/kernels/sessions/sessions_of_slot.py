@@ -1,0 +1,69 @@
+"""The open sessions of one slot, by their starts: those that an interval touches are found by bisection."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """An open session: `[start, end)`, and the numbers of its rows; `dropped` if it is no more."""
+
+    slot: int
+    start: int
+    end: int
+    rows: list[Ints]
+    dropped: bool = False
+
+
+class SessionsOfSlot:
+    """Sessions in the order of their starts.
+
+    Two of them may overlap, if a row came behind the end of the first, so the ends need not ascend.  No
+    session is longer than `_longest`, which bounds the starts of those that an interval touches.
+    """
+
+    __slots__ = ("_longest", "_sessions", "_starts")
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._sessions: list[Session] = []
+        self._longest = 0
+
+    def __len__(self) -> int:
+        """Return how many sessions are open."""
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[Session]:
+        """Return the sessions in the order of their starts."""
+        return iter(self._sessions)
+
+    def add(self, session: Session) -> None:
+        """Add a session."""
+        place = bisect_right(self._starts, session.start)
+        self._starts.insert(place, session.start)
+        self._sessions.insert(place, session)
+        self._longest = max(self._longest, session.end - session.start)
+
+    def remove(self, session: Session) -> None:
+        """Remove a session, which is there, and whose start is the one that it was added with."""
+        place = bisect_left(self._starts, session.start)
+        while self._sessions[place] is not session:
+            place += 1
+        del self._starts[place], self._sessions[place]
+
+    def touched(self, start: int, end: int) -> list[Session]:
+        """Return the sessions that have a point in common with `[start, end]`, or touch it."""
+        first = bisect_left(self._starts, start - self._longest)
+        last = bisect_right(self._starts, end)
+        return [each for each in self._sessions[first:last] if start <= each.end]

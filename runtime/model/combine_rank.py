@@ -1,0 +1,117 @@
+"""Ranks: the rows of a partition in their order, and what shows of them before and after each row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.compiler.logical import RankFunction
+from fsql.runtime.model.item import Punctuation, Row, State
+from fsql.runtime.model.value_order import order, row_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fsql.compiler.graph import CombineRank
+    from fsql.compiler.logical import OrderKey
+    from fsql.runtime.batch import Root
+    from fsql.runtime.model.item import Values
+    from fsql.runtime.model.value_order import Key
+
+
+class Place(NamedTuple):
+    """What a row is ordered by, and what orders rows that are equal in this."""
+
+    order: Key
+    tie: tuple[object, ...]
+
+
+class Weighted(NamedTuple):
+    """A row that a partition has, and how often."""
+
+    values: Values
+    weight: int
+
+
+Ranked = dict[Place, Weighted]
+
+
+@total_ordering
+@dataclass(frozen=True)
+class Descending:
+    """A key that sorts in the opposite order."""
+
+    key: Key
+
+    def __lt__(self, other: Descending) -> bool:
+        """Return whether this comes first."""
+        return other.key < self.key
+
+
+def combine_rank(
+    function: CombineRank, before: Ranked | None, item: Row | Punctuation, root: Root
+) -> State | None:
+    """Return the state after `item`; None after a punctuation that emits nothing."""
+    ranked = before or {}
+    if isinstance(item, Punctuation):
+        final = _changes(function, ranked, {}) if function.final else ()
+        return State(item, final, None) if final else None
+    place = _place(function, item, root)
+    weight = item.weight + (ranked[place].weight if place in ranked else 0)
+    after = {other: row for other, row in ranked.items() if other != place}
+    if weight:
+        after[place] = Weighted(item.values, weight)
+    if function.final:
+        return State(item, (), after)
+    return State(item, _changes(function, after, ranked), after)
+
+
+def _place(function: CombineRank, row: Row, root: Root) -> Place:
+    keys = tuple(_order_key(key, row.values) for key in function.order)
+    if function.by_position:
+        return Place(keys, (root, row.path, row_order(row.values)))
+    return Place(keys, row_order(row.values))
+
+
+def _order_key(key: OrderKey, values: Values) -> Key:
+    value = evaluate(key.expression, values)
+    if value is None:
+        return (0 if key.nulls_first else 2,)
+    return (1, Descending(order(value)) if key.descending else order(value))
+
+
+def _shown(function: CombineRank, ranked: Mapping[Place, Weighted]) -> Iterator[Values]:
+    """Yield the rows that show, with their ranks if these show."""
+    count = rank = dense = 0
+    last: Key | None = None
+    for place in sorted(ranked):
+        row = ranked[place]
+        for _ in range(row.weight):
+            count += 1
+            if place.order != last:
+                last, rank, dense = place.order, count, dense + 1
+            number = {
+                RankFunction.ROW_NUMBER: count,
+                RankFunction.RANK: rank,
+                RankFunction.DENSE_RANK: dense,
+            }[function.function]
+            if function.skipped < number and (function.limit is None or number <= function.limit):
+                yield (*row.values, number) if function.ranked else row.values
+
+
+def _changes(
+    function: CombineRank, after: Mapping[Place, Weighted], before: Mapping[Place, Weighted]
+) -> tuple[Row, ...]:
+    """Return the rows that show after but not before, and the retractions of those that did."""
+    weights: Counter[object] = Counter()
+    rows: dict[object, Values] = {}
+    for ranked, weight in ((after, 1), (before, -1)):
+        for values in _shown(function, ranked):
+            same = row_order(values)
+            rows[same] = values
+            weights[same] += weight
+    path = (function.scan_number,)
+    return tuple(Row(rows[same], path, weight) for same, weight in weights.items() if weight)

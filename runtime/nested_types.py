@@ -1,0 +1,29 @@
+"""Arrow types whose values have parts: arrays and rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def nested(kind: pa.DataType) -> bool:
+    """Say whether the values are arrays or rows, with a dictionary or without."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_list(kind) or pa.types.is_struct(kind))
+
+
+def has_doubles(kind: pa.DataType) -> bool:
+    """Say whether the type is DOUBLE, or has one inside, at any depth."""
+    return bool(pa.types.is_floating(kind)) or any(map(has_doubles, _parts(kind)))
+
+
+def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
+    if pa.types.is_dictionary(kind) or pa.types.is_list(kind):
+        yield kind.value_type
+    elif pa.types.is_struct(kind):
+        yield from (field.type for field in kind)

@@ -1,0 +1,69 @@
+"""Aggregate calls with what their functions need: a second argument, ORDER BY, a fraction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.sqltypes import SqlType
+
+F = AggregateFunction
+OF_TWO: Final = frozenset(
+    {
+        *(F.COVAR_POP, F.COVAR_SAMP, F.CORR),
+        *(F.REGR_SLOPE, F.REGR_INTERCEPT, F.REGR_R2, F.REGR_COUNT),
+    }
+)
+ORDERED: Final = frozenset({F.ARRAY_AGG, F.FIRST_VALUE, F.LAST_VALUE})
+PERCENTILES: Final = frozenset({F.PERCENTILE_CONT, F.PERCENTILE_DISC})
+
+
+def drawn_call(
+    random: Random,
+    function: AggregateFunction,
+    argument: Expression | None,
+    result: SqlType | None,
+    *,
+    retractable: bool,
+    single: bool = False,
+) -> AggregateCall | None:
+    """Return a call; None if the function does not take the argument.
+
+    With `retractable` it does not go by the order of rows; with `single` it has one argument.
+    """
+    if result is None:
+        return None
+    distinct = argument is not None and function not in ORDERED and random.random() < 0.2
+    others: tuple[Expression, ...] = ()
+    directions: tuple[tuple[bool, bool], ...] = ()
+    parameter = random.choice((0.0, 0.25, 0.5, 0.9, 1.0)) if function in PERCENTILES else None
+    if function in OF_TWO:
+        if single or argument is None or argument.type.kind not in {Kind.BIGINT, Kind.DOUBLE}:
+            return None
+        others, distinct = (argument,), False
+    elif (
+        function in ORDERED
+        and argument is not None
+        and not single
+        and (retractable or random.random() < 0.5)
+    ):
+        others = (argument,)
+        directions = ((random.random() < 0.5, random.random() < 0.5),)
+    if function in ORDERED and single and retractable:
+        return None
+    return AggregateCall(
+        function,
+        argument,
+        result,
+        nullable=True,
+        distinct=distinct,
+        others=others,
+        directions=directions,
+        parameter=parameter,
+    )

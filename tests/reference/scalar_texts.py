@@ -1,0 +1,266 @@
+"""The functions of texts that the engine computes value by value, in another way each."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from base64 import decodebytes, encodebytes
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.tests.reference.failure import OUT_OF_RANGE, FailureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONGEST: Final = 1_000_000
+"""The most characters of a text that is filled up or repeated."""
+
+
+def position(part: str, text: str, start: int = 1) -> int:
+    """Return the first place from `start` on, counted from 1, at which `part` stands."""
+    places = range(max(start, 1), len(text) + 2) if start >= 1 else ()
+    return next((place for place in places if text[place - 1 :].startswith(part)), 0)
+
+
+def fitting(length: int) -> int:
+    """Return a length that a text may have.
+
+    Raises:
+        FailureError: it is too long.
+    """
+    if length > LONGEST:
+        raise FailureError(OUT_OF_RANGE)
+    return length
+
+
+def padded(text: str, length: int, fill: str, *, before: bool) -> str:
+    """Return the text of that length, filled up on one side or cut at its end."""
+    fitting(length)
+    filling = ""
+    while fill and len(text) + len(filling) < length:
+        filling += fill[len(filling) % len(fill)]
+    return "".join(list(filling + text if before else text + filling)[: max(length, 0)])
+
+
+def repeated(text: str, times: int) -> str:
+    """Return the text so many times."""
+    if not text or times <= 0:
+        return ""
+    fitting(len(text) * times)
+    return "".join(text for _ in range(times))
+
+
+def left(text: str, count: int) -> str:
+    """Return the first characters; all but the last -count if it is negative."""
+    kept = count if count >= 0 else len(text) + count
+    return "".join(character for place, character in enumerate(text) if place < kept)
+
+
+def right(text: str, count: int) -> str:
+    """Return the last characters; all but the first -count if it is negative."""
+    return left(text[::-1], count)[::-1]
+
+
+def part(text: str, separator: str, place: int) -> str:
+    """Return a part, counted from 1, or from the end if negative; empty where there is none."""
+    parts = dict(enumerate(text.split(separator) if separator else [text], 1))
+    return parts.get(place if place > 0 else len(parts) + 1 + place if place else 0, "")
+
+
+def split_index(text: str, separator: str, index: int) -> str | None:
+    """Return a part, counted from 0."""
+    parts = dict(enumerate(text.split(separator) if separator else [text]))
+    return parts.get(index)
+
+
+def translate(text: str, characters: str, by: str) -> str:
+    """Return the text with characters replaced by those at the same place, or removed."""
+    made = ""
+    for character in text:
+        place = characters.find(character)
+        made += character if place < 0 else by[place : place + 1]
+    return made
+
+
+def initcap(text: str) -> str:
+    """Return the text with each word in small letters behind a capital."""
+    words = re.findall(r"[^\W_]+|[\W_]", text)
+    return "".join(
+        word[0].upper() + "".join(map(str.lower, word[1:])) if word[0].isalnum() else word.lower()
+        for word in words
+    )
+
+
+def overlay(text: str, by: str, start: int, length: int | None = None) -> str:
+    """Return the text in which characters from `start` on are replaced."""
+    count = len(by) if length is None else max(length, 0)
+    before = [character for place, character in enumerate(text, 1) if place < start]
+    behind = [character for place, character in enumerate(text, 1) if place >= start + count]
+    return "".join([*before, by, *behind])
+
+
+def levenshtein(one: str, other: str) -> int:
+    """Return the least number of changes of single characters that make the texts one."""
+
+    @cache
+    def distance(i: int, j: int) -> int:
+        if not i or not j:
+            return i + j
+        return min(
+            distance(i - 1, j) + 1,
+            distance(i, j - 1) + 1,
+            distance(i - 1, j - 1) + (one[i - 1] != other[j - 1]),
+        )
+
+    return distance(len(one), len(other))
+
+
+def character(code: int) -> str | None:
+    """Return the character of a code point, if there is one."""
+    try:
+        return code.to_bytes(4, "little").decode("utf-32-le") if code else None
+    except (OverflowError, UnicodeDecodeError):
+        return None
+
+
+def from_base64(text: str) -> str | None:
+    """Return what a text in Base64 says; NULL if it is none."""
+    if not re.fullmatch(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", text):
+        return None
+    return decoded(decodebytes(text.encode()))
+
+
+def unhex(text: str) -> str | None:
+    """Return what hexadecimal digits say; NULL if they are none."""
+    if len(text) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", text):
+        return None
+    return decoded(bytes(int(text[at : at + 2], 16) for at in range(0, len(text), 2)))
+
+
+def decoded(data: bytes) -> str | None:
+    """Return the text of bytes of UTF-8; NULL if they are not."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def url_encode(text: str) -> str:
+    """Return the text as a form sends it."""
+    kept = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-*_"
+    return "".join(
+        chr(byte) if byte in kept else "+" if byte == 0x20 else f"%{byte:02X}"
+        for byte in text.encode()
+    )
+
+
+def url_decode(text: str) -> str | None:
+    """Return what a form has sent; NULL if it is no text."""
+    data = re.sub(
+        rb"%([0-9a-fA-F]{2})",
+        lambda found: bytes([int(found[1], 16)]),
+        text.replace("+", " ").encode(),
+    )
+    return decoded(data)
+
+
+def parse_url(url: str, wanted: str, key: str | None = None) -> str | None:
+    """Return a part of a URL, taken off from its end."""
+    parts: dict[str, str | None] = dict.fromkeys(("QUERY", "REF", "PROTOCOL", "AUTHORITY"))
+    rest, hash_, after = url.partition("#")
+    parts["REF"] = after if hash_ else None
+    head, mark, query = rest.partition("?")
+    parts["QUERY"] = query if mark else None
+    protocol, colon, behind = head.partition(":")
+    if colon and protocol and "/" not in protocol:
+        parts["PROTOCOL"], head = protocol, behind
+    if head.startswith("//"):
+        authority, slash, path = head[2:].partition("/")
+        parts["AUTHORITY"], head = authority, slash + path
+    user, at, place = (parts["AUTHORITY"] or "").rpartition("@")
+    parts["USERINFO"] = user if at else None
+    port = re.search(r":\d*$", place) if "\n" not in place else None
+    parts["HOST"] = (place[: port.start()] if port else place) or None
+    parts["PATH"] = head or None
+    parts["FILE"] = head + mark + query
+    value = parts[wanted]
+    if key is None or value is None:
+        return value
+    if wanted != "QUERY":
+        return None
+    named = [pair.split("=", 1) for pair in value.split("&") if "=" in pair]
+    return next((text for name, text in named if name == key), None)
+
+
+def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
+    """Return a group of the first match."""
+    found = re.search(pattern, text)
+    if found is None or not 0 <= group <= (found.re.groups):
+        return None
+    return found[group]
+
+
+def regexp_replace(text: str, pattern: str, by: str) -> str:
+    """Return the text with all matches replaced."""
+    made, at = "", 0
+    for found in re.finditer(pattern, text):
+        made += text[at : found.start()] + filled(by, found)
+        at = found.end()
+    return made + text[at:]
+
+
+def filled(by: str, found: re.Match[str]) -> str:
+    """Return a replacement with the groups that it refers to."""
+    made, at = "", 0
+    while at < len(by):
+        sign, following = by[at], by[at + 1 : at + 2]
+        number = "0" <= following <= "9" and following != ""
+        if sign in "\\$" and number:
+            made += (found[int(following)] or "") if int(following) <= found.re.groups else ""
+        elif sign == "\\" and following:
+            made += following
+        else:
+            made += sign
+            at -= 1
+        at += 2
+    return made
+
+
+TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "position": position,
+    "instr": lambda a, b: position(b, a),
+    "left": left,
+    "right": right,
+    "lpad": lambda a, b, c=" ": padded(a, b, c, before=True),
+    "rpad": lambda a, b, c=" ": padded(a, b, c, before=False),
+    "repeat": repeated,
+    "reverse": lambda a: "".join(reversed(a)),
+    "initcap": initcap,
+    "overlay": overlay,
+    "split_part": part,
+    "split_index": split_index,
+    "translate": translate,
+    "ends_with": lambda a, b: a[max(len(a) - len(b), 0) :] == b,
+    "contains": lambda a, b: a.find(b) >= 0,
+    "ascii": lambda a: int.from_bytes(a[:1].encode("utf-32-be")),
+    "chr": character,
+    "levenshtein": levenshtein,
+    "md5": lambda a: hashlib.md5(a.encode()).hexdigest(),
+    "sha1": lambda a: hashlib.sha1(a.encode()).hexdigest(),
+    "sha256": lambda a: hashlib.sha256(a.encode()).hexdigest(),
+    "sha512": lambda a: hashlib.sha512(a.encode()).hexdigest(),
+    "crc32": lambda a: zlib.crc32(a.encode()),
+    "to_base64": lambda a: encodebytes(a.encode()).decode().replace("\n", ""),
+    "from_base64": from_base64,
+    "hex": lambda a: "".join(f"{byte:02X}" for byte in a.encode()),
+    "unhex": unhex,
+    "url_encode": url_encode,
+    "url_decode": url_decode,
+    "parse_url": parse_url,
+    "regexp_like": lambda a, b: re.search(b, a) is not None,
+    "regexp_extract": regexp_extract,
+    "regexp_replace": regexp_replace,
+}
+"""The functions of texts, by name."""

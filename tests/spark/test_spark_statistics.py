@@ -1,0 +1,58 @@
+"""The collector in PySpark makes the tables that the built-in one makes of the same files."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.optimizer.collectors import built_in, spark
+from fsql.optimizer.statistics import Statistics
+from fsql.runtime.drivers.spark.session import spark_session
+from fsql.tests.cli.commands import fsql
+from fsql.tests.unit.optimizer.recorded import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    with spark_session("local[2]", 2) as session:
+        yield session
+
+
+def test_nothing_is_known_at_first(session: SparkSession, tmp_path: Path) -> None:
+    assert spark.collect(tmp_path, session) == Statistics()
+
+
+def test_the_tables_are_equal(session: SparkSession, tmp_path: Path) -> None:
+    state = tmp_path / "a [b]{c}*, é=1"  # Spark takes such paths for patterns and partitions
+    state.mkdir()
+    record(state, intervals=12)  # more than 32 files: Spark lists them in another way
+    found = spark.collect(state, session)
+    assert found == built_in.collect(state)
+    assert found.problems == ()
+    assert all(found[:-1])
+
+
+def test_the_command_prints_the_same_and_leaves_out_the_same_files(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path, seed=2)
+    for place, table in enumerate(("bins", "folds", "operators")):
+        path = sorted((tmp_path / "statistics" / table).iterdir())[place]
+        path.write_bytes(path.read_bytes()[: place * 100])
+    (tmp_path / "statistics" / "heavy" / "notes.txt").write_text("not a file of statistics")
+    monkeypatch.setattr("fsql.console.stats.job_of_state", lambda _: None)
+    monkeypatch.setattr(
+        "fsql.runtime.drivers.spark.session.spark_session", lambda *_: nullcontext(session)
+    )
+    on_spark = fsql("stats", "--state", tmp_path, "--json", "--spark")
+    assert on_spark == fsql("stats", "--state", tmp_path, "--json")
+    assert len(json.loads(on_spark.out)["problems"]) == 3

@@ -1,0 +1,76 @@
+"""Change events of Debezium: what is read of them, and what is written."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+import fsql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT: Final = """
+    CREATE TABLE u (k BIGINT, v STRING, PRIMARY KEY (k) NOT ENFORCED) WITH (
+        'connector' = 'file', 'path' = 'u', 'format' = 'debezium-json',
+        'on_error' = 'reject', 'rejects_path' = 'rejects'
+    );
+    CREATE TABLE o (v STRING, n BIGINT, PRIMARY KEY (v) NOT ENFORCED)
+        WITH ('connector' = 'file', 'path' = 'o', 'format' = 'debezium-json', 'changes' = '${changes}');
+    INSERT INTO o SELECT v, COUNT(*) FROM u GROUP BY v;
+"""
+EVENTS: Final = (
+    '{"before":null,"after":{"k":1,"v":"é"},"op":"c","source":{"op":"c","after":1}}',
+    '{"schema":{"fields":["before","after"]},"payload":{"after":{"k":2,"v":"é"},"op":"r"}}',
+    '{"before":{"k":2},"after":{"k":2,"v":"b"},"op":"u"}',
+    '{"before":{"k":1},"op":"d"}',
+)
+MALFORMED: Final = (
+    ("nothing", "FSQL-E511", ""),
+    ("null", "FSQL-E519", ""),
+    ('{"after":{"k":1}}', "FSQL-E524", "op"),
+    ('{"after":{"k":1},"op":"t"}', "FSQL-E524", "op"),
+    ('{"after":{"k":1},"op":5}', "FSQL-E513", "op"),
+    ('{"after":{"k":1},"op":"d"}', "FSQL-E521", "before"),
+    ('{"after":null,"op":"u"}', "FSQL-E521", "after"),
+    ('{"after":[1],"op":"u"}', "FSQL-E519", ""),
+    ('{"after":{"k":"1"},"op":"u"}', "FSQL-E513", "k"),
+    ('{"after":{"k":1,"k":2},"op":"u"}', "FSQL-E512", "k"),
+    ('{"after":{"v":"x"},"op":"u"}', "FSQL-E521", "k"),
+    ('{"after":{"k":1},"op":"u","op":"c"}', "FSQL-E512", "op"),
+)
+
+
+def run(directory: Path, *lines: str, changes: str = "upsert") -> list[str]:
+    """Return the lines that are written."""
+    (directory / "u").write_text("".join(f"{line}\n" for line in lines))
+    fsql.Session(base_directory=directory, parameters={"changes": changes}).run(SCRIPT)
+    return (directory / "o").read_text().splitlines()
+
+
+def test_the_rows_of_events_are_the_relation(tmp_path: Path) -> None:
+    assert run(tmp_path, *EVENTS) == [
+        '{"before":null,"after":{"v":"é","n":1},"op":"c"}',
+        '{"before":null,"after":{"v":"é","n":2},"op":"u"}',
+        '{"before":null,"after":{"v":"b","n":1},"op":"c"}',
+        '{"before":null,"after":{"v":"é","n":1},"op":"u"}',
+        '{"before":{"v":"é","n":1},"after":null,"op":"d"}',
+    ]
+
+
+def test_a_retraction_is_a_deletion(tmp_path: Path) -> None:
+    assert run(tmp_path, *EVENTS[:2], changes="retract") == [
+        '{"before":null,"after":{"v":"é","n":1},"op":"c"}',
+        '{"before":{"v":"é","n":1},"after":null,"op":"d"}',
+        '{"before":null,"after":{"v":"é","n":2},"op":"c"}',
+    ]
+
+
+@pytest.mark.parametrize("among", [(), EVENTS])
+def test_malformed_events_are_rejects(among: tuple[str, ...], tmp_path: Path) -> None:
+    run(tmp_path, *among, *(line for line, _, _ in MALFORMED))
+    rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
+    assert [(each["excerpt"], each["code"], each["field"]) for each in rejects] == list(MALFORMED)
+    assert [each["row"] for each in rejects] == [len(among) + i for i in range(len(MALFORMED))]

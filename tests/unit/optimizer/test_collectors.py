@@ -1,0 +1,124 @@
+"""Collectors over recorded statistics: rates and costs, damaged files, and old files that go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fsql.optimizer.collectors.built_in import collect
+from fsql.optimizer.collectors.results import HALF_LIFE, Sums, cost_of
+from fsql.optimizer.statistics import Statistics
+from fsql.runtime.drivers.statistics_files import KEPT, StatisticsFiles
+from fsql.runtime.state.local_directory import LocalDirectory
+from fsql.tests.unit.optimizer.recorded import EVERY, NS_A_CALL, NS_A_ROW, STARTED, drawn, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def naive_rates(state: Path) -> dict[tuple[str, int, int], float]:
+    """Return the rate of each bin, by loops over rows."""
+    seconds: dict[int, float] = {}
+    rates: dict[tuple[str, int, int], float] = {}
+    spans = pa.concat_tables(pq.read_table(path) for path in sorted(state.glob("*/folds/*")))
+    newest = max(spans.column("interval").to_pylist())
+
+    def weight(row: dict[str, int]) -> float:
+        return float(0.5 ** ((newest - row["interval"]) / HALF_LIFE))
+
+    for row in spans.to_pylist():
+        worker, lasted = row["worker"], (row["to"] - row["from"]) / 1e6
+        seconds[worker] = seconds.get(worker, 0.0) + weight(row) * lasted
+    for path in sorted(state.glob("*/bins/*")):
+        for row in pq.read_table(path).to_pylist():
+            key = row["operator"], row["side"], row["bin"]
+            rate = weight(row) * row["rows"] / seconds[row["worker"]]
+            rates[key] = rates.get(key, 0.0) + rate
+    return rates
+
+
+def test_rates_and_costs(tmp_path: Path) -> None:
+    record(tmp_path)
+    found = collect(tmp_path)
+    assert found.problems == ()
+    rates = naive_rates(tmp_path)
+    assert {each[:3]: each.rows_per_second for each in found.loads} == pytest.approx(rates)
+    costs = {each.operator: each for each in found.costs}
+    fold = costs["aggregate-a"]
+    assert fold.seconds_per_row == pytest.approx(NS_A_ROW / 1e9)
+    assert fold.seconds_per_call == pytest.approx(NS_A_CALL / 1e9)
+    assert fold.selectivity == pytest.approx(2.0)
+    assert costs["read"].seconds_per_row == pytest.approx(1e-7)
+    assert costs["read"].seconds_per_call is None
+    assert [each.key for each in found.heavy if each.hash == 4_000_000_000] == ["hot, é"]
+    assert sum(each.skew for each in found.fronts) == pytest.approx(3.0)
+    assert {each.policy for each in found.folds} == {"speculative"}
+    assert len(found.workers) == 3 * 5 - 1
+
+
+def test_nothing_is_known_at_first(tmp_path: Path) -> None:
+    assert collect(tmp_path) == Statistics()
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "other columns", "other version", "text"])
+def test_a_damaged_file_is_left_out(tmp_path: Path, damage: str) -> None:
+    record(tmp_path)
+    path = sorted((tmp_path / "statistics" / "bins").iterdir())[2]
+    table, content = pq.read_table(path), path.read_bytes()
+    versions = pa.array([99] * len(table), pa.int32())
+    match damage:
+        case "empty":
+            path.write_bytes(b"")
+        case "cut":
+            path.write_bytes(content[: len(content) // 2])
+        case "text":
+            path.write_text("not a file of statistics, but text that is long enough")
+        case "other columns":
+            pq.write_table(table.drop_columns(["rows"]), path)
+        case _:
+            pq.write_table(table.set_column(0, "schema", versions), path)
+    found = collect(tmp_path)
+    [problem] = found.problems
+    assert problem.startswith(f'"{path}" is left out: ')
+    assert len(found.loads) > 0
+    assert len(found.workers) == 3 * 5 - 1
+
+
+def test_a_worker_that_has_left_does_not_count(tmp_path: Path) -> None:
+    from random import Random
+
+    record(tmp_path, workers=2)
+    for interval in range(5, 9):
+        now = STARTED + interval * EVERY
+        files = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda now=now: now)  # type: ignore[misc]
+        files.write(drawn(Random(interval), 0))
+    assert {each.worker for each in collect(tmp_path).workers} == {0}
+
+
+def test_old_files_are_removed(tmp_path: Path) -> None:
+    from random import Random
+
+    for interval in range(KEPT + 20):
+        now = STARTED + interval * EVERY
+        files = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda now=now: now)  # type: ignore[misc]
+        files.write(drawn(Random(interval), interval % 2))
+    for directory in (tmp_path / "statistics").iterdir():
+        assert len(list(directory.iterdir())) == KEPT + 1
+
+
+@pytest.mark.parametrize(
+    ("sums", "cost"),
+    [
+        (Sums(0, 0, 0, 0, 0), (None, None)),
+        (Sums(0, 0, 4, 0, 8), (None, 2.0)),
+        (Sums(4, 4, 4, 8, 8), (2.0, None)),
+        (Sums(5, 4, 5, 14, 13), (2.0, 1.0)),
+        (Sums(5, 4, 5, 5, 3), (1.0, 0.0)),
+        (Sums(5, 4, 5, 3, 5), (0.0, 1.0)),
+    ],
+)
+def test_cost_of_rows_and_calls(sums: Sums, cost: tuple[float | None, float | None]) -> None:
+    assert cost_of(sums) == cost
