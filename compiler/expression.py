@@ -71,6 +71,13 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True, eq=False)
+class TryCast(Expression):
+    """`TRY_CAST(argument AS type)`: NULL where the cast fails; a failure of `argument` remains one."""
+
+    argument: Expression
+
+
+@dataclass(frozen=True, eq=False)
 class Case(Expression):
     """`CASE WHEN condition THEN result … ELSE otherwise END`; results have the type of the whole."""
 

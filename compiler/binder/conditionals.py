@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.operators import compare, unify
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.type_names import bind_type
-from fsql.compiler.expression import Case, Cast, Expression, Literal
+from fsql.compiler.expression import Case, Cast, Expression, Literal, TryCast
 from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
 from fsql.compiler.sqltypes import NULL, Kind, SqlType
 
@@ -73,9 +73,7 @@ def _value(argument: syntax.Expression | syntax.Star) -> syntax.Expression:
 
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
-    """Bind CAST."""
-    if cast.safe:
-        raise not_implemented("TRY_CAST", cast.span)
+    """Bind CAST and TRY_CAST."""
     operand, target = binder.bind(cast.operand), bind_type(cast.type)
     if not castable(operand.type, target):
         raise refusal(
@@ -86,6 +84,8 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
             help=_instead(operand.type, target),
             quote=cast.operand.span,
         )
+    if cast.safe and cast_fallible(operand.type, target):
+        return TryCast(target, nullable=True, argument=operand)
     return make_cast(operand, target)
 
 

@@ -20,6 +20,7 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     Literal,
+    TryCast,
 )
 from fsql.compiler.logical import FrameEnd
 from fsql.compiler.node import walk
@@ -134,7 +135,9 @@ def column_text(names: Sequence[str], index: int) -> str:
     return names[index] if 0 <= index < len(names) else f"${index}"
 
 
-def _text(node: Expression, names: Sequence[str], texts: Mapping[object, _Text]) -> _Text:
+def _text(  # noqa: PLR0911 - one a form
+    node: Expression, names: Sequence[str], texts: Mapping[object, _Text]
+) -> _Text:
     match node:
         case ColumnRef(index=index):
             return column_text(names, index), _ATOM
@@ -143,6 +146,8 @@ def _text(node: Expression, names: Sequence[str], texts: Mapping[object, _Text])
             return text, _SIGN if text.startswith("-") else _ATOM
         case Cast(argument=argument, type=kind):
             return ("CAST(", texts[argument][0], f" AS {kind})"), _ATOM
+        case TryCast(argument=argument, type=kind):
+            return ("TRY_CAST(", texts[argument][0], f" AS {kind})"), _ATOM
         case Case():
             return _case_text(node, texts), _ATOM
         case FieldAccess(argument=argument, index=index):

@@ -11,7 +11,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.decimals import DECIMAL_CASTS, decimal_cast_fallible
-from fsql.compiler.functions.failure import OutOfRangeFailure, UnreadableTextFailure
+from fsql.compiler.functions.failure import (
+    OutOfRangeFailure,
+    RowFailure,
+    UnreadableTextFailure,
+)
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -159,3 +163,11 @@ def cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
     if pair in DECIMAL_CASTS:
         return DECIMAL_CASTS[pair](value, source, target)
     return _CASTS[pair](value)
+
+
+def try_cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
+    """Return the value of the cast, None if it fails."""
+    try:
+        return cast_value(value, source, target)
+    except RowFailure:
+        return None

@@ -18,8 +18,9 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     Literal,
+    TryCast,
 )
-from fsql.compiler.functions.casts import cast_fallible, cast_value
+from fsql.compiler.functions.casts import cast_fallible, cast_value, try_cast_value
 from fsql.compiler.functions.comparison import LAZY
 from fsql.compiler.functions.table import FUNCTIONS, match_call
 from fsql.compiler.node import walk
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
 
-def evaluate(expression: Expression, row: Sequence[Value]) -> Value:
+def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PLR0911 - one a form
     """Return the value of `expression` over `row`, the values of the input's columns.
 
     Chains of AND and of OR may have any length; apart from them the depth of the expression is bounded
@@ -48,6 +49,8 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:
             return _call(expression, row)
         case Cast(argument=argument, type=target):
             return cast_value(evaluate(argument, row), argument.type, target)
+        case TryCast(argument=argument, type=target):
+            return try_cast_value(evaluate(argument, row), argument.type, target)
         case Case():
             return _case(expression, row)
         case FieldAccess(argument=argument, index=index):

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Call, Case, Cast, Expression, FieldAccess, Literal
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    Expression,
+    FieldAccess,
+    Literal,
+    TryCast,
+)
 from fsql.compiler.functions.evaluate import evaluate, fallible
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS
@@ -39,7 +47,7 @@ def _operands(node: Expression) -> Iterator[Expression]:
     match node:
         case Call(arguments=arguments):
             yield from arguments
-        case Cast(argument=argument) | FieldAccess(argument=argument):
+        case Cast(argument=argument) | TryCast(argument=argument) | FieldAccess(argument=argument):
             yield argument
         case Case(branches=branches, otherwise=otherwise):
             for branch in branches:

@@ -12,6 +12,7 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     Literal,
+    TryCast,
 )
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.signature import match_signature
@@ -54,9 +55,8 @@ def verify_expression(expression: Expression, below: Schema) -> Iterator[str]:
                     yield f"{value!r} is not a literal of type {kind}"
             case Call():
                 yield from _call(node)
-            case Cast(argument=argument, type=target):
-                if not castable(argument.type, target):
-                    yield f"there is no cast from {argument.type} to {target}"
+            case Cast() | TryCast():
+                yield from _cast(node)
             case Case():
                 yield from _case(node)
             case FieldAccess():
@@ -74,6 +74,13 @@ def _reference(reference: ColumnRef, below: Schema) -> Iterator[str]:
         yield f"column {column} is referred to as a {reference.type}"
     if column.nullable and not reference.nullable:
         yield f"column {column} may be NULL and is referred to as if it could not"
+
+
+def _cast(cast: Cast | TryCast) -> Iterator[str]:
+    if not castable(cast.argument.type, cast.type):
+        yield f"there is no cast from {cast.argument.type} to {cast.type}"
+    if isinstance(cast, TryCast) and not cast.nullable:
+        yield "TRY_CAST is said to be never NULL"
 
 
 def _field(access: FieldAccess) -> Iterator[str]:

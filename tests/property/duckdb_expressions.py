@@ -12,6 +12,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     FieldAccess,
     Literal,
+    TryCast,
 )
 from fsql.compiler.sqltypes import Kind, SqlType
 
@@ -132,7 +133,7 @@ def expression_sql(expression: Expression, columns: Sequence[str]) -> str:
             return columns[expression.index]
         case Literal():
             return literal(expression.value, expression.type)
-        case Cast():
+        case Cast() | TryCast():
             argument = expression_sql(expression.argument, columns)
             return cast_sql(argument, expression.argument.type, expression.type)
         case Case():

@@ -13,6 +13,7 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     Literal,
+    TryCast,
 )
 from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
@@ -142,7 +143,8 @@ class ExpressionMaker:
         if not sources:
             return self.call(type_, depth)
         argument = self.expression(self.random.choice(sources), depth)
-        return Cast(type_, nullable=True, argument=argument)
+        form = TryCast if self.random.random() < 0.2 else Cast
+        return form(type_, nullable=True, argument=argument)
 
     def call(self, type_: SqlType, depth: int) -> Expression:
         """Return a call of one of the functions that give the type."""

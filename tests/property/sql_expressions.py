@@ -38,7 +38,7 @@ LITERALS: Final = {
     "Z": ("ARRAY['a', 'b', 'a']", "ARRAY['']"),
 }
 TEMPLATES: Final = {
-    "I": ("{I}", "CASE WHEN {Q} THEN {I} ELSE {I} END"),
+    "I": ("{I}", "CASE WHEN {Q} THEN {I} ELSE {I} END", "TRY_CAST({B} AS INT)"),
     "B": (
         *(
             "({B} + {B})",
@@ -52,7 +52,11 @@ TEMPLATES: Final = {
         *("CHAR_LENGTH({S})", "CARDINALITY({A})", "CARDINALITY({Z})", "ELEMENT_AT({A}, 2)"),
         *("COALESCE({B}, {B})", "GREATEST({B}, {B})", "LEAST({B}, {B})", "CAST({I} AS BIGINT)"),
         *("CASE WHEN {Q} THEN {B} ELSE {B} END", "CASE {B} WHEN 1 THEN {B} WHEN 2 THEN 5 END"),
-        *("EPOCH_MILLIS({T}) % 7000", "CASE WHEN {B} <> 0 THEN 12 / {B} ELSE -1 END"),
+        *(
+            "TRY_CAST({S} AS BIGINT)",
+            "EPOCH_MILLIS({T}) % 7000",
+            "CASE WHEN {B} <> 0 THEN 12 / {B} ELSE -1 END",
+        ),
     ),
     "D": (
         *("({D} + {D})", "({D} - {D})", "({D} * {D})", "({D} / {D})", "CAST({B} AS DOUBLE)"),

@@ -95,5 +95,6 @@ NAMES = (
     "distinct_users",
     "changing_dimension",
     "currency_at_the_time",
+    "web_log",
 )
 EXAMPLES = {name: Example(name) for name in NAMES}

@@ -23,6 +23,7 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     Literal,
+    TryCast,
 )
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
@@ -80,6 +81,9 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PL
         case Cast():
             value = evaluate(expression.argument, row)
             return None if value is None else cast(value, expression.argument.type, expression.type)
+        case TryCast():
+            value = evaluate(expression.argument, row)
+            return try_cast(value, expression.argument.type, expression.type)
         case Case():
             for condition, result in expression.branches:
                 if evaluate(condition, row) is True:
@@ -347,6 +351,14 @@ def cast(value: Value, given: SqlType, wanted: SqlType) -> Value:  # noqa: PLR09
     if not math.isfinite(value):
         raise FailureError(OUT_OF_RANGE)
     return in_range(math.trunc(value), wanted)
+
+
+def try_cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
+    """Return `TRY_CAST(value AS wanted)`."""
+    try:
+        return None if value is None else cast(value, given, wanted)
+    except FailureError:
+        return None
 
 
 def cycle_of_types(given: SqlType, wanted: SqlType) -> Iterator[tuple[SqlType, SqlType]]:

@@ -22,9 +22,10 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     Literal,
+    TryCast,
 )
 from fsql.compiler.sqltypes import Kind
-from fsql.runtime.kernels.expressions.casts import cast_kernel
+from fsql.runtime.kernels.expressions.casts import cast_kernel, try_cast_kernel
 from fsql.runtime.kernels.expressions.functions import MAKERS
 from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
@@ -142,7 +143,7 @@ def _operands(
     match node:
         case Call(arguments=arguments):
             return arguments
-        case Cast(argument=argument) | FieldAccess(argument=argument):
+        case Cast(argument=argument) | TryCast(argument=argument) | FieldAccess(argument=argument):
             return (argument,)
         case Case(branches=branches, otherwise=otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
@@ -150,7 +151,9 @@ def _operands(
             return ()
 
 
-def _kernel(node: Expression, memberships: Mapping[Expression, Membership]) -> Kernel:
+def _kernel(  # noqa: PLR0911 - one a form
+    node: Expression, memberships: Mapping[Expression, Membership]
+) -> Kernel:
     """Return the kernel that computes `node` from its operands."""
     if node in memberships:
         return membership_kernel(memberships[node])
@@ -163,6 +166,8 @@ def _kernel(node: Expression, memberships: Mapping[Expression, Membership]) -> K
             return decimal.get(function, MAKERS[function])(node)
         case Cast(argument=argument):
             return cast_kernel(argument.type, node.type)
+        case TryCast(argument=argument):
+            return try_cast_kernel(argument.type, node.type)
         case Case():
             return case_kernel(node.type)
         case FieldAccess(index=index):

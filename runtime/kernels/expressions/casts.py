@@ -29,6 +29,7 @@ from fsql.runtime.kernels.expressions.vectors import (
     OUT_OF_RANGE,
     UNREADABLE_TEXT,
     Vector,
+    both_valid,
     codes_where,
     fixed_values,
     from_array,
@@ -79,6 +80,25 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
     if target.kind is Kind.STRING:
         return _to_text(source)
     return _between_numbers(source.kind, target.kind)
+
+
+def try_cast_kernel(source: SqlType, target: SqlType) -> Kernel:
+    """Return the kernel of TRY_CAST: values whose cast fails become NULL."""
+    cast = cast_kernel(source, target)
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        (argument,) = arguments
+        made = cast([argument._replace(failed=None)])
+        values, valid = made.values, made.valid
+        if made.failed is not None:
+            valid = both_valid(valid, made.failed == 0)
+            if not isinstance(values, np.ndarray):
+                # Values of Arrow carry their NULLs.
+                places = pa.array(np.arange(len(values)), mask=made.failed != 0)
+                values = values.take(places)
+        return Vector(values, valid, argument.failed)
+
+    return kernel
 
 
 def _unchanged(arguments: Sequence[Vector]) -> Vector:

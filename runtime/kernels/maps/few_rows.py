@@ -23,6 +23,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     FieldAccess,
     Literal,
+    TryCast,
 )
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import TimestampRangeFailure
@@ -185,8 +186,8 @@ def _is_small(expression: Expression) -> bool:
         match node:
             case Call(arguments=arguments):
                 stack += arguments
-            case Cast(argument=argument) | FieldAccess(argument=argument):
-                stack.append(argument)
+            case Cast(argument=each) | TryCast(argument=each) | FieldAccess(argument=each):
+                stack.append(each)
             case Case(branches=branches, otherwise=otherwise):
                 stack += [part for branch in branches for part in branch]
                 stack.append(otherwise)

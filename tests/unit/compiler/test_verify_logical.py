@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from fsql.compiler import logical
-from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, Literal, TryCast
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INTERVAL, STRING, TIMESTAMP, array_of
 from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.unit.model import plans as p
@@ -45,6 +45,7 @@ ILLEGAL = {
     "there is no function frobnicate": of(p.call("frobnicate", BIGINT, K)),
     "no signature of add takes (BIGINT, STRING) and gives BIGINT": of(p.call("add", BIGINT, K, S)),
     "no signature of add takes (BIGINT, BIGINT) and gives DOUBLE": of(p.call("add", DOUBLE, K, K)),
+    "TRY_CAST is said to be never NULL": of(TryCast(BIGINT, nullable=False, argument=S)),
     "there is no cast from ARRAY<STRING> to BIGINT": of(Cast(BIGINT, nullable=True, argument=TAGS)),
     "a CASE without branches": of(Case(BIGINT, nullable=True, branches=(), otherwise=K)),
     "a condition of CASE is a BIGINT": of(

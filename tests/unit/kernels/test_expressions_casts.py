@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fsql.compiler.expression import Cast, ColumnRef
+from fsql.compiler.expression import Cast, ColumnRef, TryCast
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
 from fsql.compiler.sqltypes import (
@@ -25,6 +25,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     array_of,
+    row_of,
 )
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.kernels.expressions.timestamp_text import format_timestamps, parse_timestamps
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 INF = float("inf")
-E502, E503, E504 = fails(502), fails(503), fails(504)
+FAILURES = E502, E503, E504 = fails(502), fails(503), fails(504)
 
 CASTS: list[tuple[SqlType, SqlType, list[tuple[Value, Value]]]] = [
     (INT, BIGINT, [(INT_MIN, INT_MIN), (5, 5)]),
@@ -132,6 +133,28 @@ def test_casts(source: SqlType, target: SqlType, table: list[tuple[Value, Value]
     rows = [((value,), outcome) for value, outcome in table]
     check_table(
         lambda arguments: Cast(target, nullable=True, argument=arguments[0]), [source], rows
+    )
+
+
+@pytest.mark.parametrize(("source", "target", "table"), CASTS)
+def test_try_casts(source: SqlType, target: SqlType, table: list[tuple[Value, Value]]) -> None:
+    rows = [((value,), None if outcome in FAILURES else outcome) for value, outcome in table]
+    check_table(
+        lambda arguments: TryCast(target, nullable=True, argument=arguments[0]), [source], rows
+    )
+
+
+def test_try_cast_of_a_row_or_array_is_null_if_a_part_fails() -> None:
+    texts, numbers = row_of([("a", STRING), ("b", STRING)]), row_of([("a", INT), ("b", DOUBLE)])
+    check_table(
+        lambda arguments: TryCast(numbers, nullable=True, argument=arguments[0]),
+        [texts],
+        [((("1", "2"),), (1, 2.0)), ((("1", "x"),), None), (((None, "2"),), (None, 2.0))],
+    )
+    check_table(
+        lambda arguments: TryCast(array_of(INT), nullable=True, argument=arguments[0]),
+        [array_of(STRING)],
+        [((("1", "2"),), (1, 2)), ((("1", "x"),), None), (((),), ()), ((None,), None)],
     )
 
 
