@@ -9,6 +9,7 @@ import click
 
 from fsql import __version__
 from fsql.benchmarks.commands import bench
+from fsql.compiler.statistics import TICK_SECONDS
 from fsql.console import exit_codes
 from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
@@ -164,7 +165,7 @@ def main() -> None:
     help="How many of the workers are started by hand with fsql worker.",
 )
 @auto
-@tick_seconds
+@tick_seconds("How often workers write statistics, and --auto chooses; 0 for never.", TICK_SECONDS)
 @keys
 @coordination
 @coordination_credentials

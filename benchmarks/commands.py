@@ -100,8 +100,9 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
     For each kill: milliseconds from it until the loss was known, all workers were there again, outputs had
     answered, state was loaded, the first new row was there, and documents did not wait for others any more.
     """
-    from fsql.benchmarks.curve import Mark, latency_svg
+    from fsql.benchmarks.curve import latency_svg
     from fsql.benchmarks.recovery import Harm, recover
+    from fsql.console.chart import Mark
 
     recovered = recover(Harm(**flags))
     _say(reporter, recovered.fields())

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.benchmarks.curve import Mark, Span, latency_svg
+from fsql.benchmarks.curve import latency_svg
 from fsql.benchmarks.paced import SCRIPT, Paced, percentiles, run_paced
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.connectors.generated.pace import Peak
+from fsql.console.chart import Mark, Span
 from fsql.job.ticks import job_of_state, propose, read_ticks, wait_until_ended
 
 if TYPE_CHECKING:

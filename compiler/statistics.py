@@ -10,6 +10,9 @@ from typing import Final
 SCHEMA: Final = 1
 """The version of the tables; a reader ignores files of another one."""
 
+TICK_SECONDS: Final = 10.0
+"""How often workers write statistics, and ticks are chosen, if nothing else is asked for."""
+
 DIRECTORY: Final = "statistics"
 """The directory in a state directory that has a directory for each table."""
 

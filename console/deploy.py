@@ -56,6 +56,8 @@ def deploy_script(
         workers=flags["workers"],
         snapshot_ms=flags["snapshot_ms"],
         delivery=flags["delivery"],
+        auto=flags["auto"],
+        tick_seconds=flags["tick_seconds"],
         existing=existing,
         change=_change(flags).value,
         drain_seconds=flags["drain_seconds"],

@@ -51,15 +51,19 @@ auto = click.option(
     is_flag=True,
     help="Choose ticks from statistics while the job runs: owners of keys, policies of operators.",
 )
-tick_seconds = click.option(
-    "--tick",
-    "tick_seconds",
-    type=click.FloatRange(min=0, max=3600),
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How often workers write statistics, and --auto chooses; 0 for never.",
-)
+
+
+def tick_seconds(help_: str, default: float | None) -> Flag:
+    """Return the flag for the length of an interval of statistics, with its default."""
+    return click.option(
+        "--tick",
+        "tick_seconds",
+        type=click.FloatRange(min=0, max=3600),
+        default=default,
+        show_default=default is not None,
+        metavar="SECONDS",
+        help=help_,
+    )
 
 
 _overwrite = click.option(

@@ -18,6 +18,7 @@ from fsql.console.flags import (
     existing_of,
     existing_outputs,
     keys,
+    tick_seconds,
     workers,
 )
 
@@ -56,6 +57,14 @@ _drain_seconds = click.option(
     help="How many milliseconds lie between two snapshots; 1000 unless given.",
 )
 @delivery("What outputs promise under failures, whatever their tables ask for.")
+@click.option(
+    "--auto/--no-auto",
+    default=None,
+    help="Choose ticks from statistics while the job runs, or not; not unless given.",
+)
+@tick_seconds(
+    "How often workers write statistics, and --auto chooses; 10 unless given, 0 for never.", None
+)
 @coordination
 @coordination_credentials
 @keys
@@ -90,7 +99,8 @@ def deploy(
     --allow-state-loss is given.
 
     --coordination, --coordination-credentials and --keys are those of fsql up unless given, and those of
-    the job when its plan is changed; a job stays coordinated where it began.
+    the job when its plan is changed; a job stays coordinated where it began.  --workers, --snapshot-ms,
+    --delivery, --auto and --tick stay as they were, too.
 
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
     "operator", "text", "fate", "reason", "rows", "bytes"), "outputs" and "tables" (each "kept", "added" and
@@ -131,22 +141,27 @@ def list_(reporter: Reporter, directory: Path | None) -> None:
 @cluster_directory
 @reporting
 def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) -> None:
-    """Show how the job NAME is doing.
+    """Show how the job NAME is doing, with its last ticks.
 
-    With --json, standard output has one object: "name", "id", "state", "workers", "process", "phase",
-    "epoch", "counters", "held_by", "held_seconds", "snapshot_age_seconds", "failures", "error" (as
-    diagnostics, or null) and "why" (a list of sentences).
+    With --json, standard output has one object: "name", "id", "state", "workers", "auto", "tick_seconds",
+    "process", "phase", "epoch", "counters", "held_by", "held_seconds", "snapshot_age_seconds", "failures",
+    "error" (as diagnostics, or null), "why" (a list of sentences) and "ticks" (the last three, the newest
+    first, as `fsql tick list --json` has them; null if they cannot be read).
     """
-    from fsql.console.job_status import job_json, status_text
+    from fsql.console.job_status import job_json, status_lines, why_lines
+    from fsql.console.last_ticks import LastTicks
     from fsql.deployment.directory import find_directory
     from fsql.deployment.views import view_of
 
     cluster = find_directory(directory)
     view = view_of(cluster, cluster.named(name)[0])
+    ticks = LastTicks.of(view.directory.state)
     if reporter.json:
-        click.echo(json.dumps(job_json(view), ensure_ascii=False))
+        fields = job_json(view) | {"ticks": ticks.fields()}
+        click.echo(json.dumps(fields, ensure_ascii=False))
     else:
-        click.echo(status_text(view, why=why), nl=False)
+        lines = [*status_lines(view), *ticks.lines(), *(why_lines(view) if why else ())]
+        click.echo("\n".join(lines))
         if view.error is not None and why:
             reporter.error(view.error)
 

@@ -38,8 +38,8 @@ def _count(view: JobView, counter: str) -> str:
     return "" if view.status is None else count_text(view.status.counters[counter])
 
 
-def status_text(view: JobView, *, why: bool) -> str:
-    """Return how a job is doing; with `why` the causes too."""
+def status_lines(view: JobView) -> list[str]:
+    """Return how a job is doing, as lines."""
     status, name = view.status, view.deployment.name
     lines = [f"{name}: {view.state}"]
     if status is not None:
@@ -54,9 +54,14 @@ def status_text(view: JobView, *, why: bool) -> str:
         snapshot = "none yet" if age is None else f"{seconds_text(age)} ago"
         lines.append(f"  snapshots {counters['snapshots']}, the last {snapshot}")
         lines.append(f"  recoveries {counters['recoveries']}")
-    if why:
-        lines += [f"  why: {cause}" for cause in causes(view)]
-    return "\n".join(lines) + "\n"
+    if view.deployment.auto and view.deployment.tick_seconds:
+        lines.append(f"  chooses its ticks every {view.deployment.tick_seconds:g} s")
+    return lines
+
+
+def why_lines(view: JobView) -> list[str]:
+    """Return why a job does what it does, as lines."""
+    return [f"  why: {cause}" for cause in causes(view)]
 
 
 def job_json(view: JobView) -> dict[str, object]:
@@ -70,6 +75,8 @@ def job_json(view: JobView) -> dict[str, object]:
         "id": view.deployment.id,
         "state": view.state,
         "workers": view.deployment.workers,
+        "auto": view.deployment.auto,
+        "tick_seconds": view.deployment.tick_seconds,
         "process": view.runner,
         "phase": None if status is None else status.phase,
         "epoch": None if status is None else status.epoch,

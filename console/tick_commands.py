@@ -118,17 +118,34 @@ def tick_plan(
 @click.argument("name", metavar="[JOB]", required=False)
 @any_state
 @cluster_directory
+@click.option(
+    "--picture",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also draw the load of each worker over time, and what each tick changed, as SVG.",
+)
 @reporting
 def tick_list(
-    reporter: Reporter, name: str | None, state: Path | None, directory: Path | None
+    reporter: Reporter,
+    name: str | None,
+    state: Path | None,
+    directory: Path | None,
+    picture: Path | None,
 ) -> None:
     """List the last 100 ticks of JOB, or of the state directory --state, the newest first.
 
     With --json, standard output has one object: {"ticks": [...]}, each as `fsql tick show --json` has it.
+
+    --picture goes back as far as there are statistics: 60 intervals.
     """
     from fsql.console.ticks import list_ticks
 
-    list_ticks(reporter, state_of(name, state, directory))
+    path = state_of(name, state, directory)
+    list_ticks(reporter, path)
+    if picture is not None:
+        from fsql.console.tick_picture import draw_ticks
+
+        draw_ticks(reporter, name, path, picture)
 
 
 @tick.command("show", short_help="Show a tick.")

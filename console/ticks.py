@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +14,8 @@ from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.console.state_of_job import not_running
 from fsql.console.text_table import text_table
+from fsql.console.tick_records import TITLES, proposal_of, tick_fields, tick_row, tick_text
+from fsql.console.written_file import write_text
 from fsql.deployment.directory import locked_by
 from fsql.job.choices_file import choices_file_of, file_text, plan_of, read_choices
 from fsql.job.ticks import (
@@ -28,7 +29,6 @@ from fsql.job.ticks import (
     wait_until_ended,
     workers_now,
 )
-from fsql.runtime.coordination.ticks import TickRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.console.reporter import Reporter
     from fsql.job.description import JobDescription
-    from fsql.runtime.coordination.ticks import TickProposal
-
-_TITLES = ("tick", "state", "proposed", "took", "moved bins", "reason", "")
+    from fsql.runtime.coordination.ticks import TickProposal, TickRecord
 
 
 def propose_tick(
@@ -71,7 +69,7 @@ def propose_tick(
     moved, took = count_text(record.moved_bins), seconds_text(record.seconds)
     lines = [f"tick {number} was taken in {took}; {moved} bins moved", *record.changes, ""]
     text = "\n".join(lines)
-    _print(reporter, _fields(record), text)
+    _print(reporter, tick_fields(record), text)
 
 
 def _choices(flags: Mapping[str, Any], state: Path, job: JobDescription) -> PlanChoices:
@@ -102,11 +100,7 @@ def print_choices(state: Path, file: Path | None) -> None:
     if file is None:
         click.echo(text, nl=False)
         return
-    try:
-        file.write_text(text)
-    except OSError as error:
-        message = f'"{file}" cannot be written: {error.strerror}'
-        raise FsqlError([Diagnostic("E535", message)]) from None
+    write_text(file, text)
 
 
 def list_ticks(reporter: Reporter, state: Path) -> None:
@@ -116,8 +110,8 @@ def list_ticks(reporter: Reporter, state: Path) -> None:
         FsqlError: E614, E615 or E643, if they cannot be read.
     """
     ticks = _ticks(state)
-    rows = [_row(each) for each in ticks]
-    _print(reporter, {"ticks": [_fields(each) for each in ticks]}, text_table(_TITLES, rows))
+    rows = [tick_row(each) for each in ticks]
+    _print(reporter, {"ticks": [tick_fields(each) for each in ticks]}, text_table(TITLES, rows))
 
 
 def show_tick(reporter: Reporter, state: Path, number: int) -> None:
@@ -126,11 +120,11 @@ def show_tick(reporter: Reporter, state: Path, number: int) -> None:
     Raises:
         FsqlError: E653, if there is none of that number; E614, E615 or E643, if it cannot be read.
     """
-    found = next((each for each in _ticks(state) if _proposal(each).tick == number), None)
+    found = next((each for each in _ticks(state) if proposal_of(each).tick == number), None)
     if found is None:
         message = f"the job has no tick {number}"
         raise FsqlError([Diagnostic("E653", message, helps=(CODES["E653"].fix,))])
-    _print(reporter, _fields(found), _text(found))
+    _print(reporter, tick_fields(found), tick_text(found))
 
 
 def _ticks(state: Path) -> list[TickProposal | TickRecord]:
@@ -142,67 +136,3 @@ def _print(reporter: Reporter, fields: Mapping[str, object], text: str) -> None:
     if not reporter.quiet:
         shown = json.dumps(fields, ensure_ascii=False) + "\n" if reporter.json else text
         click.echo(shown, nl=False)
-
-
-def _proposal(tick: TickProposal | TickRecord) -> TickProposal:
-    return tick.proposal if isinstance(tick, TickRecord) else tick
-
-
-def _state(tick: TickProposal | TickRecord) -> str:
-    if not isinstance(tick, TickRecord):
-        return "proposed"
-    return "refused" if tick.refused else "taken"
-
-
-def _fields(tick: TickProposal | TickRecord) -> dict[str, object]:
-    proposal = _proposal(tick)
-    record = tick if isinstance(tick, TickRecord) else None
-    return {
-        "tick": proposal.tick,
-        "state": _state(tick),
-        "reason": proposal.reason,
-        "proposed_at": proposal.proposed_at,
-        "seconds": None if record is None else record.seconds,
-        "position": None if record is None else record.position,
-        "moved_bins": None if record is None else record.moved_bins,
-        "refused": "" if record is None else record.refused,
-        "workers": proposal.workers_of_tick,
-        "owners": proposal.owners,
-        "changes": () if record is None else record.changes,
-    }
-
-
-def _row(tick: TickProposal | TickRecord) -> tuple[str, ...]:
-    proposal = _proposal(tick)
-    start = (str(proposal.tick), _state(tick), _time_text(proposal.proposed_at))
-    if not isinstance(tick, TickRecord):
-        return (*start, "", "", proposal.reason, "")
-    moved = "" if tick.refused else count_text(tick.moved_bins)
-    return (*start, seconds_text(tick.seconds), moved, proposal.reason, tick.refused)
-
-
-def _text(tick: TickProposal | TickRecord) -> str:
-    proposal = _proposal(tick)
-    lines = [f"tick {proposal.tick}: {_state(tick)}"]
-    if proposal.reason:
-        lines.append(f"reason: {proposal.reason}")
-    lines.append(f"proposed: {_time_text(proposal.proposed_at)}")
-    if isinstance(tick, TickRecord):
-        lines.append(f"took: {seconds_text(tick.seconds)}")
-        if tick.refused:
-            lines.append(f"refused: {tick.refused}")
-        else:
-            assert tick.position is not None
-            lines.append(f"position: {tick.position[0]}, {tick.position[1]}")
-            lines.append(f"moved bins: {count_text(tick.moved_bins)}")
-            lines += tick.changes
-    lines.append(f"workers: {proposal.workers_of_tick}")
-    if not proposal.owners:
-        return "\n".join([*lines, "owners: as before"]) + "\n"
-    lines.append("owners (worker, first bin, end):")
-    lines += [f"{owner} {first} {end}" for owner, first, end in proposal.owners]
-    return "\n".join(lines) + "\n"
-
-
-def _time_text(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

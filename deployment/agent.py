@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
+from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.connections import check_same_coordination
 from fsql.deployment.directory import AgentAddress, Deployment, check_job_name, take_lock
 from fsql.deployment.files import damaged, write_bytes
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from fsql.deployment.directory import ClusterDirectory, JobDirectory
     from fsql.deployment.messages import Request
     from fsql.deployment.spare import SpareProcess
+
+_Value = TypeVar("_Value")
 
 ROUND_SECONDS: Final = 0.2
 WORKERS_DEFAULT: Final = 1
@@ -167,6 +170,8 @@ class _Agent:
                     "running",
                     time.time(),
                     connections=request.connections.or_else(self._directory.connections()),
+                    auto=bool(request.auto),
+                    tick_seconds=_given(request.tick_seconds, TICK_SECONDS),
                 )
             )
         return job.path.name
@@ -194,6 +199,8 @@ class _Agent:
                     existing=request.existing,
                     wanted="running",
                     connections=connections,
+                    auto=_given(request.auto, before.auto),
+                    tick_seconds=_given(request.tick_seconds, before.tick_seconds),
                 )
             )
             job.set_restarts(None)
@@ -329,6 +336,10 @@ class _Agent:
         assert wanted in {"running", "stopped"}
         changed = msgspec.structs.replace(job.deployment(), wanted=wanted)
         job.set_deployment(changed)
+
+
+def _given(value: _Value | None, otherwise: _Value) -> _Value:
+    return otherwise if value is None else value
 
 
 def _name_taken(name: str) -> FsqlError:

@@ -35,6 +35,7 @@ from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.connections import Connections
 from fsql.deployment.files import damaged, read_json, subdirectories, write_json
 
@@ -68,7 +69,8 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A job as it was deployed.
 
     `wanted` says whether it is to run.  `plan` is the file of the compiled plan, `change` says what it may do
-    with the state of the plan before: see `fsql.job.graph_diff.StateChange`.
+    with the state of the plan before: see `fsql.job.graph_diff.StateChange`.  `auto` says whether the job
+    chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.
     """
 
     id: str
@@ -82,6 +84,8 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plan: str = "plan"
     change: Literal["keep", "lose", "rebuild"] | None = None
     connections: Connections = Connections()
+    auto: bool = False
+    tick_seconds: float = TICK_SECONDS
 
 
 class JobStatus(msgspec.Struct, frozen=True):

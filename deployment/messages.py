@@ -35,7 +35,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Deploy a compiled plan as a new job, or change the plan of a job.
 
     `plan` is the content of a plan file.  `change` is given for a job that exists: what may become of its
-    state, and a drain of `drain_seconds` at most comes first.
+    state, and a drain of `drain_seconds` at most comes first.  What is None stays as it was.
     """
 
     name: str
@@ -43,6 +43,8 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     workers: int | None = None
     snapshot_ms: int | None = None
     delivery: str | None = None
+    auto: bool | None = None
+    tick_seconds: float | None = None
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
     change: Literal["keep", "lose", "rebuild"] | None = None
     drain_seconds: float = 60.0

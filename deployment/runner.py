@@ -143,6 +143,8 @@ def _run(
         json_messages=True,
         start_process=processes.take,
         hosted=False,  # each node is a process of its own
+        auto=deployment.auto,
+        tick_seconds=deployment.tick_seconds,
     )
     observer.catch_signals()
     compiled = compile_job(script)

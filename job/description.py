@@ -18,6 +18,7 @@ from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import digest
+from fsql.compiler.statistics import TICK_SECONDS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_log
@@ -51,8 +52,6 @@ JOB: Final = "job.json"
 ENCODING_WORKERS_MIN: Final = 3
 """From so many workers on, workers encode rows: with fewer the coordinator is not the busiest process."""
 FORMAT: Final = 3
-TICK_SECONDS: Final = 10.0
-"""How often workers write statistics, if nothing else is asked for."""
 
 
 class JobDescription(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.statistics import TICK_SECONDS
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.job.auto_ticks import auto_ticks
@@ -25,7 +26,6 @@ from fsql.job.coordination import (
     remove_coordination,
 )
 from fsql.job.description import (
-    TICK_SECONDS,
     JobDescription,
     plan_digest,
     prepare_job,

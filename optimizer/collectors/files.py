@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 FILE_BYTES_MAX: Final = 64 << 20
@@ -18,17 +18,22 @@ INTERVALS: Final = 12
 """How many intervals are looked at, back from the newest one."""
 
 
-def read_files(state: Path, take: Callable[[str, Path, pa.Table], None]) -> tuple[str, ...]:
-    """Read the statistics in a state directory over the newest intervals.
+def read_files(
+    state: Path,
+    take: Callable[[str, Path, pa.Table], None],
+    tables: Sequence[str] = tuple(TABLES),
+    intervals: int = INTERVALS,
+) -> tuple[str, ...]:
+    """Read the statistics in a state directory over the newest intervals: all tables, or those given.
 
     The table, the path and the content of each file are given to `take`.  Returned is why files are left out.
     """
-    files = {table: _numbered(state / DIRECTORY / table) for table in TABLES}
+    files = {table: _numbered(state / DIRECTORY / table) for table in tables}
     newest = max((number for each in files.values() for number, _ in each), default=0)
     problems = []
     for table, numbered in files.items():
         for number, path in numbered:
-            if number > newest - INTERVALS:
+            if number > newest - intervals:
                 try:
                     content = _read(path, table)
                 except (OSError, pa.ArrowException, ValueError) as error:

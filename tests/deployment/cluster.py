@@ -64,6 +64,11 @@ class TestCluster:
     def wait_for_snapshot(self, name: str) -> dict[str, Any]:
         return self.wait(name, lambda status: status["snapshot_age_seconds"] is not None)
 
+    def processes(self, role: str) -> list[int]:
+        """Return the processes of jobs that have a role."""
+        found = json.loads(self.call("ps", "--json").out)["processes"]
+        return [each["pid"] for each in found if each["role"] == role]
+
     def kill_agent(self) -> None:
         agent = self.directory.agent()
         assert agent

@@ -71,9 +71,7 @@ def listed(cluster: TestCluster) -> list[tuple[int, str]]:
 
 
 def coordinator(cluster: TestCluster) -> int:
-    found = json.loads(cluster.call("ps", "--json").out)["processes"]
-    [process] = [each["pid"] for each in found if each["role"] == "coordinator"]
-    assert isinstance(process, int)
+    [process] = cluster.processes("coordinator")
     return process
 
 

@@ -1,0 +1,63 @@
+"""The last ticks of a deployed job, as its status shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.numbers import count_text
+from fsql.console.tick_records import proposal_of, tick_fields
+from fsql.job.ticks import has_coordination, read_ticks
+from fsql.runtime.coordination.ticks import TickRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fsql.runtime.coordination.ticks import TickProposal
+
+SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LastTicks:
+    """The last ticks, the newest first; or None, and the problem that keeps them unknown."""
+
+    ticks: tuple[TickProposal | TickRecord, ...] | None
+    problem: str = ""
+
+    @classmethod
+    def of(cls, state: Path) -> LastTicks:
+        """Read those of the job in a state directory; coordination may be away."""
+        try:
+            if not has_coordination(state):
+                return cls(())  # it has not begun
+            proposal, records = read_ticks(state)
+        except FsqlError as error:
+            return cls(None, error.diagnostics[0].message)
+        return cls(((() if proposal is None else (proposal,)) + tuple(records))[:SHOWN])
+
+    def fields(self) -> list[dict[str, object]] | None:
+        """Return them as JSON objects."""
+        return None if self.ticks is None else [tick_fields(each) for each in self.ticks]
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line of text for each, with its reason."""
+        if self.ticks is None:
+            yield f"  ticks are not known: {self.problem}"
+        for tick in self.ticks or ():
+            yield f"  tick {proposal_of(tick).tick} {_end_text(tick)}{_reason_text(tick)}"
+
+
+def _end_text(tick: TickProposal | TickRecord) -> str:
+    if not isinstance(tick, TickRecord):
+        return "is proposed"
+    if tick.refused:
+        return f"was refused: {tick.refused}"
+    return "; ".join((f"was taken, {count_text(tick.moved_bins)} bins moved", *tick.changes))
+
+
+def _reason_text(tick: TickProposal | TickRecord) -> str:
+    reason = proposal_of(tick).reason
+    return f"; {reason}" if reason else ""

@@ -1,0 +1,83 @@
+"""Proposals and records of ticks as text and as JSON."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.runtime.coordination.ticks import TickRecord
+
+if TYPE_CHECKING:
+    from fsql.runtime.coordination.ticks import TickProposal
+
+TITLES: Final = ("tick", "state", "proposed", "took", "moved bins", "reason", "")
+
+
+def proposal_of(tick: TickProposal | TickRecord) -> TickProposal:
+    """Return what was proposed."""
+    return tick.proposal if isinstance(tick, TickRecord) else tick
+
+
+def state_word(tick: TickProposal | TickRecord) -> str:
+    """Return what has become of a tick, as a word."""
+    if not isinstance(tick, TickRecord):
+        return "proposed"
+    return "refused" if tick.refused else "taken"
+
+
+def tick_fields(tick: TickProposal | TickRecord) -> dict[str, object]:
+    """Return a tick as the fields of a JSON object."""
+    proposal = proposal_of(tick)
+    record = tick if isinstance(tick, TickRecord) else None
+    return {
+        "tick": proposal.tick,
+        "state": state_word(tick),
+        "reason": proposal.reason,
+        "proposed_at": proposal.proposed_at,
+        "seconds": None if record is None else record.seconds,
+        "position": None if record is None else record.position,
+        "moved_bins": None if record is None else record.moved_bins,
+        "refused": "" if record is None else record.refused,
+        "workers": proposal.workers_of_tick,
+        "owners": proposal.owners,
+        "changes": () if record is None else record.changes,
+    }
+
+
+def tick_row(tick: TickProposal | TickRecord) -> tuple[str, ...]:
+    """Return a tick as the cells of a row below `TITLES`."""
+    proposal = proposal_of(tick)
+    start = (str(proposal.tick), state_word(tick), _time_text(proposal.proposed_at))
+    if not isinstance(tick, TickRecord):
+        return (*start, "", "", proposal.reason, "")
+    moved = "" if tick.refused else count_text(tick.moved_bins)
+    return (*start, seconds_text(tick.seconds), moved, proposal.reason, tick.refused)
+
+
+def tick_text(tick: TickProposal | TickRecord) -> str:
+    """Return everything about a tick, as lines of text."""
+    proposal = proposal_of(tick)
+    lines = [f"tick {proposal.tick}: {state_word(tick)}"]
+    if proposal.reason:
+        lines.append(f"reason: {proposal.reason}")
+    lines.append(f"proposed: {_time_text(proposal.proposed_at)}")
+    if isinstance(tick, TickRecord):
+        lines.append(f"took: {seconds_text(tick.seconds)}")
+        if tick.refused:
+            lines.append(f"refused: {tick.refused}")
+        else:
+            assert tick.position is not None
+            lines.append(f"position: {tick.position[0]}, {tick.position[1]}")
+            lines.append(f"moved bins: {count_text(tick.moved_bins)}")
+            lines += tick.changes
+    lines.append(f"workers: {proposal.workers_of_tick}")
+    if not proposal.owners:
+        return "\n".join([*lines, "owners: as before"]) + "\n"
+    lines.append("owners (worker, first bin, end):")
+    lines += [f"{owner} {first} {end}" for owner, first, end in proposal.owners]
+    return "\n".join(lines) + "\n"
+
+
+def _time_text(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -1,0 +1,23 @@
+"""A file of text that a command was asked to write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write it in UTF-8.
+
+    Raises:
+        FsqlError: E535, if it cannot be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        message = f'"{file}" cannot be written: {error.strerror}'
+        raise FsqlError([Diagnostic("E535", message)]) from None

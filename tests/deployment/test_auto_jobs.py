@@ -1,0 +1,105 @@
+"""A deployed job that chooses its ticks: it goes on doing so after kills, and output is the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fsql.job.graph_tick import newest_manifest
+from fsql.tests.cli.commands import fsql
+from fsql.tests.cluster.test_auto_ticks import damage
+from fsql.tests.cluster.twin import FSQL
+from fsql.tests.deployment.cluster import kill
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.tests.deployment.cluster import TestCluster
+
+pytestmark = pytest.mark.cluster
+
+FLAGS = ("--auto", "--tick", "0.5", "-w", "2", "--snapshot-ms", "300", "--quiet")
+
+
+def script(options: str, conditions: str = "") -> str:
+    return f"""
+CREATE TABLE lines (id BIGINT, line STRING) WITH (
+    'connector' = 'words', 'seed' = '17', 'vocabulary' = '500', 'words_per_line' = '1', {options});
+CREATE TABLE counts (line STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
+INSERT INTO counts SELECT line, COUNT(*) AS n FROM lines
+GROUP BY line HAVING COUNT(*) % 100 = 0{conditions};
+"""
+
+
+def costly(directory: Path) -> Path:
+    """Return a job that keeps whatever worker owns its keys busy: the conditions hold for all groups."""
+    distinct = "".join(f" AND COUNT(DISTINCT id % {each}) > 0" for each in (7, 11, 13, 17, 19, 23))
+    directory.mkdir()
+    path = directory / "words.sql"
+    path.write_text(script("'rate' = '30000'", distinct))
+    return path
+
+
+def chosen(cluster: TestCluster) -> list[dict[str, Any]]:
+    """Return the ticks of the job's choice, as its status shows them."""
+    ticks = cluster.status("words")["ticks"]
+    return [each for each in ticks if each["reason"].startswith("auto: owners: ")]
+
+
+def unbalance(cluster: TestCluster) -> int:
+    """Give all bins to worker 1, and wait until the job moves some back; return the number of that tick."""
+    flags = ("--to", "1", "--wait", "--seconds", "300", "--json")
+    said = cluster.say("tick", "propose", "words", *flags)
+    while said.code:  # a tick of the job's own choice is under way
+        assert "FSQL-E652" in said.err
+        said = cluster.say("tick", "propose", "words", *flags)
+    proposed = json.loads(said.out)["tick"]
+
+    def is_chosen() -> bool:
+        newer = [each for each in chosen(cluster) if each["tick"] > proposed]
+        return any(each["state"] == "taken" for each in newer)
+
+    cluster.wait_until(is_chosen)
+    return int(chosen(cluster)[0]["tick"])
+
+
+def test_a_job_goes_on_choosing_ticks(cluster: TestCluster, tmp_path: Path) -> None:
+    path = costly(tmp_path / "work")
+    cluster.call("deploy", path, *FLAGS)
+    cluster.wait_for_snapshot("words")
+    first = unbalance(cluster)
+    [job] = cluster.directory.jobs()
+    for process in cluster.processes("coordinator"):
+        kill(process)
+    cluster.kill_job("words")
+    damage(job.state / "statistics")
+    cluster.wait(
+        "words", lambda status: status["state"] == "running" and status["process"] is not None
+    )
+    assert unbalance(cluster) > first
+    shown = cluster.call("status", "words").out
+    assert "  chooses its ticks every 0.5 s\n" in shown
+    assert f" bins moved; {chosen(cluster)[0]['reason']}\n" in shown
+    cluster.call("deploy", path, "--no-auto", "--quiet")
+    status = cluster.status("words")
+    assert (status["auto"], status["tick_seconds"], status["workers"]) == (False, 0.5, 2)
+    cluster.call("stop", "words", "--drain")
+    manifest = newest_manifest(job.state)
+    assert manifest is not None
+    right = tmp_path / "right"
+    right.mkdir()
+    (right / "words.sql").write_text(script(f"'count' = '{manifest.position[0]}'"))
+    subprocess.run([*FSQL, "run", "--quiet", str(right / "words.sql")], check=True)
+    assert (path.parent / "counts.jsonl").read_bytes() == (right / "counts.jsonl").read_bytes()
+
+
+def test_flags_of_a_new_job(cluster: TestCluster, tmp_path: Path) -> None:
+    path = costly(tmp_path / "work")
+    said = fsql("deploy", path, "--tick", "-1", "--dir", cluster.path)
+    assert said.code == 2
+    cluster.call("deploy", path, "--tick", "0", "--quiet")
+    status = cluster.status("words")
+    assert (status["auto"], status["tick_seconds"], status["ticks"]) == (False, 0.0, [])
