@@ -69,7 +69,7 @@ def test_what_is_on_time_is_late_nowhere(kind: str) -> None:
         assert late == [], f"{case.name}\n{case.with_inputs(inputs)}"
         if has_windows_behind_ranges(case.job):
             ranged += 1
-            with mock.patch("fsql.tests.reference.relations.watermark", return_value=-(2**63)):
+            with mock.patch("fsql.tests.reference.joins.watermark", return_value=-(2**63)):
                 patient = evaluate_job(case.job, inputs)
             assert result == patient, f"{case.name}\n{case.with_inputs(inputs)}"
     assert ranged > SEEDS // 50
