@@ -8,6 +8,9 @@ _INTERRUPTED = 130  # `exit_codes.INTERRUPTED`: nothing else is imported out her
 def main() -> None:
     """Carry out the command line."""
     try:
+        from fsql.runtime.hidden_pandas import hide_pandas
+
+        hide_pandas()
         from fsql.cli import main as command
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)

@@ -57,3 +57,12 @@ def test_python_m(directory: Path) -> None:
     """Python itself finds the package here; from then on nothing is looked for among the data."""
     (directory / "fsql.py").unlink()
     assert ran(directory, "-m", "fsql") == (0, EXPECTED, "")
+
+
+def test_a_run_does_not_import_pandas(directory: Path) -> None:
+    """Pyarrow imports it where it can, and every process would take twice as long to start."""
+    code, written, imported = ran(directory, "-P", "-X", "importtime", "-m", "fsql")
+    assert (code, written) == (0, EXPECTED)
+    modules = {line.rpartition("|")[2].strip() for line in imported.splitlines()}
+    assert "pyarrow" in modules
+    assert not [name for name in modules if name.startswith("pandas.")]

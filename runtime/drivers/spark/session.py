@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.drivers.java import find_java
+from fsql.runtime.hidden_pandas import show_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +99,7 @@ def _is_of_spark(error: Exception) -> bool:
 
 
 def _start(master: str, partitions: int, java: Java, folder: Path) -> SparkSession:
+    show_pandas()
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
