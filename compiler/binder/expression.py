@@ -203,7 +203,9 @@ def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
     return refuse
 
 
-_SUBQUERY = _later("subqueries in expressions", "join with the subquery in FROM")
+_TEST = _later(
+    "IN and EXISTS of a subquery in this place", "use them among the conditions of WHERE"
+)
 
 _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.ColumnReference: _bind_column,
@@ -232,9 +234,9 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.RowConstructor: records.bind_row,
     syntax.MapConstructor: _later("maps"),
     syntax.FieldAccess: records.bind_field,
-    syntax.InSubquery: _SUBQUERY,
-    syntax.Exists: _SUBQUERY,
-    syntax.ScalarSubquery: _SUBQUERY,
+    syntax.InSubquery: _TEST,
+    syntax.Exists: _TEST,
+    syntax.ScalarSubquery: _later("subquery as a value", "join with the subquery in FROM"),
     syntax.AtTimeZone: _later("AT TIME ZONE"),
     syntax.Extract: calls.bind_extract,
     syntax.RoundTime: _later("FLOOR and CEIL of a TIMESTAMP", "use a TUMBLE window"),

@@ -22,7 +22,7 @@ from fsql.compiler.logical import AssignWindows, Join, Plan, grain_us, operators
 from fsql.compiler.node import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.source_spans import SourceSpans
@@ -219,10 +219,17 @@ def all_from(expression: Expression, width: int) -> bool:
 
 def shift_columns(expression: Expression, by: int, source_spans: SourceSpans) -> Expression:
     """Return the expression with its column indexes increased by `by`."""
+    return renumber(expression, lambda index: index + by, source_spans)
+
+
+def renumber(
+    expression: Expression, change: Callable[[int], int], source_spans: SourceSpans
+) -> Expression:
+    """Return the expression with the index of each column changed."""
     return replace_pending(
         expression,
         lambda part: (
-            ColumnRef(part.type, part.nullable, part.index + by)
+            ColumnRef(part.type, part.nullable, change(part.index))
             if isinstance(part, ColumnRef)
             else None
         ),

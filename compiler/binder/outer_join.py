@@ -46,16 +46,22 @@ def outer_join(
     right: Relation,
     on: Sequence[Expression],
     source_spans: SourceSpans,
+    *,
+    keyed: bool = True,
 ) -> Relation | None:
-    """Return the join by the conditions, which are over both relations' columns; None without a key."""
+    """Return the join by the conditions, which are over both relations' columns; None without a key.
+
+    Not `keyed`, the key may be a constant: where no condition is over both sides, all rows match.
+    """
     equalities = equality_keys(on, left, source_spans)
-    if not equalities:
-        return None
-    pairs = [pair for found in equalities.values() for pair in found]
     rest = [condition for condition in on if condition not in equalities]
     of_right = [each for each in rest if all_from(each, left.width)]
     of_left = [each for each in rest if all(i < left.width for i in columns_in(each))]
-    if len(of_left) + len(of_right) < len(rest):
+    over_both = len(of_left) + len(of_right) < len(rest)
+    if not equalities and (keyed or over_both):
+        return None
+    pairs = [pair for found in equalities.values() for pair in found] or [(_ZERO, _ZERO)]
+    if over_both:
         matching = Join(left.plan, right.plan, *_keys(pairs), None)
         plan = _by_pairs(kind, left.plan, right.plan, filter_relation(matching, rest))
     else:

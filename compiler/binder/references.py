@@ -1,11 +1,15 @@
-"""The relations that a condition refers to, found in the syntax before it is bound."""
+"""What an expression refers to, found in the syntax before it is bound."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +37,45 @@ class Condition:
 def read_condition(expression: syntax.Expression) -> Condition:
     """Return the condition with the relations that it names."""
     qualifiers: set[str] = set()
+    for part in parts_of(expression):
+        if isinstance(part, syntax.ColumnReference):
+            if len(part.parts) == 1:
+                return Condition(expression, None)
+            qualifiers.add(part.parts[0].name.lower())
+    return Condition(expression, frozenset(qualifiers))
+
+
+def has_subquery(expression: syntax.Expression) -> bool:
+    """Return whether the expression has a subquery."""
+    return any(isinstance(part, syntax.Query) for part in parts_of(expression))
+
+
+def outer_reference(
+    part: syntax.Syntax, subquery: syntax.Query, qualifiers: frozenset[str]
+) -> syntax.ColumnReference | None:
+    """Return the first column in a part of a subquery that is one of the outer query, by its qualifier.
+
+    `qualifiers` are the names of the outer query's relations in lower case; those of the subquery hide them.
+    """
+    found = []
+    for each in parts_of(subquery):
+        if isinstance(each, syntax.TableAlias):
+            qualifiers -= {each.name.name.lower()}
+        elif isinstance(each, syntax.TableReference) and each.alias is None:
+            qualifiers -= {each.name.parts[-1].name.lower()}
+    for each in parts_of(part):
+        if isinstance(each, syntax.ColumnReference) and len(each.parts) > 1:
+            found += [each] if each.parts[0].name.lower() in qualifiers else []
+    return min(found, key=lambda each: each.span.start, default=None)
+
+
+def parts_of(expression: syntax.Syntax) -> Iterator[syntax.Syntax]:
+    """Yield the expression and all parts of it, those of subqueries too."""
     waiting: list[object] = [expression]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, syntax.ColumnReference):
-            if len(value.parts) == 1:
-                return Condition(expression, None)
-            qualifiers.add(value.parts[0].name.lower())
-        elif isinstance(value, tuple):
+        if isinstance(value, tuple):
             waiting.extend(value)
         elif isinstance(value, syntax.Syntax):
+            yield value
             waiting.extend(getattr(value, field.name) for field in dataclasses.fields(value))
-    return Condition(expression, frozenset(qualifiers))

@@ -13,15 +13,14 @@ from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.group import complete_windows, make_group, refuse_final
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector, run
 from fsql.compiler.binder.rank import windowed_partition
-from fsql.compiler.binder.references import read_condition
-from fsql.compiler.binder.relation import Relation, column_refs, conjuncts, filter_relation, project
+from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.session import assign_sessions, partition_of_group
+from fsql.compiler.binder.where import bind_rows
 from fsql.compiler.binder.window import (
     assign_windows,
     is_window_call,
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.where import QueryBinder
     from fsql.compiler.logical import Plan
-
-    QueryBinder = Callable[[syntax.Query, Context], Plan]
 
 
 def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder) -> Plan:
@@ -50,31 +48,9 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
     if not select.relations:
         raise refusal("E317", "query reads no table", select.span, help="add FROM")
     with context.report.whole():
-        relation = _source(select, context, bind_query)
+        relation = bind_rows(select, context, bind_query).relation
         relation, window = _windowed(select, relation, context)
         return _SelectBinder(select, relation, window, context).bind()
-
-
-def _source(select: syntax.Select, context: Context, bind_query: QueryBinder) -> Relation:
-    """Return the result of FROM and WHERE; conditions that are refused are recorded."""
-    where = _and_parts(select.where)
-    conditions = tuple(read_condition(condition) for condition in where)
-    source = FromBinder(context, conditions, bind_query).bind(select.relations)
-    binder = ExpressionBinder(source.relation.scope, "WHERE", context.source_spans)
-    kept: list[Expression] = []
-    for condition in where:
-        with context.report.part():
-            parts = conjuncts(binder.bind_whole_condition(condition))
-            kept.extend(part for part in parts if part not in source.taken)
-    return source.relation.with_plan(filter_relation(source.relation.plan, kept))
-
-
-def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
-    if condition is None:
-        return ()
-    if isinstance(condition, syntax.Logical) and condition.operator == "AND":
-        return tuple(part for operand in condition.operands for part in _and_parts(operand))
-    return (condition,)
 
 
 def _windowed(

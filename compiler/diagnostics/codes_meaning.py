@@ -69,7 +69,10 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E308",
         "join without an equality",
-        "Joins are computed by key and need at least one equality between the two sides.",
+        (
+            "Joins are computed by key and need at least one equality between the two sides; so do correlated"
+            " subqueries."
+        ),
         "Add an equality such as `a.k = b.k` to ON or WHERE.",
         "SELECT a.k FROM a, b WHERE a.k < b.k;",
     ),
@@ -197,7 +200,10 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "W302",
         "state grows with the input",
-        "A join without a time range keeps all rows of both sides, since each row can match later.",
+        (
+            "A join without a time range keeps all rows of both sides, since each row can match later; so do"
+            " subqueries in expressions."
+        ),
         "Add a time range: `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at`.",
         "SELECT a.k FROM a JOIN b ON a.k = b.k;",
     ),

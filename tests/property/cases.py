@@ -19,6 +19,7 @@ from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.inputs import random_splits
 from fsql.tests.property.plans import random_plan_case
 from fsql.tests.property.scripts import random_script
+from fsql.tests.property.subqueries import random_subquery_case
 from fsql.tests.property.updating_joins import random_updating_join_case
 
 if TYPE_CHECKING:
@@ -91,7 +92,21 @@ def updating_join_case(random: Random, name: str) -> Case:
     return Case(name, logical_text(made.job, details=False), made.job, made.inputs)
 
 
-MAKERS = {"script": script_case, "plan": plan_case, "updating-join": updating_join_case}
+def subquery_case(random: Random, name: str) -> Case:
+    """Return a case with subqueries in expressions."""
+    made = random_subquery_case(random, name)
+    inputs: dict[int, Splits] = {
+        table.ordinal: [[*made.rows[table.name]]] for table in made.job.tables
+    }
+    return Case(name, made.query, made.job, inputs)
+
+
+MAKERS = {
+    "script": script_case,
+    "plan": plan_case,
+    "updating-join": updating_join_case,
+    "subquery": subquery_case,
+}
 
 
 def case_of(kind: str, seed: int) -> Case:

@@ -1,0 +1,149 @@
+"""IN and EXISTS among the conditions that WHERE connects by AND: joins with the rows of the subquery.
+
+    x IN (SELECT y FROM b), EXISTS (… WHERE b.k = a.k)    →    a SEMI JOIN b ON …
+    NOT EXISTS (… WHERE b.k = a.k)                        →    a ANTI JOIN b ON …
+
+`x NOT IN (SELECT y FROM b)` keeps a row only if it is TRUE, and NULL is neither equal to a value nor
+different from it.  So it is up to three ANTI joins, those that the types need: with the rows whose y is x;
+with all rows whose y is NULL; and, of rows whose own x is NULL, with all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.join import shift_columns
+from fsql.compiler.binder.operators import call, unify
+from fsql.compiler.binder.outer_join import outer_join
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.scope import quantity_text
+from fsql.compiler.binder.subquery import unbounded
+from fsql.compiler.logical import JoinKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.subquery import Subquery
+    from fsql.compiler.expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """IN or EXISTS, or with `negated` NOT IN or NOT EXISTS."""
+
+    written: syntax.InSubquery | syntax.Exists
+    negated: bool
+
+
+def read_test(condition: syntax.Expression) -> Test | None:
+    """Return the test that a condition is; None for any other condition."""
+    negated = False
+    while isinstance(condition, syntax.Not):
+        negated = not negated
+        condition = condition.operand
+    match condition:
+        case syntax.Exists():
+            return Test(condition, negated)
+        case syntax.InSubquery():
+            return Test(condition, negated is not condition.negated)
+        case _:
+            return None
+
+
+def tested_query(test: Test) -> syntax.Query:
+    """Return the subquery of a test, without what says nothing about whether it has rows."""
+    query = test.written.query
+    if isinstance(test.written, syntax.InSubquery) or query.offset is not None:
+        return query
+    limit = query.limit
+    some = limit is None or (isinstance(limit, syntax.NumberLiteral) and limit.text.strip("0"))
+    return syntax.Query(query.span, query.body, query.common_tables) if some else query
+
+
+def join_test(
+    relation: Relation, test: Test, subquery: Subquery, binder: ExpressionBinder, context: Context
+) -> Relation:
+    """Return the rows of the outer query for which a test is TRUE; `binder` binds the operand of IN.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    written, rows = test.written, subquery.rows
+    pairs = _compared(written, subquery, binder) if isinstance(written, syntax.InSubquery) else []
+    if subquery.aggregated:
+        raise not_implemented(
+            f"aggregate without GROUP BY in the subquery of {_name(test)}",
+            subquery.span,
+            help="join with the subquery in FROM",
+        )
+    spans, width = context.source_spans, relation.width
+    correlated = [rows.beside(each, width, spans) for each in rows.correlated]
+
+    def join(kind: JoinKind, outer: Relation, conditions: Sequence[Expression]) -> Relation:
+        on = [*conditions, *correlated]
+        joined = outer_join(kind, outer, rows.relation, on, spans, keyed=False)
+        if joined is None:
+            raise refusal(
+                "E308",
+                f"subquery of {_name(test)} without an equality with the outer query",
+                written.span,
+                help="add an equality of a column of each side to the WHERE of the subquery",
+            )
+        return joined
+
+    context.report.warn(unbounded(written.span))
+    theirs = [shift_columns(inner, width, spans) for _, inner in pairs]
+    equal = [call("eq", mine, other) for (mine, _), other in zip(pairs, theirs, strict=True)]
+    if not test.negated:
+        return join(JoinKind.SEMI, relation, equal)
+    unknown = [
+        call("is_null", each)
+        for pair in zip(theirs, [mine for mine, _ in pairs], strict=True)
+        for each in pair
+        if each.nullable
+    ]
+    if unknown and len(pairs) > 1:
+        raise not_implemented(
+            "NOT IN of several columns that may be NULL",
+            written.span,
+            help="write NOT EXISTS, or declare the columns NOT NULL",
+        )
+    for conditions in (equal, *([each] for each in unknown)):
+        relation = join(JoinKind.ANTI, relation, conditions)
+    return relation
+
+
+def _name(test: Test) -> str:
+    return ("NOT " if test.negated else "") + (
+        "IN" if isinstance(test.written, syntax.InSubquery) else "EXISTS"
+    )
+
+
+def _compared(
+    written: syntax.InSubquery, subquery: Subquery, binder: ExpressionBinder
+) -> list[tuple[Expression, Expression]]:
+    """Return the values that IN compares, each with the subquery's item, of one type.
+
+    Raises:
+        Refusal: E2xx, E209 if they are not as many.
+    """
+    operand = written.operand
+    operands = operand.items if isinstance(operand, syntax.RowConstructor) else (operand,)
+    if len(subquery.items) != len(operands):
+        raise refusal(
+            "E209",
+            f"IN compares {quantity_text(len(operands), 'value')} with a subquery of"
+            f" {quantity_text(len(subquery.items), 'column')}",
+            written.span,
+        )
+    pairs = []
+    for each, item in zip(operands, subquery.items, strict=True):
+        value = binder.bind_whole(each), each.span
+        mine, other = unify([value, (item.expression, item.span)])
+        pairs.append((mine, other))
+    return pairs

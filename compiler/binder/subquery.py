@@ -1,0 +1,143 @@
+"""Subqueries in expressions: what one has to do with the query around it, the outer query.
+
+The WHERE of a subquery may compare its columns with those of the outer query; then the subquery is
+**correlated**.  Such conditions are kept apart from the others: they are what the outer query joins the
+subquery's rows by.  All else in a subquery is bound as in any query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.join import renumber
+from fsql.compiler.binder.references import outer_reference, parts_of
+from fsql.compiler.binder.report import not_implemented
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.functions.aggregates import AGGREGATES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.binder.aggregate import AggregateCollector
+    from fsql.compiler.binder.items import Item
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of FROM and WHERE.
+
+    `correlated` are the conditions over columns of the outer query too: these come behind the first `width`
+    columns of the relation.
+    """
+
+    relation: Relation
+    width: int
+    correlated: tuple[Expression, ...] = ()
+
+    def beside(
+        self, expression: Expression, outer_width: int, source_spans: SourceSpans
+    ) -> Expression:
+        """Return an expression of the subquery over the outer query's columns, then the subquery's."""
+        return renumber(
+            expression,
+            lambda index: index + outer_width if index < self.width else index - self.width,
+            source_spans,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A subquery, bound up to its select items: they are over the columns of `rows`.
+
+    Its SELECT is None where `rows` are those of the whole subquery.  Aggregates among the items are in
+    `aggregates`; `spans` are those of the items' parts.
+    """
+
+    rows: Rows
+    items: tuple[Item, ...]
+    span: Span
+    select: syntax.Select | None = None
+    aggregates: AggregateCollector | None = None
+    having: tuple[Expression, ...] = ()
+    spans: Mapping[Expression, Span] | None = None
+
+    @property
+    def aggregated(self) -> bool:
+        """Return whether the subquery has the one row of an aggregate without GROUP BY."""
+        return self.aggregates is not None and bool(self.aggregates.calls or self.having)
+
+
+def correlatable(query: syntax.Query) -> syntax.Select | None:
+    """Return the SELECT of a query whose WHERE may refer to the outer query."""
+    select = query.body
+    if not isinstance(select, syntax.Select) or query.common_tables:
+        return None
+    if query.order_by or query.limit is not None or query.offset is not None:
+        return None
+    closed = select.group_by is not None or select.windows or select.qualify is not None
+    return None if closed or select.emit is not None else select
+
+
+def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> None:
+    """Refuse columns of the outer query in a part of a subquery in which they are not implemented.
+
+    Raises:
+        Refusal: E301.
+    """
+    names = (field.qualifier for field in outer)
+    qualifiers = frozenset(name.lower() for name in names if name is not None)
+    found = outer_reference(part, subquery, qualifiers)
+    if found is not None:
+        raise not_implemented(
+            "column of the outer query in this place",
+            found.span,
+            help="compare it with a column of the subquery, in the WHERE of a plain SELECT",
+        )
+
+
+def refuse_aggregate(query: syntax.Query) -> None:
+    """Refuse an aggregate without GROUP BY in a subquery that is no plain SELECT.
+
+    Its row for no rows, which the outer query would have to make, can be hidden by what is around it.
+
+    Raises:
+        Refusal: E301.
+    """
+    waiting: list[syntax.QueryBody] = [query.body]
+    while waiting:
+        body = waiting.pop()
+        match body:
+            case syntax.Query():
+                waiting.append(body.body)
+            case syntax.SetOperation():
+                waiting += [body.first, *(term.right for term in body.terms)]
+            case syntax.Select(group_by=None, items=items, having=having):
+                parts = (part for item in items for part in parts_of(item))
+                if having is not None or any(map(_is_aggregate, parts)):
+                    raise not_implemented(
+                        "aggregate without GROUP BY behind WITH, LIMIT or a set operation",
+                        body.span,
+                        help="leave out LIMIT; write WITH before the whole query",
+                    )
+            case _:
+                pass
+
+
+def _is_aggregate(part: syntax.Syntax) -> bool:
+    return (
+        isinstance(part, syntax.FunctionCall)
+        and part.over is None
+        and part.name.parts[-1].name.upper() in AGGREGATES
+    )
+
+
+def unbounded(span: Span) -> Diagnostic:
+    """Return the warning that a subquery is a join, which keeps its rows."""
+    return Diagnostic("W302", "subquery keeps its rows and those of the outer query", Label(span))

@@ -1,0 +1,120 @@
+"""FROM and WHERE: the rows that a SELECT computes from, and the subqueries that WHERE has.
+
+The conditions that WHERE connects by AND apply in the order of the text, so that none of them is computed on
+a row that an earlier one has dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.aggregate import AggregateCollector
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.from_clause import FromBinder
+from fsql.compiler.binder.items import Item, bind_items
+from fsql.compiler.binder.join import columns_in
+from fsql.compiler.binder.membership import join_test, read_test, tested_query
+from fsql.compiler.binder.references import has_subquery, read_condition
+from fsql.compiler.binder.relation import column_refs, conjuncts, filter_relation, relation_of
+from fsql.compiler.binder.scope import Scope
+from fsql.compiler.binder.subquery import (
+    Rows,
+    Subquery,
+    correlatable,
+    refuse_aggregate,
+    refuse_outer,
+)
+from fsql.compiler.logical import append_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan
+
+    QueryBinder = Callable[[syntax.Query, Context], Plan]
+
+
+def bind_rows(
+    select: syntax.Select, context: Context, bind_query: QueryBinder, outer: Layer = ()
+) -> Rows:
+    """Return the result of FROM and WHERE; conditions that are refused are recorded.
+
+    `outer` are the columns of the outer query, if the SELECT is a subquery whose WHERE may name them.
+    """
+    where = _and_parts(select.where)
+    plain = tuple(read_condition(each) for each in where if not has_subquery(each))
+    source = FromBinder(context, plain, bind_query).bind(select.relations)
+    relation, width = source.relation, source.relation.width
+    scope = Scope(_layers(relation, width, outer))
+    binder = ExpressionBinder(scope, "WHERE", context.source_spans)
+    own_binder = ExpressionBinder(relation.scope, "WHERE", context.source_spans)
+    kept: list[Expression] = []
+    correlated: list[Expression] = []
+    for condition in where:
+        with context.report.part():
+            test = read_test(condition)
+            if test is None:
+                for part in conjuncts(binder.bind_whole_condition(condition)):
+                    if part not in source.taken:
+                        of_outer = any(index >= width for index in columns_in(part))
+                        (correlated if of_outer else kept).append(part)
+                continue
+            relation = relation.with_plan(filter_relation(relation.plan, kept))
+            kept = []
+            subquery = bind_subquery(tested_query(test), context, bind_query, relation.fields)
+            relation = join_test(relation, test, subquery, own_binder, context)
+    relation = relation.with_plan(filter_relation(relation.plan, kept))
+    return Rows(relation, width, tuple(correlated))
+
+
+def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
+    if condition is None:
+        return ()
+    if isinstance(condition, syntax.Logical) and condition.operator == "AND":
+        return tuple(part for operand in condition.operands for part in _and_parts(operand))
+    return (condition,)
+
+
+def _layers(relation: Relation, width: int, outer: Layer) -> tuple[Layer, ...]:
+    """Return the columns of a relation, and behind them those of the outer query if there are any."""
+    behind = tuple(field.shifted(width) for field in outer)
+    return (relation.fields, behind) if behind else (relation.fields,)
+
+
+def bind_subquery(
+    query: syntax.Query, context: Context, bind_query: QueryBinder, outer: Layer
+) -> Subquery:
+    """Return a subquery of an expression; `outer` are the columns of the outer query.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: where several parts were refused.
+    """
+    select = correlatable(query)
+    if select is None:
+        refuse_outer(query, query, outer)
+        refuse_aggregate(query)
+        relation = relation_of(bind_query(query, context), None)
+        items = tuple(
+            Item(each, column.name, query.span, None)
+            for each, column in zip(column_refs(relation.plan), relation.plan.schema, strict=True)
+        )
+        return Subquery(Rows(relation, relation.width), items, query.span)
+    for part in (*select.relations, *select.items):
+        refuse_outer(part, query, outer)
+    with context.report.whole():
+        rows = bind_rows(select, context, bind_query, outer)
+        collector = AggregateCollector(
+            append_only=append_only(rows.relation.plan), may_be_empty=True
+        )
+        binder = ExpressionBinder(rows.relation.scope, "SELECT", context.source_spans, collector)
+        items = tuple(bind_items(binder, select, context.report))
+        having: tuple[Expression, ...] = ()
+        if select.having is not None:
+            having = (binder.bind_whole_condition(select.having),)
+    return Subquery(rows, items, query.span, select, collector, having, binder.spans)

@@ -1,0 +1,112 @@
+"""Random queries with subqueries in expressions, over small tables in which keys meet and values are NULL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.script import bind
+from fsql.compiler.parser import parse_script
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.verify.logical import verify_logical
+from fsql.connectors.declared import DECLARED
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.logical import Job
+
+TABLES: Final = ("a", "b", "c")
+"""Each has the columns k and v, BIGINT, and n, which is NOT NULL."""
+
+
+@dataclass(frozen=True)
+class SubqueryCase:
+    """A query and its input: the rows of each table."""
+
+    query: str
+    job: Job
+    rows: dict[str, list[tuple[Value, ...]]]
+
+
+def random_subquery_case(random: Random, name: str) -> SubqueryCase:
+    """Return a query with input."""
+    query = _Writer(random).query()
+    script = "".join(
+        f"CREATE TABLE {table} (k BIGINT, v BIGINT, n BIGINT NOT NULL)\n"
+        f"    WITH ('connector' = 'file', 'path' = '{table}.jsonl');\n"
+        for table in TABLES
+    )
+    job = bind(parse_script(SourceText(name, f"{script}{query};")), DECLARED).job
+    verify_logical(job)
+    rows = {table: _rows(random) for table in TABLES}
+    return SubqueryCase(query, job, rows)
+
+
+def _rows(random: Random) -> list[tuple[Value, ...]]:
+    values: tuple[Value, ...] = random.choice(((0, 1), (0, 1, 2, None)))
+    return [
+        (random.choice(values), random.choice(values), random.choice((0, 1, 2)))
+        for _ in range(random.choice((0, 1, 3, 6)))
+    ]
+
+
+class _Writer:
+    """Writes one query over a, whose subqueries are over b, c and a."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.aliases = 0
+
+    def query(self) -> str:
+        """Return SELECT … WHERE, sometimes grouped."""
+        conditions = [self.test("a", 0) for _ in range(self.random.choice((1, 1, 2)))]
+        if self.random.random() < 0.4:
+            conditions.insert(self.random.randrange(2), self.plain("a"))
+        source = f"FROM a WHERE {' AND '.join(conditions)}"
+        if self.random.random() < 0.2:
+            return f"SELECT k, COUNT(*) AS n {source} GROUP BY k"
+        return f"SELECT k, v, n {source}"
+
+    def column(self, table: str) -> str:
+        """Return a column of a table."""
+        return f"{table}.{self.random.choice('kvn')}"
+
+    def plain(self, table: str) -> str:
+        """Return a condition on one table."""
+        return f"{self.column(table)} {self.random.choice(('>', '=', '<>'))} {self.random.choice('01')}"
+
+    def test(self, outer: str, depth: int) -> str:
+        """Return IN or EXISTS."""
+        not_ = self.random.choice(("", "NOT "))
+        if self.random.random() < 0.4:
+            return f"{not_}EXISTS ({self.subquery(outer, '*', depth)})"
+        if self.random.random() < 0.1:
+            columns = f"({outer}.n, 1)", "n, n"
+        else:
+            columns = self.random.choice((f"{outer}.v", f"{outer}.n", f"{outer}.v + 1", "1")), ""
+        inner = columns[1] or self.random.choice("kvn")
+        return f"{columns[0]} {not_}IN ({self.subquery(outer, inner, depth)})"
+
+    def subquery(self, outer: str, items: str, depth: int) -> str:
+        """Return a SELECT, mostly correlated."""
+        table, alias = self.random.choice(TABLES), f"s{self.aliases}"
+        self.aliases += 1
+        if items != "*" and "," not in items and self.random.random() < 0.15:
+            return f"SELECT {items} FROM {table} GROUP BY {items} HAVING COUNT(*) > 1"
+        conditions = []
+        if self.random.random() < 0.6:
+            equal = self.random.choice(("=", "=", "=", "IS NOT DISTINCT FROM"))
+            conditions.append(f"{self.column(alias)} {equal} {self.column(outer)}")
+            if self.random.random() < 0.3:
+                conditions.append(f"{self.column(alias)} < {self.column(outer)}")
+        if self.random.random() < 0.2:
+            conditions.append(self.plain(outer))
+        if self.random.random() < 0.4:
+            conditions.append(self.plain(alias))
+        if depth < 1 and self.random.random() < 0.2:
+            conditions.append(self.test(alias, depth + 1))
+        self.random.shuffle(conditions)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {items} FROM {table} AS {alias}{where}"
