@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from fsql.benchmarks.flags import choice, number, numbers, picture, seconds, state_mib
+from fsql.benchmarks.flags import choice, exponents, number, numbers, picture, seconds, state_mib
 from fsql.compiler.connectors import SHARDS_MAX
 from fsql.console.commands import reporting
 from fsql.console.flags import delivery, snapshot_ms, workers
@@ -91,7 +91,7 @@ _on_text("word-count", "lines of 300 words")
 @state_mib("How much state there is before the clock starts.")
 @number("--kills", "How often a process is killed.", 3)
 @choice("--kill", ("worker", "coordinator"), "Which process is killed.")
-@picture
+@picture()
 @workers("How many.", default=2)
 @reporting
 def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
@@ -143,7 +143,7 @@ def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     is_flag=True,
     help="Begin with one worker, and propose two for the peak. Default: two, keys move by load.",
 )
-@picture
+@picture()
 @reporting
 def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Let the load rise to a peak and fall again, and report the latency of each phase and each tick.
@@ -158,6 +158,49 @@ def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
     _say(reporter, measured.fields())
     if picture is not None:
         click.echo(measured.picture(), picture, nl=False)
+
+
+@bench.command(short_help="Frequent keys: equal bins, ticks by themselves, and the best plan.")
+@number("--rows", "Of each run.", 2_000_000)
+@exponents
+@seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
+@number("--rounds", "How often each plan runs.", 1)
+@picture("the load of the busiest worker for each plan")
+@reporting
+def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Count by keys of which some are frequent, on 2 workers, with three plans by turns.
+
+    "equal" gives each worker the same number of bins, "auto" chooses ticks, "best" levels the rows of all
+    keys, known beforehand.  "busiest_over_mean" is of the processor time of the workers,
+    "rows_over_mean_at_end" of all rows by the last owners.  "rows_per_busy_second" are rows by the processor
+    time of the busiest worker.  "bytes_equal" compares the output with that of the first run.
+    """
+    from fsql.benchmarks.skew import Skew, measure_skew, skew_svg
+
+    measured = []
+    for fields in measure_skew(Skew(**flags)):
+        measured.append(fields)
+        _say(reporter, [fields])
+    if picture is not None:
+        click.echo(skew_svg(measured), picture, nl=False)
+
+
+@bench.command("plan-scale", short_help="Plans for up to a thousand simulated workers.")
+@numbers("--workers", "How many; with commas, one after the other.", "10,100,1000")
+@exponents
+@number("--stages", "Stages with state of the plan for which a tick is chosen.", 100)
+@number("--draws", "How often keys get other names, and so other bins; medians are printed.", 9)
+@reporting
+def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
+    """Level the bins of frequent keys over simulated workers, and measure how long a choice takes.
+
+    "equal_over_mean" and "levelled_over_mean" are the rows of the busiest worker by the mean; no owner map is
+    more even than "best_possible", since a bin has one owner.  The last object has the seconds in which a
+    tick is chosen for the greatest number of workers, with the reason.
+    """
+    from fsql.benchmarks.plan_scale import PlanScale, measure_plans
+
+    _say(reporter, measure_plans(PlanScale(**flags)))
 
 
 @bench.command(short_help="Both fold policies, one split behind the other.")

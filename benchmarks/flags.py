@@ -52,11 +52,21 @@ def state_mib(help_: str) -> Flag:
     return number("--state-mib", help_, 100, least=0)
 
 
-picture = click.option(
-    "--picture",
-    type=click.File("w", encoding="utf-8", lazy=True),
-    metavar="FILE",
-    help="Draw the latency over time there, as SVG.",
+def picture(what: str = "the latency over time") -> Flag:
+    """Return the flag for a file with a picture."""
+    kind = click.File("w", encoding="utf-8", lazy=True)
+    help_ = f"Draw {what} there, as SVG."
+    return click.option("--picture", type=kind, metavar="FILE", help=help_)
+
+
+exponents = click.option(
+    "--exponent",
+    "exponents",
+    type=click.FloatRange(0, 5),
+    multiple=True,
+    default=(0.8, 1.1, 1.4),
+    show_default=True,
+    help="How much more frequent some keys are than others, by Zipf's law; may be given more than once.",
 )
 
 

@@ -272,3 +272,38 @@ def test_scaling() -> None:
 def test_the_text_of_fields() -> None:
     fields = {"benchmark": "b", "rows": 12_000, "ratio": None, "cpu": {"one": 1.5, "two": 2}}
     assert fields_text(fields) == "b:\n  rows     12,000\n  cpu one  1.5\n  cpu two  2\n"
+
+
+def test_skew(tmp_path: Path) -> None:
+    picture = tmp_path / "skew.svg"
+    arguments = ("--rows", "3000", "--exponent", "1.4", "--tick", "0.5", "--picture", picture)
+    code, out, err = fsql("bench", "skew", *arguments, "--json")
+    assert (code, err) == (0, "")
+    runs = [json.loads(line) for line in out.splitlines()]
+    assert [(run["plan"], run["rows"], run["bytes_equal"]) for run in runs] == [
+        ("equal", 3000, True),
+        ("auto", 3000, True),
+        ("best", 3000, True),
+    ]
+    assert all(1 <= run["busiest_over_mean"] <= 2 for run in runs)
+    equal, _, best = (run["rows_over_mean_at_end"] for run in runs)
+    moved = runs[2]["moved_bins"]  # a slow machine may come to the end of the input before the tick
+    assert (best < equal) == (moved > 0)
+    texts = [element.text for element in ElementTree.fromstring(picture.read_text()).iter()]
+    assert [text for text in texts if text in {"equal", "auto", "best"}] == [
+        "equal",
+        "auto",
+        "best",
+    ]
+
+
+def test_plan_scale() -> None:
+    arguments = ("--workers", "1,64", "--exponent", "1.1", "--stages", "3", "--draws", "1")
+    code, out, err = fsql("bench", "plan-scale", *arguments, "--json")
+    assert (code, err) == (0, "")
+    one, many, choice = [json.loads(line) for line in out.splitlines()]
+    names = ("equal_over_mean", "levelled_over_mean", "best_possible")
+    assert [one[name] for name in names] == [1.0, 1.0, 1.0]
+    assert many["equal_over_mean"] > many["levelled_over_mean"] >= many["best_possible"] > 1
+    assert (choice["workers"], choice["stages"]) == (64, 3)
+    assert choice["reason"].startswith("owners: ")

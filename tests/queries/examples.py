@@ -96,5 +96,6 @@ NAMES = (
     "changing_dimension",
     "currency_at_the_time",
     "web_log",
+    "adaptive",
 )
 EXAMPLES = {name: Example(name) for name in NAMES}
