@@ -148,7 +148,9 @@ def _levelled(
 def bin_costs(plan: TickPlan, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
     """Return the seconds that each bin takes in a second, and the operators whose cost is not known.
 
-    The steps behind a fold go where the fold goes.
+    The steps behind a fold go where the fold goes.  All of their time counts as that of rows, not that of
+    calls: batches are of much the same size, so the two are hard to tell apart.  With too high a cost too
+    few bins move, and the next tick moves others; with too low a cost too many would.
     """
     costs = {each.operator: each for each in statistics.costs}
     stages = {
@@ -178,8 +180,7 @@ def _seconds_a_row(
         return None
     steps = {step.origin for step in stage.steps if named[step.origin] == 1}
     behind = sum(costs[name].busy for name in sorted(steps) if name in costs)
-    alone = fold.seconds_per_row or fold.busy / fold.rows_per_second
-    return alone + behind / fold.rows_per_second
+    return (fold.busy + behind) / fold.rows_per_second
 
 
 def _policies(

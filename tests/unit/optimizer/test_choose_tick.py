@@ -165,6 +165,16 @@ def test_what_is_not_known_is_no_reason_for_a_change() -> None:
     assert choose_tick(Situation(plan_of(SCRIPT)), known).owners is None
 
 
+def test_a_row_that_seems_to_cost_nothing_moves_no_more_bins_than_others() -> None:
+    plan, rates = plan_of(SCRIPT, 2), [1.4e6 / BINS] * BINS
+    known = measured(plan, rates, [[0.8, 0.6]] * 2)
+    seeming = known._replace(costs=(known.costs[0]._replace(seconds_per_row=1e-7),))
+    choice = choose_tick(Situation(plan), seeming)
+    assert choice == choose_tick(Situation(plan), known)
+    assert choice.owners is not None
+    assert 1 < max(busy_of(choice.owners, rates)) / (sum(rates) * SECONDS_A_ROW / 2) < 1.2
+
+
 def test_intervals_before_the_last_tick_do_not_count() -> None:
     plan = plan_of(SCRIPT, 2)
     rates = skewed(1)
