@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+AT_REST_SECONDS = 0.5
+"""How long a command takes where nothing else runs, rounded up."""
+
 
 @dataclass(frozen=True, slots=True)
 class TestCluster:
@@ -38,6 +41,15 @@ class TestCluster:
 
     def say(self, *arguments: str | Path) -> Said:
         return fsql(*arguments, "--dir", self.path)
+
+    def pace(self, rate: int) -> int:
+        """Return a rate of rows, lower by as much as commands take longer than on a machine at rest.
+
+        A job with such a rate still runs when the commands come that change it.
+        """
+        begun = time.monotonic()
+        self.call("list")
+        return max(1, int(rate / max(1.0, (time.monotonic() - begun) / AT_REST_SECONDS)))
 
     def status(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.call("status", name, "--json").out)

@@ -58,9 +58,11 @@ class Change:
     cluster: TestCluster
     directory: Path
     lines: int = LINES
+    rate: int = 0
 
     def start(self, script: str) -> None:
         self.directory.mkdir()
+        self.rate = self.cluster.pace(RATE)
         self.deploy(script, "--snapshot-ms", "300", "-w", "2")
         self.cluster.wait_for_snapshot("job")
 
@@ -69,7 +71,7 @@ class Change:
 
     def script(self, script: str) -> Path:
         path = self.directory / "job.sql"
-        path.write_text(table(RATE, self.lines) + script)
+        path.write_text(table(self.rate, self.lines) + script)
         return path
 
     def position(self) -> int:

@@ -32,7 +32,7 @@ def newest_position(state: Path) -> list[int]:
 def test_a_drained_job_goes_on(cluster: TestCluster, tmp_path: Path, workers: str) -> None:
     path = tmp_path / "work" / "job.sql"
     path.parent.mkdir()
-    path.write_text(script(200, 4000))
+    path.write_text(script(cluster.pace(200), 4000))
     cluster.call("deploy", path, "--name", "words", "-w", workers, "--snapshot-ms", "60000")
     cluster.wait_for_rows("words", 100)
     cluster.call("stop", "words", "--drain")
@@ -62,7 +62,7 @@ def test_a_stopped_job_cannot_be_drained(cluster: TestCluster, tmp_path: Path) -
 def test_a_drain_outlives_the_coordinator(cluster: TestCluster, tmp_path: Path) -> None:
     path = tmp_path / "work" / "job.sql"
     path.parent.mkdir()
-    path.write_text(script(200, 4000))
+    path.write_text(script(cluster.pace(200), 4000))
     cluster.call("deploy", path, "--name", "words", "--snapshot-ms", "60000")
     cluster.wait_for_rows("words", 100)
     [job] = list(cluster.directory.jobs())
