@@ -315,14 +315,14 @@ def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list
         for other in shifted
         if plan.kind is not JoinKind.FULL or not all(nullable[i] for i in (*one, *other))
     ]
-    if _equated(plan.right_keys, right) and not plan.kind.keeps_right:
+    if equated(plan.right_keys, right) and not plan.kind.keeps_right:
         pairs.extend(frozenset(key) for key in left)
-    if _equated(plan.left_keys, left) and plan.kind in {JoinKind.INNER, JoinKind.RIGHT}:
+    if equated(plan.left_keys, left) and plan.kind in {JoinKind.INNER, JoinKind.RIGHT}:
         pairs.extend(frozenset(key) for key in shifted)
     return pairs
 
 
-def _equated(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
-    """Return whether the join's equalities fix a whole key of the side."""
+def equated(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
+    """Return whether the equalities of a join fix a whole key of the side: a row has one partner there."""
     fixed = {_injective_source(expression) for expression in join_keys}
     return any(set(key) <= fixed for key in keys)

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregate_calls import JOINED, joined, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.pending import AggregateValue, RunningValue, replace_pending
+from fsql.compiler.binder.pending import (
+    AggregateValue,
+    RunningValue,
+    SubqueryValue,
+    replace_pending,
+)
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 
@@ -109,7 +114,7 @@ class Groups:
             if isinstance(part, AggregateValue):
                 place = self.passed + len(self.keys) + part.index
                 return ColumnRef(part.type, part.nullable, place)
-            if isinstance(part, RunningValue):
+            if isinstance(part, RunningValue | SubqueryValue):
                 return part
             if isinstance(part, ColumnRef):
                 if part.index >= self.passed:

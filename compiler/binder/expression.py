@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.over import RunningCollector
+    from fsql.compiler.binder.scalar_subquery import SubqueryCollector
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 class ExpressionBinder:
     """Binds expressions in one place: `clause` is its name in messages, `scope` resolves names.
 
-    Aggregates are added to `aggregates`, running ones to `running`; without a collector they are refused.
+    Aggregates are added to `aggregates`, running ones to `running`, subqueries to `subqueries`; without a
+    collector they are refused.
     `window` is the window of GROUP BY, whose bounds TUMBLE_START and the like are.
     `spans` has the last span of every expression bound so far, for errors that are found later;
     `source_spans` has the spans of the whole script.
@@ -46,6 +48,7 @@ class ExpressionBinder:
     aggregates: AggregateCollector | None = None
     running: RunningCollector | None = None
     window: syntax.FunctionCall | None = None
+    subqueries: SubqueryCollector | None = None
     spans: dict[Expression, Span] = field(default_factory=dict)
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     """Expressions that a name means which is no column."""
@@ -194,6 +197,16 @@ def _bind_literal(_binder: ExpressionBinder, literal: syntax.Literal) -> Express
     return bind_literal(literal)
 
 
+def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
+    if binder.subqueries is None:
+        raise not_implemented(
+            f"subquery in {binder.clause}",
+            written.span,
+            help="compute it in the SELECT of a subquery in FROM",
+        )
+    return binder.subqueries.bind(binder, written)
+
+
 def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
     """Return the binder of a kind of expression that is not implemented."""
 
@@ -236,7 +249,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.FieldAccess: records.bind_field,
     syntax.InSubquery: _TEST,
     syntax.Exists: _TEST,
-    syntax.ScalarSubquery: _later("subquery as a value", "join with the subquery in FROM"),
+    syntax.ScalarSubquery: _bind_scalar_subquery,
     syntax.AtTimeZone: _later("AT TIME ZONE"),
     syntax.Extract: calls.bind_extract,
     syntax.RoundTime: _later("FLOOR and CEIL of a TIMESTAMP", "use a TUMBLE window"),

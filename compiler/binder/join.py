@@ -81,7 +81,8 @@ def join(
         Refusal: E309.
     """
     fields = side_by_side(left, right)
-    keys = equality_keys((*on, *(each for each in where if not fallible(each))), left, source_spans)
+    conditions = (*on, *(each for each in where if not fallible(each)))
+    keys = equality_keys(conditions, left.width, source_spans)
     if not keys:
         return None
     # Sums with a timestamp can fail as expressions, but as bounds of a range they are not evaluated.
@@ -105,21 +106,25 @@ def join(
 
 def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:
     """Return whether `where` has an equality between the sides that must not be evaluated early."""
-    return bool(equality_keys([each for each in where if fallible(each)], left, source_spans))
+    conditions = [each for each in where if fallible(each)]
+    return bool(equality_keys(conditions, left.width, source_spans))
 
 
 def equality_keys(
-    conditions: Sequence[Expression], left: Relation, source_spans: SourceSpans
+    conditions: Sequence[Expression], width: int, source_spans: SourceSpans
 ) -> dict[Expression, list[tuple[Expression, Expression]]]:
-    """Return the equalities between the sides, each with its keys over each side's own columns."""
+    """Return the equalities between the sides, each with its keys over each side's own columns.
+
+    The left side has `width` columns.
+    """
     keys: dict[Expression, list[tuple[Expression, Expression]]] = {}
     for condition in conditions:
         equated = _equality(condition)
         if equated is None:
             continue
         for mine, theirs in (equated, equated[::-1]):
-            if all_below(mine, left.width) and all_from(theirs, left.width):
-                other = shift_columns(theirs, -left.width, source_spans)
+            if all_below(mine, width) and all_from(theirs, width):
+                other = shift_columns(theirs, -width, source_spans)
                 same = condition.function == "eq" if isinstance(condition, Call) else False
                 keys[condition] = [(mine, other)] if same else null_safe_keys(mine, other)
     return keys

@@ -79,7 +79,7 @@ def join_test(
         raise not_implemented(
             f"aggregate without GROUP BY in the subquery of {_name(test)}",
             subquery.span,
-            help="join with the subquery in FROM",
+            help="compare with its value: x = (SELECT MAX(y) …)" if pairs else None,
         )
     spans, width = context.source_spans, relation.width
     correlated = [rows.beside(each, width, spans) for each in rows.correlated]

@@ -31,11 +31,12 @@ from fsql.compiler.sqltypes import INT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
 
 
-_ZERO: Final = Literal(INT, nullable=False, value=0)
+ZERO: Final = Literal(INT, nullable=False, value=0)
 
 _Keys = tuple[tuple["Expression", ...], tuple["Expression", ...]]
 
@@ -53,14 +54,14 @@ def outer_join(
 
     Not `keyed`, the key may be a constant: where no condition is over both sides, all rows match.
     """
-    equalities = equality_keys(on, left, source_spans)
+    equalities = equality_keys(on, left.width, source_spans)
     rest = [condition for condition in on if condition not in equalities]
     of_right = [each for each in rest if all_from(each, left.width)]
     of_left = [each for each in rest if all(i < left.width for i in columns_in(each))]
     over_both = len(of_left) + len(of_right) < len(rest)
     if not equalities and (keyed or over_both):
         return None
-    pairs = [pair for found in equalities.values() for pair in found] or [(_ZERO, _ZERO)]
+    pairs = [pair for found in equalities.values() for pair in found] or [(ZERO, ZERO)]
     if over_both:
         matching = Join(left.plan, right.plan, *_keys(pairs), None)
         plan = _by_pairs(kind, left.plan, right.plan, filter_relation(matching, rest))
@@ -68,15 +69,20 @@ def outer_join(
         own = [shift_columns(each, -left.width, source_spans) for each in of_right]
         left_plan, right_plan = left.plan, right.plan
         if kind.keeps_left:
-            pairs += [(_zero_where(each), _ZERO) for each in of_left]
+            pairs += [(zero_where(each), ZERO) for each in of_left]
         else:
             left_plan = filter_relation(left_plan, of_left)
         if kind.keeps_right:
-            pairs += [(_ZERO, _zero_where(each)) for each in own]
+            pairs += [(ZERO, zero_where(each)) for each in own]
         else:
             right_plan = filter_relation(right_plan, own)
         plan = Join(left_plan, right_plan, *_keys(pairs), None, kind)
     fields = side_by_side(left, right) if kind.makes_pairs else left.fields
+    return with_columns(fields, plan)
+
+
+def with_columns(fields: Layer, plan: Plan) -> Relation:
+    """Return the relation of a join: the fields have the nullability that the join gives their columns."""
     # A name of a ROW's field keeps the field's column, which may be NULL anyway.
     return Relation(
         plan,
@@ -88,10 +94,10 @@ def _keys(pairs: Sequence[tuple[Expression, Expression]]) -> _Keys:
     return tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
 
 
-def _zero_where(condition: Expression) -> Expression:
+def zero_where(condition: Expression) -> Expression:
     """Return a key that is 0 where the condition is TRUE, else NULL."""
     nothing = Literal(INT, nullable=True, value=None)
-    return Case(INT, nullable=True, branches=((condition, _ZERO),), otherwise=nothing)
+    return Case(INT, nullable=True, branches=((condition, ZERO),), otherwise=nothing)
 
 
 def _by_pairs(kind: JoinKind, left: Plan, right: Plan, matching: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""Placeholders for aggregates and running aggregates while the expressions of a SELECT are bound.
+"""Placeholders for aggregates, running aggregates and subqueries while the expressions of a SELECT are bound.
 
 They are replaced by column references when the operators that compute them have been built, and never leave
 the binder.
@@ -31,6 +31,14 @@ class RunningValue(Expression):
     """The value of the running aggregate at `index` among those of the SELECT."""
 
     index: int
+
+
+@dataclass(frozen=True, eq=False)
+class SubqueryValue(Expression):
+    """A column of the subquery at `index` among those of the clause; NULL where that has no row."""
+
+    index: int
+    column: int
 
 
 def replace_pending(

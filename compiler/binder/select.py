@@ -19,8 +19,9 @@ from fsql.compiler.binder.over import RunningCollector, run
 from fsql.compiler.binder.rank import windowed_partition
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.scalar_subquery import has_subquery_value
 from fsql.compiler.binder.session import assign_sessions, partition_of_group
-from fsql.compiler.binder.where import bind_rows
+from fsql.compiler.binder.where import bind_rows, subquery_collector
 from fsql.compiler.binder.window import (
     assign_windows,
     is_window_call,
@@ -31,9 +32,8 @@ from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import append_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.scalar_subquery import Carry, SubqueryCollector
     from fsql.compiler.binder.where import QueryBinder
     from fsql.compiler.logical import Plan
 
@@ -50,7 +50,7 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
     with context.report.whole():
         relation = bind_rows(select, context, bind_query).relation
         relation, window = _windowed(select, relation, context)
-        return _SelectBinder(select, relation, window, context).bind()
+        return _SelectBinder(select, relation, window, context, bind_query).bind()
 
 
 def _windowed(
@@ -94,7 +94,12 @@ class _SelectBinder:
     """Binds the expressions of a SELECT over the result of FROM and WHERE."""
 
     def __init__(
-        self, select: syntax.Select, relation: Relation, window: list[Key], context: Context
+        self,
+        select: syntax.Select,
+        relation: Relation,
+        window: list[Key],
+        context: Context,
+        bind_query: QueryBinder,
     ) -> None:
         self._select = select
         self._relation = relation
@@ -105,11 +110,15 @@ class _SelectBinder:
         self._running = RunningCollector(
             select.windows, context.source_spans, append_only(relation.plan)
         )
-        self._items_binder = self._binder("SELECT", running=True)
-        self._having_binder = self._binder("HAVING")
-        self._qualify_binder = self._binder("QUALIFY", running=True)
+        self._subqueries = subquery_collector(context, bind_query)
+        self._having_subqueries = subquery_collector(context, bind_query)
+        self._items_binder = self._binder("SELECT", self._subqueries, running=True)
+        self._having_binder = self._binder("HAVING", self._having_subqueries)
+        self._qualify_binder = self._binder("QUALIFY", self._subqueries, running=True)
 
-    def _binder(self, clause: str, *, running: bool = False) -> ExpressionBinder:
+    def _binder(
+        self, clause: str, subqueries: SubqueryCollector, *, running: bool = False
+    ) -> ExpressionBinder:
         return ExpressionBinder(
             self._relation.scope,
             clause,
@@ -117,6 +126,7 @@ class _SelectBinder:
             self._aggregates,
             self._running if running else None,
             window=_window_call(self._select),
+            subqueries=subqueries,
         )
 
     def bind(self) -> Plan:
@@ -132,6 +142,8 @@ class _SelectBinder:
             keys = self._keys(items)
         computed = [*(item.expression for item in items), *having, *qualify]
         computed += self._running.expressions()
+        computed += self._subqueries.outer_expressions()
+        computed += self._having_subqueries.outer_expressions()
         keys = complete_windows(self._relation.plan, keys, computed)
         if self._select.group_by is not None or self._aggregates.calls or having:
             grouping = group(keys, self._aggregates, items)
@@ -140,7 +152,7 @@ class _SelectBinder:
         if not any(windowed_partition(plan, call.partition) for call in self._running.ranks):
             refuse_final(None if self._select.distinct else self._select.emit)
         expressions = [item.expression for item in items]
-        return self._finish(plan, items, expressions, qualify, lambda each: each)
+        return self._finish(plan, items, expressions, qualify, lambda each, _: each)
 
     def _bind_groups(
         self,
@@ -170,13 +182,9 @@ class _SelectBinder:
             with self._report.part():
                 written = "GROUP BY", span
                 plan = make_group(below, grouping, self._select.emit, written, self._report)
-        return self._finish(
-            filter_relation(plan, kept),
-            items,
-            expressions,
-            qualified,
-            lambda each: groups.carry(each, self._running.spans),
-        )
+                plan, resolve = self._having_subqueries.attach(plan, groups.carry)
+                plan = filter_relation(plan, [resolve(condition) for condition in kept])
+        return self._finish(plan, items, expressions, qualified, groups.carry)
 
     def _finish(
         self,
@@ -184,18 +192,24 @@ class _SelectBinder:
         items: list[Item],
         expressions: list[Expression],
         qualify: list[Expression],
-        carry: Callable[[Expression], Expression],
+        carry: Carry,
     ) -> Plan:
-        """Return `plan` with running aggregates and ranks, projected to the items, with DISTINCT if given.
+        """Return `plan` with running aggregates, ranks and subqueries, projected to the items.
 
-        `carry` rewrites the parts of running aggregates over the columns of `plan`.
+        `carry` rewrites the parts of running aggregates and subqueries over the columns of `plan`.
         """
         if self._running.calls:
             self._check_running(plan)
         if self._running.calls or self._running.ranks:
-            plan, resolve = run(plan, self._running, carry, self._select.emit)
+            spans = self._running.spans
+            plan, resolve = run(
+                plan, self._running, lambda each: carry(each, spans), self._select.emit
+            )
             expressions = [resolve(expression) for expression in expressions]
-            plan = filter_relation(plan, [resolve(condition) for condition in qualify])
+            qualify = [resolve(condition) for condition in qualify]
+        plan, resolve = self._subqueries.attach(plan, carry)
+        expressions = [resolve(expression) for expression in expressions]
+        plan = filter_relation(plan, [resolve(condition) for condition in qualify])
         plan = project(plan, expressions, [item.name for item in items])
         return self._distinct(plan) if self._select.distinct else plan
 
@@ -242,7 +256,14 @@ class _SelectBinder:
                 if isinstance(element, syntax.FunctionCall) and is_window_call(element):
                     keys.extend(self._window)
                 else:
-                    keys.append(bind_key(binder, element, items))
+                    key = bind_key(binder, element, items)
+                    if has_subquery_value(key.expression):
+                        raise not_implemented(
+                            "subquery in GROUP BY",
+                            key.span,
+                            help="compute it in the SELECT of a subquery in FROM",
+                        )
+                    keys.append(key)
         return keys
 
     def _distinct(self, plan: Plan) -> Plan:

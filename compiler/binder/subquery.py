@@ -7,7 +7,7 @@ subquery's rows by.  All else in a subquery is bound as in any query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -66,7 +66,7 @@ class Subquery:
     select: syntax.Select | None = None
     aggregates: AggregateCollector | None = None
     having: tuple[Expression, ...] = ()
-    spans: Mapping[Expression, Span] | None = None
+    spans: Mapping[Expression, Span] = field(default_factory=dict)
 
     @property
     def aggregated(self) -> bool:

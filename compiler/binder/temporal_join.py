@@ -177,7 +177,7 @@ def _keys(
     left: Relation, primary: tuple[int, ...], on: Sequence[Expression], context: Context
 ) -> tuple[dict[int, tuple[Expression, Expression]], list[Expression]]:
     """Return the pair that equates each column of the primary key, and the conditions that are none."""
-    equalities = equality_keys(on, left, context.source_spans)
+    equalities = equality_keys(on, left.width, context.source_spans)
     keys: dict[int, tuple[Expression, Expression]] = {}
     rest: list[Expression] = []
     for condition in on:

@@ -6,6 +6,7 @@ a row that an earlier one has dropped.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -15,8 +16,11 @@ from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.items import Item, bind_items
 from fsql.compiler.binder.join import columns_in
 from fsql.compiler.binder.membership import join_test, read_test, tested_query
+from fsql.compiler.binder.outer_join import with_columns
 from fsql.compiler.binder.references import has_subquery, read_condition
 from fsql.compiler.binder.relation import column_refs, conjuncts, filter_relation, relation_of
+from fsql.compiler.binder.report import not_implemented
+from fsql.compiler.binder.scalar_subquery import SubqueryCollector
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.subquery import (
     Rows,
@@ -51,25 +55,47 @@ def bind_rows(
     source = FromBinder(context, plain, bind_query).bind(select.relations)
     relation, width = source.relation, source.relation.width
     scope = Scope(_layers(relation, width, outer))
-    binder = ExpressionBinder(scope, "WHERE", context.source_spans)
-    own_binder = ExpressionBinder(relation.scope, "WHERE", context.source_spans)
     kept: list[Expression] = []
     correlated: list[Expression] = []
     for condition in where:
         with context.report.part():
+            collector = subquery_collector(context, bind_query)
+            own = ExpressionBinder(
+                relation.scope, "WHERE", context.source_spans, subqueries=collector
+            )
             test = read_test(condition)
-            if test is None:
-                for part in conjuncts(binder.bind_whole_condition(condition)):
-                    if part not in source.taken:
-                        of_outer = any(index >= width for index in columns_in(part))
-                        (correlated if of_outer else kept).append(part)
+            if test is not None:
+                relation = relation.with_plan(filter_relation(relation.plan, kept))
+                kept = []
+                query = tested_query(test)
+                subquery = bind_subquery(query, context, bind_query, relation.fields)
+                operand = replace(own, clause="the operand of IN", subqueries=None)
+                relation = join_test(relation, test, subquery, operand, context)
                 continue
-            relation = relation.with_plan(filter_relation(relation.plan, kept))
-            kept = []
-            subquery = bind_subquery(tested_query(test), context, bind_query, relation.fields)
-            relation = join_test(relation, test, subquery, own_binder, context)
+            bound = replace(own, scope=scope).bind_whole_condition(condition)
+            parts = [each for each in conjuncts(bound) if each not in source.taken]
+            across = [each for each in parts if any(i >= width for i in columns_in(each))]
+            if collector.values:
+                if across:
+                    raise not_implemented(
+                        "subquery in a comparison with the outer query", condition.span
+                    )
+                relation = relation.with_plan(filter_relation(relation.plan, kept))
+                plan, resolve = collector.attach(relation.plan)
+                relation = with_columns(relation.fields, plan)
+                kept = []
+                parts = [resolve(each) for each in parts]
+            correlated += across
+            kept += [each for each in parts if each not in across]
     relation = relation.with_plan(filter_relation(relation.plan, kept))
     return Rows(relation, width, tuple(correlated))
+
+
+def subquery_collector(context: Context, bind_query: QueryBinder) -> SubqueryCollector:
+    """Return the collector of the subqueries in the expressions of a clause."""
+    return SubqueryCollector(
+        context, lambda query, outer: bind_subquery(query, context, bind_query, outer)
+    )
 
 
 def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:

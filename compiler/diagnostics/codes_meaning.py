@@ -248,5 +248,15 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "Declare what the message names in CREATE TABLE, or add the equality to ON.",
         "SELECT a.k FROM a JOIN b FOR SYSTEM_TIME AS OF a.at ON a.k = b.k;  -- b without a PRIMARY KEY",
     ),
+    (
+        "E324",
+        "subquery can have several rows",
+        (
+            "A subquery as a value has at most one row, which must be known before the query runs. It is"
+            " an aggregate without GROUP BY, has LIMIT 1, or its WHERE equates a whole key of what it reads."
+        ),
+        "Aggregate the values, `(SELECT MAX(a) FROM t)`, or write IN if each of them may be equal.",
+        "SELECT a FROM t WHERE a = (SELECT a FROM u);",
+    ),
 )
 """The rows, by code."""

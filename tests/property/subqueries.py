@@ -62,12 +62,18 @@ class _Writer:
     def query(self) -> str:
         """Return SELECT … WHERE, sometimes grouped."""
         conditions = [self.test("a", 0) for _ in range(self.random.choice((1, 1, 2)))]
+        if self.random.random() < 0.3:
+            other = self.random.choice((self.column("a"), self.value("a")))
+            conditions.append(f"{self.value('a')} {self.random.choice('<>=')} {other}")
+            self.random.shuffle(conditions)
         if self.random.random() < 0.4:
             conditions.insert(self.random.randrange(2), self.plain("a"))
         source = f"FROM a WHERE {' AND '.join(conditions)}"
         if self.random.random() < 0.2:
-            return f"SELECT k, COUNT(*) AS n {source} GROUP BY k"
-        return f"SELECT k, v, n {source}"
+            having = f" HAVING COUNT(*) > {self.value()}" if self.random.random() < 0.3 else ""
+            return f"SELECT k, COUNT(*) AS n, {self.value()} AS x {source} GROUP BY k{having}"
+        value = f", {self.value('a')} AS x" if self.random.random() < 0.5 else ""
+        return f"SELECT k, v, n{value} {source}"
 
     def column(self, table: str) -> str:
         """Return a column of a table."""
@@ -88,6 +94,27 @@ class _Writer:
             columns = self.random.choice((f"{outer}.v", f"{outer}.n", f"{outer}.v + 1", "1")), ""
         inner = columns[1] or self.random.choice("kvn")
         return f"{columns[0]} {not_}IN ({self.subquery(outer, inner, depth)})"
+
+    def value(self, outer: str | None = None) -> str:
+        """Return a subquery as a value: an aggregate, the first row, or the row of a key."""
+        table, alias = self.random.choice(TABLES), f"s{self.aliases}"
+        self.aliases += 1
+        if self.random.random() < 0.1:
+            return f"(SELECT v FROM {table} ORDER BY v NULLS LAST LIMIT 1)"
+        where = ""
+        if outer is not None and self.random.random() < 0.7:
+            where = f" WHERE {self.column(alias)} = {self.column(outer)}"
+            where += f" AND {self.plain(outer)}" if self.random.random() < 0.2 else ""
+            if self.random.random() < 0.1:
+                groups = f"SELECT k, MAX(n) AS m FROM {table} GROUP BY k"
+                return f"(SELECT m FROM ({groups}) AS {alias} WHERE {alias}.k = {outer}.v)"
+        if self.random.random() < 0.3:
+            where += f"{' AND' if where else ' WHERE'} {self.plain(alias)}"
+        item = self.random.choice(
+            ("COUNT(*)", "MAX(v)", "SUM(n)", "COUNT(v) + MIN(n)", "COALESCE(MIN(v), COUNT(*))")
+        )
+        having = " HAVING COUNT(*) <> 1" if self.random.random() < 0.1 else ""
+        return f"(SELECT {item} FROM {table} AS {alias}{where}{having})"
 
     def subquery(self, outer: str, items: str, depth: int) -> str:
         """Return a SELECT, mostly correlated."""

@@ -28,8 +28,8 @@ from fsql.tests.reference.relations import END
 if TYPE_CHECKING:
     from fsql.tests.property.subqueries import SubqueryCase
 
-SEEDS = 200
-MUST_BE_MET = "rows", "no rows", "NOT IN", "NOT EXISTS", " IN (", " EXISTS"
+SEEDS = 150
+MUST_BE_MET = "rows", "no rows", "NOT IN", "NOT EXISTS", " IN (", " EXISTS", "COUNT(v)"
 
 
 def by_duckdb(case: SubqueryCase) -> list[tuple[object, ...]]:
@@ -70,7 +70,7 @@ def test_subqueries_have_the_rows_that_duckdb_says() -> None:
 @pytest.mark.parametrize("seeds", seed_ranges()[:1], ids=str)
 def test_all_ways_release_the_same(seeds: range) -> None:
     met: Counter[str] = Counter()
-    for seed in seeds[:40]:
+    for seed in seeds[:30]:
         case = case_of("subquery", seed)
         met.update(check(case, schedules=1))
         outcome = by_oracle(case.job, case.inputs)

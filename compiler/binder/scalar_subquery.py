@@ -1,0 +1,219 @@
+"""Subqueries as values: LEFT joins with at most one row for each row of the outer query.
+
+    (SELECT MAX(v) FROM b WHERE b.k = a.k)    →    a LEFT JOIN (SELECT k, MAX(v) FROM b GROUP BY k) ON …
+
+What is computed from aggregates is computed behind the join, so that it has a value for no rows too: there
+the aggregates are NULL, and counts, which are never NULL, are 0.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import derived_keys, equated
+from fsql.compiler.binder.aggregate import Groups, make_distinct_names
+from fsql.compiler.binder.conditionals import make_case
+from fsql.compiler.binder.group import make_group
+from fsql.compiler.binder.items import Grouping
+from fsql.compiler.binder.join import all_from, equality_keys, shift_columns
+from fsql.compiler.binder.operators import call, combine_balanced
+from fsql.compiler.binder.outer_join import ZERO, zero_where
+from fsql.compiler.binder.pending import SubqueryValue, replace_pending
+from fsql.compiler.binder.relation import project
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.scope import quantity_text
+from fsql.compiler.binder.subquery import unbounded
+from fsql.compiler.expression import ColumnRef, Literal
+from fsql.compiler.logical import Join, JoinKind
+from fsql.compiler.node import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.binder.subquery import Subquery
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan
+    from fsql.compiler.text.source import Span
+
+    Carry = Callable[[Expression, Mapping[Expression, Span]], Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """The rows of a subquery, and the keys of each side by which they are joined."""
+
+    plan: Plan
+    outer_keys: tuple[Expression, ...]
+    keys: tuple[Expression, ...]
+    span: Span
+
+
+@dataclass
+class SubqueryCollector:
+    """Collects the subqueries in the expressions of a clause.
+
+    `bind_subquery` binds one beside the columns of its outer query.
+    """
+
+    context: Context
+    bind_subquery: Callable[[syntax.Query, Layer], Subquery]
+    values: list[_Value] = field(default_factory=list)
+
+    def bind(self, binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
+        """Return the value of a subquery, with placeholders for its columns.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+            Abandoned: where several parts of it were refused.
+        """
+        subquery = self.bind_subquery(written.query, binder.scope.fields)
+        if len(subquery.items) != 1:
+            raise refusal(
+                "E209",
+                f"subquery as a value has {quantity_text(len(subquery.items), 'column')}",
+                written.span,
+                help="SELECT one column",
+            )
+        outer_keys, keys = self._keys(subquery)
+        self.context.report.warn(unbounded(written.span))
+        if subquery.aggregated:
+            plan, value = self._aggregated(subquery, keys)
+        else:
+            _check_rows(written.query, subquery, keys)
+            plan, value = self._single(subquery, keys)
+        columns = (
+            ColumnRef(column.type, column.nullable, index)
+            for index, column in enumerate(plan.schema[: len(keys)])
+        )
+        outer_keys = outer_keys or [ZERO]
+        constants = (ZERO,) * (len(outer_keys) - len(keys))
+        made = _Value(plan, tuple(outer_keys), (*columns, *constants), written.span)
+        self.values.append(made)
+        return value
+
+    def _keys(self, subquery: Subquery) -> tuple[list[Expression], list[Expression]]:
+        """Return the keys of the outer query, and those of the subquery.
+
+        Further keys of the outer query, for which the subquery has none, are 0 or NULL: its rows have 0.
+        """
+        rows, spans = subquery.rows, self.context.source_spans
+        equalities = equality_keys(rows.correlated, rows.width, spans)
+        rest = [each for each in rows.correlated if each not in equalities]
+        if not all(all_from(each, rows.width) for each in rest):
+            raise not_implemented(
+                "comparison with the outer query that is no equality, in a subquery as a value",
+                subquery.span,
+            )
+        pairs = [pair for found in equalities.values() for pair in found]
+        only_outer = [zero_where(shift_columns(each, -rows.width, spans)) for each in rest]
+        return [outer for _, outer in pairs] + only_outer, [inner for inner, _ in pairs]
+
+    def _aggregated(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
+        """Return the groups by the keys, and the value of a group or of no rows."""
+        assert subquery.aggregates is not None
+        collector, spans = subquery.aggregates, self.context.source_spans
+        relation = subquery.rows.relation
+        calls = [*collector.calls]
+        grouping = Grouping(
+            tuple(keys),
+            make_distinct_names(["key"] * len(keys)),
+            tuple(calls),
+            collector.names(),
+        )
+        written = "subquery", subquery.span
+        plan = make_group(relation.plan, grouping, None, written, self.context.report)
+        names = [column.name for column in relation.plan.schema]
+        groups = Groups({}, 0, names, spans)
+
+        def value_of(part: Expression) -> Expression | None:
+            if not isinstance(part, ColumnRef):
+                return None
+            value = self._column(part, len(keys) + part.index)
+            if calls[part.index].nullable:
+                return value
+            return call("coalesce", value, Literal(part.type, nullable=False, value=0))
+
+        item, *having = (
+            replace_pending(groups.carry(each, subquery.spans), value_of, spans)
+            for each in (subquery.items[0].expression, *subquery.having)
+        )
+        if having:
+            nothing = Literal(item.type, nullable=True, value=None)
+            item = make_case([(combine_balanced("and", having), item)], nothing)
+        return plan, item
+
+    def _single(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
+        """Return the rows of which at most one has each key, with the keys first, and the value."""
+        below = subquery.rows.relation.plan
+        (item,) = subquery.items
+        names = [*make_distinct_names(["key"] * len(keys)), item.name]
+        plan = project(below, [*keys, item.expression], names)
+        return plan, self._column(item.expression, len(keys))
+
+    def _column(self, of: Expression, column: int) -> Expression:
+        return SubqueryValue(of.type, nullable=True, index=len(self.values), column=column)
+
+    def outer_expressions(self) -> Iterator[Expression]:
+        """Yield what the subqueries compare their rows with."""
+        for value in self.values:
+            yield from value.outer_keys
+
+    def attach(
+        self, plan: Plan, carry: Carry | None = None
+    ) -> tuple[Plan, Callable[[Expression], Expression]]:
+        """Return `plan` with the columns of the subqueries, and the function that resolves placeholders.
+
+        `carry` rewrites an expression of the outer query over the columns of `plan`.
+        """
+        places: list[int] = []
+        for value in self.values:
+            outer_keys = value.outer_keys
+            if carry is not None:
+                outer_keys = tuple(carry(key, _everywhere(value.span)) for key in outer_keys)
+            places.append(len(plan.schema))
+            plan = Join(plan, value.plan, outer_keys, value.keys, None, JoinKind.LEFT)
+
+        def resolve(expression: Expression) -> Expression:
+            return replace_pending(
+                expression,
+                lambda part: (
+                    ColumnRef(part.type, part.nullable, places[part.index] + part.column)
+                    if isinstance(part, SubqueryValue)
+                    else None
+                ),
+                self.context.source_spans,
+            )
+
+        return plan, resolve
+
+
+def _check_rows(query: syntax.Query, subquery: Subquery, keys: list[Expression]) -> None:
+    """Check that a subquery has at most one row of each key.
+
+    Raises:
+        Refusal: E324.
+    """
+    limited = isinstance(query.limit, syntax.NumberLiteral) and query.limit.text in {"0", "1"}
+    if not limited and not equated(keys, derived_keys(subquery.rows.relation.plan)):
+        raise refusal(
+            "E324",
+            "subquery as a value can have several rows",
+            subquery.span,
+            help="aggregate them, as in (SELECT MAX(x) …)",
+        )
+
+
+def _everywhere(span: Span) -> Mapping[Expression, Span]:
+    """Return the spans of expressions that are all written there."""
+    return defaultdict(lambda: span)
+
+
+def has_subquery_value(expression: Expression) -> bool:
+    """Return whether the expression is computed from a subquery."""
+    return any(isinstance(node, SubqueryValue) for node in walk(expression))
