@@ -11,6 +11,7 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | DECIMAL   | int, the digits without the point: 150 is 1.50 in DECIMAL(3, 2) | decimal128 |
 | DOUBLE    | float; one canonical NaN                       | float64               |
 | STRING    | str                                            | string                |
+| DATE      | int, days since 1970-01-01                     | int32, outside of fsql date32 |
 | TIMESTAMP | int, microseconds since 1970-01-01 UTC         | timestamp[us, tz=UTC] |
 | INTERVAL  | int, microseconds                              | duration[us]          |
 | ARRAY     | tuple of values of the element's kind, or None | list                  |
@@ -44,6 +45,7 @@ class Kind(enum.Enum):
     DECIMAL = "DECIMAL"
     DOUBLE = "DOUBLE"
     STRING = "STRING"
+    DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
     ARRAY = "ARRAY"
@@ -104,6 +106,7 @@ INT: Final = SqlType(Kind.INT)
 BIGINT: Final = SqlType(Kind.BIGINT)
 DOUBLE: Final = SqlType(Kind.DOUBLE)
 STRING: Final = SqlType(Kind.STRING)
+DATE: Final = SqlType(Kind.DATE)
 TIMESTAMP: Final = SqlType(Kind.TIMESTAMP)
 INTERVAL: Final = SqlType(Kind.INTERVAL)
 NULL: Final = SqlType(Kind.NULL)
@@ -119,6 +122,11 @@ INT_MAX: Final = 2**31 - 1
 BIGINT_MIN: Final = -(2**63)
 BIGINT_MAX: Final = 2**63 - 1
 DECIMAL_DIGITS_MAX: Final = 38
+DATE_MIN: Final = -719_162
+"""0001-01-01 in days."""
+DATE_MAX: Final = 2_932_896
+"""9999-12-31 in days."""
+DAY_US: Final = 86_400_000_000
 TIMESTAMP_MIN: Final = -62_135_596_800_000_000
 """0001-01-01T00:00:00Z in microseconds."""
 TIMESTAMP_MAX: Final = 253_402_300_799_999_999

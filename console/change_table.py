@@ -27,6 +27,7 @@ _GAP: Final = "  "
 _FIRST_ROWS: Final = 200
 """How many of the first rows determine the widths."""
 _WIDTH_LEAST: Final = {
+    Kind.DATE: len("2026-01-01"),
     Kind.TIMESTAMP: len("2026-01-01T12:00:00Z"),
     Kind.STRING: 8,
     Kind.BIGINT: 4,

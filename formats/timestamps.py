@@ -1,4 +1,4 @@
-"""Timestamps of a column, read all at once.
+"""Timestamps and dates of a column, read all at once.
 
 Arrow reads the forms that producers commonly write, a whole column at a time, and is strict about
 digits, days and hours.  It also reads a few forms that fsql does not accept; those differ in their length
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import read_timestamp
-from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.compiler.sqltypes import DAY_US, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.arrow_types import string_buffers
 
 if TYPE_CHECKING:
@@ -94,6 +94,14 @@ def read_texts(text: pa.StringArray) -> tuple[Ints, Bools]:
                 group = pc.replace_substring_regex(group, _NANOSECONDS, r"\1\2")
             read[rows], done[rows] = _cast(group, arrow_type)
     return read, done & (read >= TIMESTAMP_MIN) & (read <= TIMESTAMP_MAX)
+
+
+def read_dates(text: pa.StringArray) -> tuple[NDArray[np.int32], Bools]:
+    """Return the days of strings, 0 where there is none, and which name one."""
+    micros, read = read_texts(text)
+    offsets, _ = string_buffers(text)
+    read &= np.diff(offsets) == _DAY_LENGTH
+    return np.where(read, micros // DAY_US, 0).astype(np.int32), read
 
 
 def _cast(text: pa.StringArray, arrow_type: pa.DataType) -> tuple[Ints, Bools]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import arrow_type, decoded
+from fsql.runtime.arrow_types import decoded, outside_type
 from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
 from fsql.runtime.ports import OPERATIONS
 
@@ -39,7 +39,7 @@ class Changes:
     def __init__(self, schema: Schema, run: Callable[[], Iterator[Release]]) -> None:
         """`schema` has the columns of the result; `run` runs the query."""
         self._names = [column.name for column in schema]
-        self._types = [arrow_type(column.type) for column in schema]
+        self._types = [outside_type(column.type) for column in schema]
         self._run = run
         self._collected: tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]] | None = None
 
@@ -58,13 +58,20 @@ class Changes:
             yield from self._of_release(release)
 
     def _of_release(self, release: Release) -> Iterator[Change]:
-        values = [decoded(column).to_pylist() for column in release.columns]
+        values = [column.to_pylist() for column in self._columns_of(release)]
         rows = zip(*values, strict=True) if values else iter([()] * len(release.time))
         operations = _operations(release)
         for operation, row in zip(operations.tolist(), rows, strict=True):
             yield Change(
                 cast("Operation", OPERATIONS[operation]), dict(zip(self._names, row, strict=True))
             )
+
+    def _columns_of(self, release: Release) -> list[pa.Array]:
+        """Return the columns in the types that programs have."""
+        return [
+            decoded(column).cast(kind)
+            for column, kind in zip(release.columns, self._types, strict=True)
+        ]
 
     def changelog(self) -> pa.Table:
         """Return all changes: a column `op`, then the columns of the result.
@@ -105,9 +112,10 @@ class Changes:
     def _collect(self) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
         if self._collected is None:
             releases = list(self._run())
+            of_releases = [self._columns_of(release) for release in releases]
             columns = [
-                concat_arrays([decoded(release.columns[at]) for release in releases])
-                if releases
+                concat_arrays([part[at] for part in of_releases])
+                if of_releases
                 else pa.array([], kind)
                 for at, kind in enumerate(self._types)
             ]

@@ -12,7 +12,8 @@ so that messages can quote it and the lines of the script keep their numbers.
 | float16, float32, float64                | DOUBLE      |
 | decimal of up to 38 digits               | DECIMAL     |
 | string, also large, as views, dictionaries | STRING    |
-| timestamp, date (checked; without a zone: UTC) | TIMESTAMP |
+| date (checked)                           | DATE        |
+| timestamp (checked; without a zone: UTC) | TIMESTAMP |
 | list of these                            | ARRAY       |
 """
 
@@ -31,6 +32,9 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    DATE,
+    DATE_MAX,
+    DATE_MIN,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     INT,
@@ -56,6 +60,11 @@ if TYPE_CHECKING:
     from fsql.runtime.sink import OpenRequest
 
 _MICROSECONDS: Final = timedelta(microseconds=1)
+_TIMES: Final = {
+    Kind.DATE: (DATE_MIN, DATE_MAX),
+    Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX),
+}
+"""The least and the greatest value of the kinds that Arrow has more values of."""
 _WINDOW: Final = 16
 
 
@@ -154,7 +163,8 @@ def _scalar_type(kind: pa.DataType) -> SqlType | None:
         (_is_decimal(kind), _decimal(kind)),
         (pa.types.is_string(kind) or pa.types.is_large_string(kind), STRING),
         (kind == pa.string_view(), STRING),
-        (pa.types.is_timestamp(kind) or pa.types.is_date(kind), TIMESTAMP),
+        (pa.types.is_date(kind), DATE),
+        (pa.types.is_timestamp(kind), TIMESTAMP),
     )
     return next((sql_type for fits, sql_type in matches if fits), None)
 
@@ -180,16 +190,17 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
         if sql_type.contains(Kind.ROW):
             chunks = [_positional(chunk, wanted) for chunk in column.chunks]
             column = pa.chunked_array(chunks, wanted)
+        if pa.types.is_date(column.type):
+            column = column.cast(pa.date32())
         converted = column.cast(wanted)
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         message = f'column "{name}" of table "{table}" does not fit {sql_type}: {reason}'
         raise FsqlError([Diagnostic("E542", message)]) from None
-    if sql_type.kind is Kind.TIMESTAMP:
+    if sql_type.kind in _TIMES:
+        low, high = _TIMES[sql_type.kind]
         least, greatest = pc.min_max(converted.cast(pa.int64())).values()
-        if least.is_valid and not (
-            least.as_py() >= TIMESTAMP_MIN and greatest.as_py() <= TIMESTAMP_MAX
-        ):
+        if least.is_valid and not (least.as_py() >= low and greatest.as_py() <= high):
             message = f'column "{name}" of table "{table}" has times outside of the years 1 to 9999'
             raise FsqlError([Diagnostic("E542", message)])
     if sql_type.kind is Kind.DOUBLE:  # one canonical NaN

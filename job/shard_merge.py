@@ -160,7 +160,7 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a k
             return (0, tuple(_order(each, element) for each in value))
         case Kind.ROW, dict():
             return (0, tuple(_order(value[name], each) for name, each in sql_type.fields))
-        case (Kind.STRING, str()) | (Kind.BOOLEAN, bool()):
+        case ((Kind.STRING | Kind.DATE), str()) | (Kind.BOOLEAN, bool()):
             return (0, value)
         case ((Kind.INT | Kind.BIGINT | Kind.INTERVAL), int()):
             return (0, value)

@@ -33,6 +33,7 @@ _ARROW: Final = {
     Kind.BIGINT: pa.int64(),
     Kind.DOUBLE: pa.float64(),
     Kind.STRING: pa.string(),
+    Kind.DATE: pa.int32(),
     Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     Kind.INTERVAL: pa.duration("us"),
     Kind.NULL: pa.null(),
@@ -52,6 +53,22 @@ def arrow_type(sql_type: SqlType) -> pa.DataType:
     if sql_type.kind is Kind.DECIMAL:
         return pa.decimal128(sql_type.precision, sql_type.scale)
     return _ARROW[sql_type.kind]
+
+
+def outside_type(sql_type: SqlType) -> pa.DataType:
+    """Return the Arrow type that other programs have for `sql_type`: a DATE is a date32."""
+    if sql_type.element is not None:
+        return pa.list_(outside_type(sql_type.element))
+    if sql_type.fields:
+        return pa.struct(
+            [(f"f{i}", outside_type(each)) for i, each in enumerate(sql_type.field_types)]
+        )
+    return pa.date32() if sql_type.kind is Kind.DATE else arrow_type(sql_type)
+
+
+def date_texts(days: NDArray[np.int32]) -> pa.StringArray:
+    """Return dates within the years 1 to 9999 as `YYYY-MM-DD`."""
+    return pa.array(days, pa.int32()).view(pa.date32()).cast(pa.string())
 
 
 def decoded(array: pa.Array) -> pa.Array:

@@ -30,7 +30,7 @@ from fsql.compiler.logical import (
 )
 from fsql.compiler.node import children, walk
 from fsql.compiler.rules.failures import sum_overflows
-from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
+from fsql.compiler.sqltypes import DATE, TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def codes_of(part: Node) -> set[int]:
         case Call() | Cast() if not fallible_by_itself(part):
             return set()
         case Call(function=name, type=kind):
-            return _DIVIDED.get(name, {504} if kind == TIMESTAMP else {502})
+            return _DIVIDED.get(name, {504} if kind in {DATE, TIMESTAMP} else {502})
         case Cast(argument=argument):
             return {502, 503, 504} if argument.type.kind is Kind.STRING else {502}
         case _:

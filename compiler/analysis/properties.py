@@ -278,6 +278,8 @@ def _injective(source: SqlType, target: SqlType) -> bool:
     if source.kind is Kind.BIGINT:
         # A value that does not fit fails its row, so two values never become one.
         return target.kind in {Kind.INT, Kind.DECIMAL}
+    if source.kind is Kind.DATE:
+        return target.kind is Kind.TIMESTAMP
     return source.kind is Kind.INT and target.numeric
 
 

@@ -104,6 +104,8 @@ def _instead(source: SqlType, target: SqlType) -> str | None:
             return "use EPOCH_MILLIS(…), the milliseconds since 1970"
         case Kind.INT | Kind.BIGINT, Kind.TIMESTAMP:
             return "use TIMESTAMP_MILLIS(…), of milliseconds since 1970"
+        case Kind.DATE, Kind.BIGINT | Kind.INT:
+            return "subtract a date: … - DATE '1970-01-01' is the number of days since 1970"
         case Kind.INT | Kind.BIGINT | Kind.DECIMAL | Kind.DOUBLE, Kind.BOOLEAN:
             return "compare it: … <> 0"
         case Kind.BOOLEAN, Kind.INT | Kind.BIGINT | Kind.DECIMAL | Kind.DOUBLE:

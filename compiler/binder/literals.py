@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import Literal
+from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import (
@@ -16,6 +17,7 @@ from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
+    DATE,
     DOUBLE,
     INT,
     INT_MAX,
@@ -101,8 +103,10 @@ def _out_of_range(text: str, span: Span) -> Exception:
 
 
 def _timestamp(literal: syntax.TimeLiteral) -> Literal:
-    if literal.type != "TIMESTAMP":
+    if literal.type == "TIME":
         raise not_implemented(f"the type {literal.type}", literal.span)
+    if literal.type == "DATE":
+        return _date(literal)
     try:
         value_us = parse_timestamp(literal.value.value.strip(" "))
     except RowFailure as failure:
@@ -113,6 +117,16 @@ def _timestamp(literal: syntax.TimeLiteral) -> Literal:
             help="write it as '2024-01-31 23:59:59', with up to 6 digits of fraction",
         ) from None
     return Literal(TIMESTAMP, nullable=False, value=value_us)
+
+
+def _date(literal: syntax.TimeLiteral) -> Literal:
+    try:
+        days = parse_date(literal.value.value.strip(" "))
+    except RowFailure as failure:
+        raise refusal(
+            "E215", str(failure), literal.value.span, help="write it as '2024-01-31'"
+        ) from None
+    return Literal(DATE, nullable=False, value=days)
 
 
 def _interval(literal: syntax.IntervalLiteral) -> Literal:

@@ -17,6 +17,7 @@ from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import (
+    OF_QUOTED,
     accepts,
     coerce,
     common_type,
@@ -25,7 +26,7 @@ from fsql.compiler.functions.coercion import (
 )
 from fsql.compiler.functions.signature import Nullability, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import BOOLEAN, NULL, STRING, TIMESTAMP, Kind, SqlType
+from fsql.compiler.sqltypes import BOOLEAN, DAY_US, INTERVAL, NULL, STRING, Kind, SqlType
 from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def unify(
     """Return the operands coerced to their common type.
 
     Raises:
-        Refusal: E206 if there is none, E215 for text that cannot be read as the TIMESTAMP expected.
+        Refusal: E206 if there is none, E215 for text that cannot be read as the time expected.
     """
     exact = exact_literals([expression for expression, _ in operands])
     operands = [(each, span) for each, (_, span) in zip(exact, operands, strict=True)]
@@ -120,23 +121,23 @@ def unify(
             common, common_span = wider, span
     for expression, span in operands:
         if not accepts(expression, common):
-            raise _unreadable(expression, span)
+            raise _unreadable(expression, common, span)
     return [coerce(expression, common) for expression, _ in operands]
 
 
 def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
-    """Return the TIMESTAMP or ARRAY among the operands to which quoted text or `ARRAY[…]` is coerced."""
+    """Return the time or ARRAY among the operands to which quoted text or `ARRAY[…]` is coerced."""
     for expression, _ in operands:
-        if expression.type.kind in {Kind.TIMESTAMP, Kind.ARRAY} and not _is_convertible(expression):
+        if expression.type.kind in {*OF_QUOTED, Kind.ARRAY} and not _is_convertible(expression):
             return expression.type
     return None
 
 
 def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
-    """Return the type of an operand after coercion to `expected`; refuse text that is not a TIMESTAMP."""
+    """Return the type of an operand after coercion to `expected`; refuse text that is not a time."""
     if expected is None or not _is_convertible(expression):
         return expression.type
-    quoted_time = expected == TIMESTAMP and expression.type == STRING
+    quoted_time = expected.kind in OF_QUOTED and expression.type == STRING
     return expected if quoted_time or accepts(expression, expected) else expression.type
 
 
@@ -146,13 +147,16 @@ def _is_convertible(expression: Expression) -> bool:
     return quoted or constructs_array(expression)
 
 
-def _unreadable(expression: Expression, span: Span) -> Refusal:
+def _unreadable(expression: Expression, target: SqlType, span: Span) -> Refusal:
     assert isinstance(expression, Literal)
+    form = "'2024-01-31'"
+    if target.kind is Kind.TIMESTAMP:
+        form = "'2024-01-31 23:59:59', with up to 6 digits of fraction"
     return refusal(
         "E215",
-        f"cannot read {json.dumps(expression.value, ensure_ascii=False)} as TIMESTAMP",
+        f"cannot read {json.dumps(expression.value, ensure_ascii=False)} as {target}",
         span,
-        help="write it as '2024-01-31 23:59:59', with up to 6 digits of fraction",
+        help=f"write it as {form}",
     )
 
 
@@ -247,6 +251,8 @@ def _arithmetic(
     if made is None and link.operator in {"+", "*"}:
         # The table of functions has only TIMESTAMP + INTERVAL and INTERVAL * BIGINT.
         made = make_call(_ARITHMETIC[link.operator], right, left)
+    if made is not None and made.type.kind is Kind.DATE:
+        _check_days((left, left_span), (right, link.operand.span))
     if made is None:
         raise refusal(
             "E206",
@@ -261,6 +267,21 @@ def _arithmetic(
             else None,
         )
     return made
+
+
+def _check_days(*operands: tuple[Expression, Span]) -> None:
+    """Refuse a DATE moved by an interval that is not of whole days, which a DATE does not show."""
+    for operand, span in operands:
+        if operand.type == INTERVAL and isinstance(operand, Literal):
+            assert isinstance(operand.value, int)
+            if operand.value % DAY_US:
+                raise refusal(
+                    "E206",
+                    "a DATE is moved by whole days only",
+                    span,
+                    "this is no number of days",
+                    help="cast the DATE: CAST(… AS TIMESTAMP)",
+                )
 
 
 def bind_not(binder: ExpressionBinder, negation: syntax.Not) -> Expression:

@@ -10,6 +10,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     INT,
@@ -38,6 +39,7 @@ _PLAIN: Final[Mapping[str, SqlType]] = {
     "STRING": STRING,
     "TEXT": STRING,
     "VARCHAR": STRING,
+    "DATE": DATE,
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMP WITHOUT TIME ZONE": TIMESTAMP,
     "INTERVAL": INTERVAL,
@@ -53,7 +55,6 @@ _LATER: Final[Mapping[str, str | None]] = {
     "BYTES": "STRING",
     "BINARY": "STRING",
     "VARBINARY": "STRING",
-    "DATE": "TIMESTAMP",
     "TIME": None,
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP, which is in UTC",
     "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP, which is in UTC",

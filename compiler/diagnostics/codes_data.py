@@ -32,7 +32,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E504",
         "timestamp out of range",
-        "Timestamps range from year 1 to year 9999.",
+        "Timestamps and dates range from year 1 to year 9999.",
         "Filter out rows whose time would be out of range.",
         "SELECT at + INTERVAL '3650000' DAY FROM t;",
     ),
@@ -115,9 +115,9 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E520",
-        "invalid timestamp",
-        "A timestamp is `YYYY-MM-DDThh:mm:ss`, `YYYY-MM-DD`, or an integer, milliseconds since 1970.",
-        "Correct the value, or declare the column as STRING and convert it in the query.",
+        "invalid timestamp or date",
+        "A date is a day; a timestamp is `YYYY-MM-DDThh:mm:ss`, a day, or milliseconds since 1970.",
+        "Write days as `YYYY-MM-DD`, or declare the column as STRING and convert it in the query.",
         '{"at": "2024-02-30T00:00:00Z"}',
     ),
     (

@@ -108,7 +108,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "E215",
         "invalid literal",
-        "The number is out of range, or the text is not a valid TIMESTAMP or INTERVAL.",
+        "The number is out of range, or the text is not a valid TIMESTAMP, DATE or INTERVAL.",
         "Correct the literal; the message shows the format.",
         "SELECT TIMESTAMP '2024-02-30' FROM t;",
     ),
@@ -116,7 +116,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "E216",
         "unknown type",
         "There is no type of that name, or it does not take these arguments.",
-        "Use BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL or ARRAY<type>.",
+        "Use BOOLEAN, INT, BIGINT, DECIMAL(p, s), DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL, ARRAY<type>.",
         "CREATE TABLE t (a BIGIT) WITH ('connector' = 'blackhole');",
     ),
     (

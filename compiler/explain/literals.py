@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.casts import format_double
+from fsql.compiler.functions.dates import format_date
 from fsql.compiler.functions.decimals import format_decimal
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import Kind
@@ -78,6 +79,8 @@ def name_text(name: str) -> str:
 def _whole_text(value: int, kind: SqlType) -> str:
     if kind.kind is Kind.DECIMAL:
         return format_decimal(value, kind.scale)
+    if kind.kind is Kind.DATE:
+        return f"DATE '{format_date(value)}'"
     if kind.kind is Kind.TIMESTAMP:
         return f"TIMESTAMP '{format_timestamp(value).removesuffix('Z').replace('T', ' ')}'"
     return interval_text(value) if kind.kind is Kind.INTERVAL else str(value)

@@ -6,11 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.casts import NAN, integer_in_range
+from fsql.compiler.functions.dates import shifted
 from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
 from fsql.compiler.functions.failure import DivisionByZeroFailure
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.functions.timestamps import in_range
-from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT, INTERVAL, TIMESTAMP, SqlType
+from fsql.compiler.sqltypes import BIGINT, DATE, DOUBLE, INT, INTERVAL, TIMESTAMP, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,6 +102,7 @@ ARITHMETIC = (
         (
             *_numeric(_add, lambda left, right: left + right, count=2),
             _interval(_add, INTERVAL, INTERVAL),
+            Signature((DATE, INTERVAL), DATE, shifted, fallible=True),
             Signature(
                 (TIMESTAMP, INTERVAL),
                 TIMESTAMP,
@@ -116,6 +118,8 @@ ARITHMETIC = (
         (
             *_numeric(_subtract, lambda left, right: left - right, count=2),
             _interval(_subtract, INTERVAL, INTERVAL),
+            Signature((DATE, INTERVAL), DATE, lambda day, by: shifted(day, -by), fallible=True),
+            Signature((DATE, DATE), BIGINT, _subtract),
             Signature(
                 (TIMESTAMP, INTERVAL),
                 TIMESTAMP,

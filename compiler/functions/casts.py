@@ -10,6 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.functions.dates import date_of, format_date, midnight, parse_date
 from fsql.compiler.functions.decimals import DECIMAL_CASTS, decimal_cast_fallible
 from fsql.compiler.functions.failure import (
     OutOfRangeFailure,
@@ -109,12 +110,16 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     (Kind.INT, Kind.STRING): str,
     (Kind.BIGINT, Kind.STRING): str,
     (Kind.DOUBLE, Kind.STRING): format_double,
+    (Kind.DATE, Kind.STRING): format_date,
+    (Kind.DATE, Kind.TIMESTAMP): midnight,
+    (Kind.TIMESTAMP, Kind.DATE): date_of,
     (Kind.TIMESTAMP, Kind.STRING): format_timestamp,
     (Kind.INTERVAL, Kind.STRING): str,
     (Kind.STRING, Kind.BOOLEAN): _text_to_boolean,
     (Kind.STRING, Kind.INT): lambda text: _text_to_integer(text, INT),
     (Kind.STRING, Kind.BIGINT): lambda text: _text_to_integer(text, BIGINT),
     (Kind.STRING, Kind.DOUBLE): _text_to_double,
+    (Kind.STRING, Kind.DATE): lambda text: parse_date(text.strip(" ")),
     (Kind.STRING, Kind.TIMESTAMP): lambda text: parse_timestamp(text.strip(" ")),
 }
 

@@ -5,12 +5,13 @@
 | INT     | BIGINT, DOUBLE, a DECIMAL of at least 10 whole digits    |
 | BIGINT  | DOUBLE (rounded to the nearest, beyond 2^53), a DECIMAL of at least 19 whole digits |
 | DECIMAL | DOUBLE (the nearest), a DECIMAL of no fewer whole digits and no smaller scale |
+| DATE    | TIMESTAMP (midnight UTC)                                 |
 | NULL    | every type                                               |
 
 A number with a fraction that is written in the query is a DOUBLE.  Beside a DECIMAL it is the DECIMAL that it
 writes (`exact_literals`): `price * 0.1` is exact.
 
-and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP where a TIMESTAMP is
+and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP or DATE where one is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`.  The text is read when the query is
 compiled, so it cannot fail a row.  Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
 is the elements that are coerced, as are the fields of `ROW(1, 'a')`.  A ROW converts to a ROW with as many
@@ -22,19 +23,23 @@ them can fail.  Everything else takes a CAST in the query.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.decimals import as_decimal, decimal_of_double, union_type
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.sqltypes import NULL, NUMERIC, TIMESTAMP, Kind, SqlType, row_of
+from fsql.compiler.sqltypes import NULL, NUMERIC, Kind, SqlType, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def coercible(source: SqlType, target: SqlType) -> bool:
+OF_QUOTED: Final = frozenset({Kind.DATE, Kind.TIMESTAMP})
+"""The kinds of which a text in quotes is a value where one is expected."""
+
+
+def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one a kind
     """Return whether every value of `source` converts to `target` without a CAST."""
     if source == target or source.kind is Kind.NULL:
         return True
@@ -44,6 +49,8 @@ def coercible(source: SqlType, target: SqlType) -> bool:
         # An ARRAY of another element takes a CAST.
         rows = source.contains(Kind.ROW) and target.contains(Kind.ROW)
         return rows and coercible(source.element, target.element)
+    if source.kind is Kind.DATE:
+        return target.kind is Kind.TIMESTAMP
     if target.kind is Kind.DECIMAL:
         given = as_decimal(source)
         return given is not None and union_type(given, target) == target
@@ -101,12 +108,12 @@ def exact_literal(expression: Expression) -> Expression:
     return expression
 
 
-def readable_as_timestamp(expression: Expression) -> bool:
-    """Return whether `expression` is quoted text that can be read as a TIMESTAMP."""
+def _readable(expression: Expression, target: SqlType) -> bool:
+    """Return whether `expression` is quoted text that can be read as a time of the type."""
     if not isinstance(expression, Literal) or expression.type.kind is not Kind.STRING:
         return False
     try:
-        cast_value(expression.value, expression.type, TIMESTAMP)
+        cast_value(expression.value, expression.type, target)
     except RowFailure:
         return False
     return True
@@ -123,7 +130,7 @@ def accepts(expression: Expression, target: SqlType) -> bool:
             map(accepts, arguments, target.field_types)
         )
     return coercible(expression.type, target) or (
-        target.kind is Kind.TIMESTAMP and readable_as_timestamp(expression)
+        target.kind in OF_QUOTED and _readable(expression, target)
     )
 
 

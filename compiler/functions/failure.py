@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, ClassVar
 
+from fsql.compiler.sqltypes import TIMESTAMP
+
 if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
@@ -50,12 +52,12 @@ class UnreadableTextFailure(RowFailure):
 
 
 class TimestampRangeFailure(RowFailure):
-    """E504: a TIMESTAMP outside of the years 1 to 9999."""
+    """E504: a TIMESTAMP or DATE outside of the years 1 to 9999."""
 
     code = 504
 
-    def __init__(self) -> None:
-        super().__init__("TIMESTAMP outside of the years 1 to 9999")
+    def __init__(self, target: SqlType = TIMESTAMP) -> None:
+        super().__init__(f"{target} outside of the years 1 to 9999")
 
 
 def _excerpt(text: str) -> str:

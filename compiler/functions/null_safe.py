@@ -20,6 +20,7 @@ _SOME_VALUE: Final[Mapping[Kind, Value]] = {
     Kind.DECIMAL: 0,
     Kind.DOUBLE: 0.0,
     Kind.STRING: "",
+    Kind.DATE: 0,
     Kind.TIMESTAMP: 0,
     Kind.INTERVAL: 0,
     Kind.ARRAY: (),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from fsql.compiler.sqltypes import DAY_US
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-DAY_US: Final = 86_400_000_000
 
 FIXED_US: Final = {
     "microsecond": 1,

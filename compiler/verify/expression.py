@@ -22,6 +22,8 @@ from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
+    DATE_MAX,
+    DATE_MIN,
     INT_MAX,
     INT_MIN,
     TIMESTAMP_MAX,
@@ -40,6 +42,7 @@ _RANGES = {
     Kind.INT: (INT_MIN, INT_MAX),
     Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX),
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
+    Kind.DATE: (DATE_MIN, DATE_MAX),
     Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX),
 }
 

@@ -26,7 +26,7 @@ from fsql.formats.malformed import (
     dead_letter,
     decode_utf8,
 )
-from fsql.formats.timestamps import read_texts
+from fsql.formats.timestamps import read_dates, read_texts
 from fsql.runtime.arrow_types import arrow_type, to_arrow
 from fsql.runtime.decimals import column_of
 from fsql.runtime.decimals import read_texts as read_decimals
@@ -236,6 +236,9 @@ def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
     if kind is Kind.TIMESTAMP:
         micros, read = read_texts(texts)
         return pa.array(micros, mask=~read).cast(arrow_type(column.type)), read | null
+    if kind is Kind.DATE:
+        days, read = read_dates(texts)
+        return pa.array(days, mask=~read), read | null
     if kind is Kind.BOOLEAN:
         true = pc.equal(texts, "true")
         fits = pc.or_(true, pc.equal(texts, "false"))

@@ -110,6 +110,8 @@ class CsvEncoder:
             micros = column.view(pa.int64())
             text = timestamp_text(micros.fill_null(0).to_numpy())
             text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
+        elif kind is Kind.DATE:
+            text = column.view(pa.date32()).cast(pa.string())
         elif kind is Kind.INTERVAL:
             text = column.view(pa.int64()).cast(pa.string())
         else:

@@ -112,7 +112,8 @@ def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
         reason = f"the number does not fit {column.type}"
         raise MalformedError(NUMBER_OUT_OF_RANGE, reason, column.name) from None
     except RowFailure:
-        code = INVALID_TIMESTAMP if column.type.kind is Kind.TIMESTAMP else WRONG_TYPE
+        of_time = column.type.kind in {Kind.DATE, Kind.TIMESTAMP}
+        code = INVALID_TIMESTAMP if of_time else WRONG_TYPE
         reason = f"expected {column.type}, found {_shown(field.text)}"
         raise MalformedError(code, reason, column.name) from None
     if isinstance(value, float) and math.isinf(value) and "Infinity" not in field.text:

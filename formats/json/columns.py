@@ -36,7 +36,7 @@ from fsql.formats.json.pieces import (
     join_lists,
     number_parts,
 )
-from fsql.runtime.arrow_types import decoded
+from fsql.runtime.arrow_types import date_texts, decoded
 from fsql.runtime.decimals import integers_of, texts_of
 
 if TYPE_CHECKING:
@@ -135,6 +135,9 @@ def _values(  # noqa: C901, PLR0911 - one a kind
         case Kind.DECIMAL:
             text = texts_of(integers_of(array), sql_type.scale)
             return Formatted("", [_own_pieces(text, pieces)], "")
+        case Kind.DATE:
+            days = date_texts(_numbers(array, np.int32, valid))
+            return Formatted('"', [_own_pieces(days, pieces)], '"')
         case Kind.TIMESTAMP:
             micros = _numbers(array, np.int64, valid)
             return Formatted('"', [_runs_of_timestamps(micros, pieces)], '"')

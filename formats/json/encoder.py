@@ -296,4 +296,4 @@ def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
         return _needs_own_pieces(column, sql_type.element)
     if sql_type.kind is Kind.STRING:
         return not isinstance(column, pa.DictionaryArray)
-    return sql_type.kind in (Kind.DECIMAL, Kind.DOUBLE, Kind.TIMESTAMP)
+    return sql_type.kind in (Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP)

@@ -18,19 +18,29 @@ from fsql.compiler.functions.decimals import format_decimal
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 from fsql.formats.json.literals import json_of_double, timestamp_text
 from fsql.formats.json.rows import ODD_NAME
-from fsql.runtime.arrow_types import from_arrow, remembered_values, string_buffers, values_of
+from fsql.runtime.arrow_types import (
+    date_texts,
+    from_arrow,
+    remembered_values,
+    string_buffers,
+    values_of,
+)
 from fsql.runtime.order import integers
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
 """Rows with more data in a dictionary are written by pieces, which bound the length of the text."""
-_CONVERTED: Final = (Kind.DECIMAL, Kind.DOUBLE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW)
+_CONVERTED: Final = (Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW)
 """Kinds that msgspec formats differently."""
+_TIME_TEXTS: Final[dict[Kind, Callable[[Any], pa.StringArray]]] = {
+    Kind.DATE: date_texts,
+    Kind.TIMESTAMP: timestamp_text,
+}
 
 
 class FewRows:
@@ -86,9 +96,9 @@ def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:  # noqa: PLR09
         case Kind.DECIMAL:
             digits = from_arrow(array, sql_type)
             return [None if x is None else _written(x, sql_type.scale) for x in digits]
-        case Kind.TIMESTAMP:
-            micros, valid = integers(array)
-            texts: list[str] = timestamp_text(micros).to_pylist()
+        case Kind.TIMESTAMP | Kind.DATE:
+            numbered, valid = integers(array)
+            texts: list[str] = _TIME_TEXTS[sql_type.kind](numbered).to_pylist()
             if valid is None:
                 return texts
             return [text if there else None for text, there in zip(texts, valid, strict=True)]

@@ -2,7 +2,7 @@
 
 This is the slow half of decoding: it defines which values are valid for a column, and the errors of others.
 A value is returned as the fast decoder would return it: a timestamp remains a string or a number of
-milliseconds; `timestamps` converts them to columns.
+milliseconds, a date a string; `timestamps` converts them to columns.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Raw
 
+from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.decimals import parse_decimal
 from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
 from fsql.compiler.functions.timestamps import read_timestamp
@@ -79,6 +80,8 @@ def _value(  # noqa: C901, PLR0911 - one a kind
         return _decimal(value if isinstance(value, str) else value.text, sql_type, field)
     if kind is Kind.TIMESTAMP and isinstance(value, str | Number):
         return _timestamp(value, field)
+    if kind is Kind.DATE and isinstance(value, str):
+        return _date(value, field)
     if sql_type.element is not None and isinstance(value, list):
         return [
             _value(element, sql_type.element, f"{field}[{index}]", nullable=True)
@@ -131,6 +134,15 @@ def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
         reason = f"expected {sql_type}, found a string that is no number"
         raise MalformedError(WRONG_TYPE, reason, field) from None
     return Raw(text.strip(" ").encode())
+
+
+def _date(text: str, field: str) -> str:
+    try:
+        parse_date(text)
+    except RowFailure:
+        reason = "the string does not name a day of the years 1 to 9999"
+        raise MalformedError(INVALID_TIMESTAMP, reason, field) from None
+    return text
 
 
 def _timestamp(value: str | Number, field: str) -> str | int:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN, Kind, SqlType
+from fsql.compiler.sqltypes import DATE_MAX, DATE_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind, SqlType
 from fsql.formats.malformed import INVALID_TIMESTAMP, NOT_UTF8, NULL_NOT_ALLOWED, MalformedError
 from fsql.runtime.arrow_types import arrow_type, decoded, struct_of
 
@@ -31,7 +31,7 @@ _FITTING: Final = {
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 
 
-def fits(found: pa.DataType, declared: SqlType) -> bool:
+def fits(found: pa.DataType, declared: SqlType) -> bool:  # noqa: PLR0911 - one a kind
     """Return whether a column of a file can be read as one of the declared type."""
     if declared.element is not None:
         is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
@@ -45,6 +45,8 @@ def fits(found: pa.DataType, declared: SqlType) -> bool:
         return _decimal_fits(found, declared)
     if declared.kind is Kind.TIMESTAMP:
         return pa.types.is_timestamp(found) or pa.types.is_date(found)
+    if declared.kind is Kind.DATE:
+        return pa.types.is_date(found)
     if pa.types.is_dictionary(found):
         return declared.kind is Kind.STRING and fits(found.value_type, declared)
     return found in _FITTING[declared.kind]
@@ -76,6 +78,10 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:
     array = decoded(array)
     if declared.kind is Kind.TIMESTAMP:
         return _timestamps(array)
+    if declared.kind is Kind.DATE:
+        days = array.cast(pa.date32()).view(pa.int32())
+        inside = pc.and_(pc.greater_equal(days, DATE_MIN), pc.less_equal(days, DATE_MAX))
+        return pc.if_else(inside, days, pa.scalar(None, pa.int32()))
     if declared.kind is Kind.STRING:
         return _valid_text(array.cast(pa.string()))
     return array.cast(arrow_type(declared))
@@ -86,8 +92,8 @@ def faults(
 ) -> Iterator[tuple[int, MalformedError]]:
     """Yield the rows that have no value for a column, with the reason."""
     for row in np.flatnonzero(_lost(given, converted, column.type)).tolist():
-        if column.type.contains(Kind.TIMESTAMP):
-            reason = "the timestamp is not of the years 1 to 9999"
+        if column.type.contains(Kind.DATE, Kind.TIMESTAMP):
+            reason = "the time is not of the years 1 to 9999"
             yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
         else:
             yield row, MalformedError(NOT_UTF8, "the text is not UTF-8", column.name)

@@ -32,8 +32,9 @@ FORMAT: Final = Format(
 Each file that is read is a split, whose row groups are read one after the other.  Columns are found by
 name; others are ignored.  The type of each is checked before the first row is read: INT takes integers of
 up to 32 bits, BIGINT of up to 64, DOUBLE also floats and integers of up to 32 bits, TIMESTAMP timestamps
-of any unit (nanoseconds are cut off; without a zone it is UTC) and dates, ARRAY lists.  A timestamp that is
-not of the years 1 to 9999, text that is not UTF-8, and NULL in a NOT NULL column make a malformed row.
+of any unit (nanoseconds are cut off; without a zone it is UTC) and dates, DATE dates, ARRAY lists.  A time
+that is not of the years 1 to 9999, text that is not UTF-8, and NULL in a NOT NULL column make a malformed
+row.
 
 A table that is written is a directory of files `part-00000000.parquet`, `part-00000001.parquet` and so on.
 A Parquet file cannot be appended to, so a file appears when it has all its rows, and never changes: all

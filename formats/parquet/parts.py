@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import arrow_type, decoded
+from fsql.runtime.arrow_types import decoded, outside_type
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -82,4 +82,4 @@ def _written_type(sql_type: SqlType) -> pa.DataType:
         return pa.struct([(name, _written_type(each)) for name, each in sql_type.fields])
     if sql_type.element is not None:
         return pa.list_(_written_type(sql_type.element))
-    return pa.int64() if sql_type.kind is Kind.INTERVAL else arrow_type(sql_type)
+    return pa.int64() if sql_type.kind is Kind.INTERVAL else outside_type(sql_type)

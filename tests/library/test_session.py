@@ -100,7 +100,7 @@ def test_types_of_columns() -> None:
         "int64",
         "double",
         "string",
-        "timestamp[us, tz=UTC]",
+        "date32[day]",
         "timestamp[us, tz=UTC]",
         "list<item: int64>",
     ]
@@ -110,7 +110,7 @@ def test_types_of_columns() -> None:
             "wide": 2**40,
             "real": 1.5,
             "text": "x",
-            "day": dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+            "day": dt.date(2026, 1, 1),
             "at": dt.datetime(1970, 1, 1, 0, 16, 40, 1, tzinfo=dt.UTC),
             "list": [1, None],
         }

@@ -32,6 +32,7 @@ TYPES: Final = {
     Kind.BIGINT: "BIGINT",
     Kind.DOUBLE: "DOUBLE",
     Kind.STRING: "VARCHAR",
+    Kind.DATE: "INTEGER",
     Kind.TIMESTAMP: "BIGINT",
     Kind.INTERVAL: "BIGINT",
     Kind.NULL: "BIGINT",
@@ -71,6 +72,7 @@ def literal(value: Value, type_: SqlType) -> str:
     return f"CAST({text} AS {sql_type(type_)})"
 
 
+DAY: Final = "86400000000"
 INFIX: Final = {
     "add": "+",
     "subtract": "-",
@@ -151,7 +153,7 @@ def expression_sql(expression: Expression, columns: Sequence[str]) -> str:
             raise AssertionError(expression)
 
 
-def call_sql(call: Call, arguments: Sequence[str]) -> str:
+def call_sql(call: Call, arguments: Sequence[str]) -> str:  # noqa: C901 - one a function
     """Return a call in SQL."""
     name, result = call.function, ""
     if name in {"greatest", "least"}:
@@ -169,6 +171,9 @@ def call_sql(call: Call, arguments: Sequence[str]) -> str:
         result = f"substring({', '.join(arguments)})"
     elif name == "modulo":
         result = f"({arguments[0]} % nullif({arguments[1]}, 0))"
+    elif call.type.kind is Kind.DATE and name in {"add", "subtract"}:
+        moment = f"(CAST({arguments[0]} AS BIGINT) * {DAY} {INFIX[name]} {arguments[1]})"
+        result = f"CAST({floor_divide(moment, DAY)} AS INTEGER)"
     elif name in INFIX:
         result = "(" + f" {INFIX[name]} ".join(arguments) + ")"
     elif name in PREFIX:
@@ -193,8 +198,14 @@ def cast_sql(argument: str, given: SqlType, wanted: SqlType) -> str:
     """Return a cast in SQL."""
     if wanted.kind is Kind.STRING and given.kind in {Kind.DOUBLE, Kind.TIMESTAMP}:
         raise ExcludedError(f"CAST of {given} to STRING")
+    if Kind.STRING in {given.kind, wanted.kind} and Kind.DATE in {given.kind, wanted.kind}:
+        raise ExcludedError("CAST of DATE to STRING or back")
     if wanted.kind is Kind.TIMESTAMP and given.kind is Kind.STRING:
         raise ExcludedError("CAST of STRING to TIMESTAMP")
+    if given.kind is Kind.DATE and wanted.kind is Kind.TIMESTAMP:
+        argument = f"(CAST({argument} AS BIGINT) * {DAY})"
+    if given.kind is Kind.TIMESTAMP and wanted.kind is Kind.DATE:
+        argument = floor_divide(argument, DAY)
     if given.kind is Kind.DOUBLE and wanted.kind is not Kind.DOUBLE:
         argument = f"trunc({argument})"
     return f"TRY_CAST({argument} AS {sql_type(wanted)})"

@@ -69,4 +69,6 @@ def plain_column(name: str, type_: SqlType) -> str:
     """Return a column of the result in the form in which results are compared."""
     if type_.kind is Kind.TIMESTAMP:
         return f"epoch_us({name})"
+    if type_.kind is Kind.DATE:
+        return f"CAST({name} - DATE '1970-01-01' AS INTEGER)"
     return f"CAST({name} AS {duckdb_type(type_)})"

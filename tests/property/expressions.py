@@ -22,6 +22,7 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DOUBLE,
     INT,
     INTERVAL,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 DECIMALS: Final = (decimal_type(12, 2), decimal_type(38, 9))
-SCALARS: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL, *DECIMALS)
+SCALARS: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL, *DECIMALS)
 PAIR: Final = row_of((("f1", BIGINT), ("f2", DOUBLE)))
 """A row with the names of `ROW(…)`."""
 RECORD: Final = row_of((("x", INT), ("y", STRING), ("z", array_of(PAIR))))

@@ -22,6 +22,7 @@ AGGREGATES: Final = (
         ("MIN({S})", "S"),
         ("MAX({D})", "D"),
         ("MAX({T})", "T"),
+        ("MIN({Y})", "Y"),
         ("COUNT(DISTINCT {S})", "B"),
         ("SUM(DISTINCT {D})", "D"),
         ("COUNT(*) FILTER (WHERE {Q})", "B"),
@@ -146,7 +147,7 @@ class ScriptWriter:
         """Declare a source table of `rows` rows."""
         name = f"t{len(self.tables)}"
         columns = [ColumnText("k", self.random.choice("SB")), ColumnText("v", "B")]
-        columns += [ColumnText(letter.lower(), letter) for letter in "IDSAZQ" if self.chance(0.45)]
+        columns += [ColumnText(letter.lower(), letter) for letter in "IDSAZQY" if self.chance(0.45)]
         options = f"'on_error' = '{self.random.choice(('stop', 'reject', 'reject'))}'"
         at_rest = self.event_time and bool(self.tables) and not self.plain and self.chance(0.2)
         added: list[str] = []

@@ -29,7 +29,7 @@ class ViewWriter(ScriptWriter):
         source = self.expressions(below.columns)
         kept = [column for column in below.columns if column.time or self.chance(0.6)]
         names = {column.name for column in kept}
-        letters = self.random.sample("BBBDSTAZQI", k=self.random.choice((1, 2)))
+        letters = self.random.sample("BBBDSTAZQIY", k=self.random.choice((1, 2)))
         stem = self.stem("e", below.columns)
         made = [ColumnText(f"{stem}{index}", letter) for index, letter in enumerate(letters)]
         items = [c.name for c in kept] + [f"{source.text(c.letter, 2)} AS {c.name}" for c in made]

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, array_of
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, array_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ LETTERS: Final = {
     "S": STRING,
     "Q": BOOLEAN,
     "T": TIMESTAMP,
+    "Y": DATE,
     "A": array_of(BIGINT),
     "Z": array_of(STRING),
 }
@@ -34,6 +35,7 @@ LITERALS: Final = {
     "S": ("'a'", "'b'", "''", "'a,b'", "'é'", "'12'"),
     "Q": ("TRUE", "FALSE"),
     "T": ("TIMESTAMP '2024-03-01 12:00:05'", "TIMESTAMP '2024-03-01 11:59:58.500'"),
+    "Y": ("DATE '2024-03-01'", "DATE '2024-02-29'"),
     "A": ("ARRAY[CAST(1 AS BIGINT), 2, 1]", "ARRAY[CAST(3 AS BIGINT)]"),
     "Z": ("ARRAY['a', 'b', 'a']", "ARRAY['']"),
 }
@@ -54,6 +56,8 @@ TEMPLATES: Final = {
         *("CASE WHEN {Q} THEN {B} ELSE {B} END", "CASE {B} WHEN 1 THEN {B} WHEN 2 THEN 5 END"),
         *(
             "TRY_CAST({S} AS BIGINT)",
+            "({Y} - {Y})",
+            "DAY({Y})",
             "EPOCH_MILLIS({T}) % 7000",
             "CASE WHEN {B} <> 0 THEN 12 / {B} ELSE -1 END",
         ),
@@ -67,15 +71,28 @@ TEMPLATES: Final = {
         *("UPPER({S})", "LOWER({S})", "({S} || {S})", "SUBSTRING({S} FROM 2)", "TRIM({S})"),
         *("SUBSTRING({S}, 1, 1)", "REPLACE({S}, 'a', 'xy')", "CAST({B} AS STRING)"),
         *("COALESCE({S}, {S})", "CASE WHEN {Q} THEN {S} ELSE {S} END", "CAST({Q} AS STRING)"),
-        *("CAST({D} AS STRING)", "CAST({T} AS STRING)", "ELEMENT_AT({Z}, 1)"),
+        *(
+            "CAST({D} AS STRING)",
+            "CAST({T} AS STRING)",
+            "ELEMENT_AT({Z}, 1)",
+            "CAST({Y} AS STRING)",
+        ),
     ),
     "Q": (
         *("{B} = {B}", "{B} < {B}", "{B} >= {B}", "{B} <> {B}", "{S} = {S}", "{S} < {S}"),
         *("{D} <= {D}", "{D} = {D}", "{T} > {T}", "({Q} AND {Q})", "({Q} OR {Q})", "(NOT {Q})"),
         *("{B} IS NULL", "{S} IS NOT NULL", "{S} LIKE 'a%'", "{B} BETWEEN {B} AND {B}"),
-        *("{B} IN (1, 2, 5)", "{S} IN ('a', 'b')", "{A} = {A}", "({B} <> 0 AND 12 / {B} > 2)"),
+        *(
+            "{B} IN (1, 2, 5)",
+            "{S} IN ('a', 'b')",
+            "{A} = {A}",
+            "{Y} < {Y}",
+            "{Y} <= {T}",
+            "({B} <> 0 AND 12 / {B} > 2)",
+        ),
     ),
     "T": ("{T} + INTERVAL '1' SECOND", "{T} - INTERVAL '2' MINUTE", "COALESCE({T}, {T})"),
+    "Y": ("CAST({T} AS DATE)", "CAST({Y} + INTERVAL '1' DAY AS DATE)", "COALESCE({Y}, {Y})"),
     "A": (
         *("ARRAY[{B}, CAST({B} AS BIGINT)]", "ARRAY[CAST({B} AS BIGINT), NULL, {B}]"),
         "COALESCE({A}, {A})",
@@ -97,6 +114,7 @@ RISKY: Final = {
     "S": ("CAST({B} / {B} AS STRING)",),
     "Q": ("{B} / {B} > 1", "CAST({S} AS BOOLEAN)"),
     "T": ("TIMESTAMP_MILLIS({B} * {B})", "TO_TIMESTAMP({S})"),
+    "Y": ("{Y} - INTERVAL '1' DAY * {B}", "CAST({S} AS DATE)"),
 }
 """Expressions that fail on rows that are not rare."""
 

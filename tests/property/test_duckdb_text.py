@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from fsql.tests.property.script_writer import ScriptWriter
 
 SEEDS = 150
+PLACES = {"T": "make_timestamp(?)", "Y": "DATE '1970-01-01' + CAST(? AS INTEGER)"}
+"""How DuckDB is given values of the kinds that are numbers in fsql."""
 ORDERED = ("STRING_AGG", "MAX_BY")
 """DuckDB places NULL, and rows of which none is before the other, in another order."""
 
@@ -88,9 +90,7 @@ def by_duckdb(writer: ScriptWriter, tables: dict[str, Splits]) -> list[tuple[obj
         for table in writer.tables:
             columns = [f"{c.name} {duckdb_type(LETTERS[c.letter])}" for c in table.columns]
             connection.execute(f"CREATE TABLE {table.name} ({', '.join(columns)})")
-            places = [
-                "make_timestamp(?)" if column.letter == "T" else "?" for column in table.columns
-            ]
+            places = [PLACES.get(column.letter, "?") for column in table.columns]
             rows = [
                 [list(value) if isinstance(value, tuple) else value for value in row]
                 for split in tables[table.name]

@@ -59,6 +59,8 @@ def json_value(  # noqa: PLR0911 - one a kind
         if value % 1000 == 0 and random.random() < 0.3:
             return value // 1000
         return timestamp_text(value)
+    if type_.kind is Kind.DATE and isinstance(value, int):
+        return timestamp_text(value * 86_400_000_000)[: len("YYYY-MM-DD")]
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e6:
         return int(value) if value and random.random() < 0.3 else value
     return value

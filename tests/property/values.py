@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
+    DATE_MAX,
+    DATE_MIN,
     INT_MAX,
     INT_MIN,
     TIMESTAMP_MAX,
@@ -35,7 +37,7 @@ NOT_FINITE: Final = (float("nan"), float("inf"), float("-inf"))
 STRINGS: Final = (
     *("", "a", "b", "ab", "a,b", "a,b,,a", "A", "é", "straße", " a ", "%", "a%b", "a_b", "\\"),
     *("12", "-3", "+7", " 4 ", "1.5", "1e3", "true", "FALSE", "NaN", "x1", "99999999999999999999"),
-    *("2024-03-01T12:00:00Z", "2024-02-30 00:00", "1970-01-01 00:00:00.5+01:00"),
+    *("2024-03-01T12:00:00Z", "2024-02-30 00:00", "2024-02-29", "1970-01-01 00:00:00.5+01:00"),
     *('"', "\n\t\x00\x1f", "\u2028\U0001f600", "ǆ", "İ"),
 )
 INTEGERS: Final = (0, 1, 2, 3, -1, -2, 5, 7, 10, -10, 100)
@@ -43,11 +45,14 @@ EDGES: Final = {
     Kind.INT: (INT_MAX, INT_MIN, INT_MAX - 1, 2**30),
     Kind.BIGINT: (BIGINT_MAX, BIGINT_MIN, BIGINT_MAX - 1, 2**62, -(2**62), 2**53 + 1, 2**31),
     Kind.INTERVAL: (BIGINT_MAX, BIGINT_MIN, SECOND, -SECOND, 60 * SECOND),
+    Kind.DATE: (DATE_MAX, DATE_MIN, 0, -1),
     Kind.TIMESTAMP: (TIMESTAMP_MAX, TIMESTAMP_MIN, NOON, NOON + 500_000, -1, NOON + 1),
 }
 
 
-def random_value(random: Random, type_: SqlType, *, awkward: float = 0.2) -> Value:
+def random_value(  # noqa: PLR0911 - one a kind
+    random: Random, type_: SqlType, *, awkward: float = 0.2
+) -> Value:
     """Return a value of `type_`; with the probability `awkward` one at an edge, or NULL."""
     odd = random.random() < awkward
     if type_.kind is Kind.NULL or (odd and random.random() < 0.5):
@@ -59,6 +64,8 @@ def random_value(random: Random, type_: SqlType, *, awkward: float = 0.2) -> Val
         return tuple(random_value(random, element, awkward=awkward) for _ in range(length))
     if type_.kind is Kind.TIMESTAMP and not odd:
         return NOON + random.randrange(-20, 60) * (SECOND // 2)
+    if type_.kind is Kind.DATE and not odd:
+        return NOON // (86_400 * SECOND) + random.randrange(-2, 4)
     if type_.kind is Kind.DECIMAL:
         digits = 10**type_.precision - 1
         edges = (digits, -digits, digits // 2 + 1, 5 * 10 ** (type_.scale // 2))

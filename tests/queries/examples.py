@@ -97,5 +97,6 @@ NAMES = (
     "currency_at_the_time",
     "web_log",
     "adaptive",
+    "csv_decimals",
 )
 EXAMPLES = {name: Example(name) for name in NAMES}

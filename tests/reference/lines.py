@@ -25,7 +25,7 @@ ESCAPES = {
 }
 
 
-def text(value: Value, type_: SqlType) -> str:
+def text(value: Value, type_: SqlType) -> str:  # noqa: PLR0911 - one a kind
     """Return a value that is neither NULL nor an array as JSON output has it, without quotes."""
     match value:
         case bool():
@@ -41,6 +41,8 @@ def text(value: Value, type_: SqlType) -> str:
             return number if value >= 0 else f"-{number}"
         case int() if type_.kind is Kind.TIMESTAMP:
             return timestamp_text(value)
+        case int() if type_.kind is Kind.DATE:
+            return timestamp_text(value * 86_400_000_000)[:10]
         case _:
             assert isinstance(value, int | str)
             return str(value)
@@ -82,7 +84,7 @@ def json_text(value: Value, type_: SqlType) -> str:
         assert element is not None
         return "[" + ",".join(json_text(item, element) for item in value) + "]"
     bare = text(value, type_)
-    stringlike = type_.kind in {Kind.STRING, Kind.TIMESTAMP}
+    stringlike = type_.kind in {Kind.STRING, Kind.DATE, Kind.TIMESTAMP}
     if stringlike or (isinstance(value, float) and not math.isfinite(value)):
         return quoted(bare)
     return bare

@@ -28,6 +28,8 @@ from fsql.compiler.expression import (
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
+    DATE_MAX,
+    DATE_MIN,
     INT_MAX,
     INT_MIN,
     TIMESTAMP_MAX,
@@ -62,8 +64,10 @@ RANGES: Final = {
     Kind.INT: (INT_MIN, INT_MAX, OUT_OF_RANGE),
     Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
+    Kind.DATE: (DATE_MIN, DATE_MAX, TIMESTAMP_OUT_OF_RANGE),
     Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX, TIMESTAMP_OUT_OF_RANGE),
 }
+DAY: Final = 86_400_000_000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -106,7 +110,7 @@ def call(expression: Call, row: Sequence[Value]) -> Value:
     if function == "coalesce":
         found = (evaluate(argument, row) for argument in arguments)
         return next((value for value in found if value is not None), None)
-    values = [evaluate(argument, row) for argument in arguments]
+    values: list[Any] = [evaluate(argument, row) for argument in arguments]
     result: Value = None
     if function in NULL_FUNCTIONS:
         result = NULL_FUNCTIONS[function](*values)
@@ -114,6 +118,10 @@ def call(expression: Call, row: Sequence[Value]) -> Value:
         if expression.type.kind is Kind.DECIMAL and function in DECIMAL_FUNCTIONS:
             return decimal_result(expression, values)
         result = FUNCTIONS[function](*values)
+        if expression.type.kind is Kind.DATE and function in {"add", "subtract"}:
+            # The date of the moment that the interval leads to.
+            day, interval = values
+            result = FUNCTIONS[function](day * DAY, interval) // DAY
     return in_range(result, expression.type)
 
 
@@ -215,8 +223,7 @@ def substring(value: str, start: int, length: int | None = None) -> str:
 
 def date_trunc(unit: str, at: int) -> int:
     """Return the beginning of a unit of time, by fields of the calendar."""
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    moment = epoch + timedelta(microseconds=at)
+    moment = EPOCH + timedelta(microseconds=at)
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     beginnings = {
         "microsecond": moment,
@@ -230,7 +237,7 @@ def date_trunc(unit: str, at: int) -> int:
         "quarter": day.replace(day=1, month={0: 1, 1: 4, 2: 7, 3: 10}[(day.month - 1) // 3]),
         "year": day.replace(day=1, month=1),
     }
-    return (beginnings[unit.lower()] - epoch) // timedelta(microseconds=1)
+    return (beginnings[unit.lower()] - EPOCH) // timedelta(microseconds=1)
 
 
 def element_at(array: tuple[Value, ...], position: int) -> Value:
@@ -339,6 +346,8 @@ def cast(value: Value, given: SqlType, wanted: SqlType) -> Value:  # noqa: PLR09
         return value
     if wanted.kind is Kind.STRING:
         return text(value, given)
+    if isinstance(value, int) and Kind.DATE in {given.kind, wanted.kind}:
+        return value * DAY if given.kind is Kind.DATE else value // DAY
     if Kind.DECIMAL in {given.kind, wanted.kind}:
         return in_range(cast_of_decimal(value, given, wanted), wanted)
     if given.kind is wanted.kind:
@@ -385,5 +394,7 @@ def cast_of_text(value: str, wanted: Kind) -> Value:
             return float(value)
         case Kind.TIMESTAMP:
             return timestamp_of_text(value)
+        case Kind.DATE if len(value) == len("YYYY-MM-DD"):
+            return timestamp_of_text(f"{value}T00:00") // DAY
         case _:
             raise FailureError(NOT_CASTABLE)

@@ -11,6 +11,9 @@ import pyarrow.compute as pc
 from fsql.compiler.functions.casts import cast_value, format_double
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import (
+    DATE_MAX,
+    DATE_MIN,
+    DAY_US,
     INT_MAX,
     INT_MIN,
     TIMESTAMP_MAX,
@@ -18,12 +21,16 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
 )
-from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.arrow_types import arrow_type, date_texts
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, decimal_texts
 from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
-from fsql.runtime.kernels.expressions.timestamp_text import format_timestamps, parse_timestamps
+from fsql.runtime.kernels.expressions.timestamp_text import (
+    format_timestamps,
+    parse_dates,
+    parse_timestamps,
+)
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
     OUT_OF_RANGE,
@@ -116,6 +123,10 @@ def _nulls(target: SqlType) -> Kernel:
 
 def _between_numbers(source: Kind, target: Kind) -> Kernel:
     dtype = DTYPES[target]
+    if source is Kind.DATE:
+        return total(lambda days: days.astype(dtype) * DAY_US)
+    if target is Kind.DATE:
+        return total(lambda micros: (micros // DAY_US).astype(dtype))
     if source is Kind.DOUBLE:
         return partial(_double_to_int if target is Kind.INT else _double_to_bigint)
     if target is Kind.INT:
@@ -151,7 +162,7 @@ def _to_text(source: SqlType) -> Kernel:
     return kernel
 
 
-def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
+def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 - one a kind
     """Return strings for all values; values under a NULL or a failure may be out of the type's range."""
     values = vector.values
     match source.kind:
@@ -159,6 +170,8 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
             return _double_texts(values)
         case Kind.DECIMAL:
             return decimal_texts(values, source)
+        case Kind.DATE:
+            return date_texts(np.clip(values, DATE_MIN, DATE_MAX))
         case Kind.TIMESTAMP:
             values = np.clip(values, TIMESTAMP_MIN, TIMESTAMP_MAX)
             if len(values) <= FEW_ROWS:
@@ -238,5 +251,6 @@ _PARSERS: Final[dict[Kind, Parse]] = {
     Kind.INT: _parse_integers(INT_MIN, INT_MAX, np.int32),
     Kind.BIGINT: _parse_integers(-(2**63), 2**63 - 1, np.int64),
     Kind.DOUBLE: _parse_doubles,
+    Kind.DATE: lambda texts: parse_dates(pc.ascii_trim(texts, " ")),
     Kind.TIMESTAMP: lambda texts: parse_timestamps(pc.ascii_trim(texts, " ")),
 }

@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import (
     BIGINT_MIN,
+    DATE_MAX,
+    DATE_MIN,
+    DAY_US,
     INT_MAX,
     INT_MIN,
     TIMESTAMP_MAX,
@@ -129,6 +132,20 @@ def _shift(operation: np.ufunc, overflows: Callable[[Array, Array, Array], Bools
     return shift
 
 
+def _shift_date(*, back: bool) -> Partial:
+    def shift(days: Array, interval_us: Array) -> tuple[Array, Codes | None]:
+        """Move a date; a part of a day counts as the moment that it leads to."""
+        whole = interval_us // DAY_US
+        if back:
+            # The least interval has no opposite.
+            whole = -(whole + (interval_us % DAY_US != 0))
+        result = days.astype(np.int64) + whole
+        outside = (result < DATE_MIN) | (result > DATE_MAX)
+        return np.where(outside, 0, result).astype(np.int32), codes_where(outside, TIMESTAMP_RANGE)
+
+    return shift
+
+
 def _doubles(operation: Callable[..., Doubles]) -> Kernel:
     """Lift an operation on doubles: IEEE, without warnings, canonical NaN."""
 
@@ -145,6 +162,8 @@ def _make_add(call: Call) -> Kernel:
             return _doubles(np.add)
         case Kind.TIMESTAMP:
             return partial(_shift(np.add, _sum_overflows))
+        case Kind.DATE:
+            return partial(_shift_date(back=False))
         case _:
             return partial(_add_integers)
 
@@ -155,6 +174,10 @@ def _make_subtract(call: Call) -> Kernel:
             return _doubles(np.subtract)
         case Kind.TIMESTAMP:
             return partial(_shift(np.subtract, _difference_overflows))
+        case Kind.DATE:
+            return partial(_shift_date(back=True))
+        case Kind.BIGINT if call.arguments[0].type.kind is Kind.DATE:
+            return total(lambda left, right: left.astype(np.int64) - right)
         case _:
             return partial(_subtract_integers)
 

@@ -1,4 +1,4 @@
-"""Timestamps as text, a column at a time: reading ISO 8601, and writing it.
+"""Timestamps and dates as text, a column at a time: reading ISO 8601, and writing it.
 
 The text form is `YYYY-MM-DD[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]`, at most 32 bytes, so the texts of a column are
 laid out as a matrix with a row for each of the 32 places and processed place by place, not text by text.  A
@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
-from fsql.runtime.kernels.expressions.vectors import TIMESTAMP_RANGE, UNREADABLE_TEXT, offsets
+from fsql.compiler.sqltypes import DAY_US, TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.runtime.kernels.expressions.vectors import (
+    TIMESTAMP_RANGE,
+    UNREADABLE_TEXT,
+    codes_where,
+    offsets,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,9 +33,22 @@ _WIDTH: Final = 32
 _SHORTEST: Final = 16
 _LONGEST: Final = 27
 """The length of the longest formatted timestamp, which ends with `Z`."""
-_DIGITS: Final = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15)
-_DAY_US: Final = 86_400_000_000
+_DATE_LENGTH: Final = len("YYYY-MM-DD")
+_DIGITS_OF_DATE: Final = (0, 1, 2, 3, 5, 6, 8, 9)
+_DIGITS_OF_TIME: Final = (11, 12, 14, 15)
 _SECOND_US: Final = 1_000_000
+
+
+def parse_dates(strings: pa.StringArray) -> tuple[NDArray[np.int32], Codes | None]:
+    """Return the texts `YYYY-MM-DD` as days; E503 for invalid texts.
+
+    The results for NULLs are arbitrary.
+    """
+    text, lengths = _places(strings)
+    days, readable = _dates(text, text - np.uint8(ord("0")))
+    readable &= lengths == _DATE_LENGTH
+    values = np.where(readable, days, 0).astype(np.int32)
+    return values, codes_where(~readable, UNREADABLE_TEXT)
 
 
 def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
@@ -40,20 +58,19 @@ def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
     """
     text, lengths = _places(strings)
     digits = text - np.uint8(ord("0"))
-    readable = (lengths >= _SHORTEST) & (lengths <= _WIDTH)
-    for at in _DIGITS:
+    days, readable = _dates(text, digits)
+    readable &= (lengths >= _SHORTEST) & (lengths <= _WIDTH)
+    for at in _DIGITS_OF_TIME:
         readable &= digits[at] <= 9
-    for at, mark in ((4, "-"), (7, "-"), (13, ":")):
-        readable &= text[at] == ord(mark)
+    readable &= text[13] == ord(":")
     readable &= (text[10] == ord("T")) | (text[10] == ord(" "))
-    days, exists = _days(digits)
     hour, minute = _pair(digits, 11), _pair(digits, 14)
-    readable &= exists & (hour < 24) & (minute < 60)
+    readable &= (hour < 24) & (minute < 60)
     second_us, behind, well_formed = _seconds(text, digits)
     zone_us, zone_well_formed = _zone(text, digits, behind, lengths)
     readable &= well_formed & zone_well_formed
     minutes = (hour * 60 + minute).astype(np.int64)
-    values = days * _DAY_US + minutes * (60 * _SECOND_US) + second_us - zone_us
+    values = days * DAY_US + minutes * (60 * _SECOND_US) + second_us - zone_us
     beyond = (values < TIMESTAMP_MIN) | (values > TIMESTAMP_MAX)
     if readable.all() and not beyond.any():
         return values, None
@@ -81,6 +98,15 @@ def _places(strings: pa.StringArray) -> tuple[Places, Ints]:
 def _pair(digits: Places, at: int) -> NDArray[np.int32]:
     """Return the number that the two digits at place `at` make."""
     return digits[at].astype(np.int32) * 10 + digits[at + 1]
+
+
+def _dates(text: Places, digits: Places) -> tuple[Ints, Bools]:
+    """Return the days since 1970-01-01, and whether the texts begin with a day that exists."""
+    readable = (text[4] == ord("-")) & (text[7] == ord("-"))
+    for at in _DIGITS_OF_DATE:
+        readable &= digits[at] <= 9
+    days, exists = _days(digits)
+    return days, readable & exists
 
 
 def _days(digits: Places) -> tuple[Ints, Bools]:
@@ -147,8 +173,8 @@ def format_timestamps(values_us: Ints) -> pa.StringArray:
 
     All are within the years 1 to 9999; the array has no NULL.
     """
-    day = values_us // _DAY_US
-    in_day_us = values_us - day * _DAY_US
+    day = values_us // DAY_US
+    in_day_us = values_us - day * DAY_US
     date = day.astype("M8[D]")
     month = date.astype("M8[M]")
     months = month.astype(np.int64).astype(np.int32)

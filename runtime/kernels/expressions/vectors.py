@@ -7,6 +7,7 @@ STRING, ARRAY, ROW and NULL stay Arrow arrays.
 | kind                          | `Vector.values`                                               |
 |-------------------------------|---------------------------------------------------------------|
 | BOOLEAN, INT, BIGINT, DOUBLE  | ndarray of bool, int32, int64, float64                        |
+| DATE                          | ndarray of int32, days                                        |
 | TIMESTAMP, INTERVAL           | ndarray of int64, microseconds                                |
 | DECIMAL                       | ndarray of int64, or of Python integers (`fsql.runtime.decimals`) |
 | STRING                        | `StringArray`, or `DictionaryArray` shorter than the column   |
@@ -57,6 +58,7 @@ DTYPES: Final = {
     Kind.INT: np.dtype(np.int32),
     Kind.BIGINT: np.dtype(np.int64),
     Kind.DOUBLE: np.dtype(np.float64),
+    Kind.DATE: np.dtype(np.int32),
     Kind.TIMESTAMP: np.dtype(np.int64),
     Kind.INTERVAL: np.dtype(np.int64),
 }

@@ -3,7 +3,7 @@
 The table has these columns:
 
     id BIGINT NOT NULL, small INT, ratio DOUBLE, name STRING, flag BOOLEAN, at TIMESTAMP,
-    gap INTERVAL, tags ARRAY<STRING>, grid ARRAY<ARRAY<BIGINT>>, times ARRAY<TIMESTAMP>
+    gap INTERVAL, day DATE, tags ARRAY<STRING>, grid ARRAY<ARRAY<BIGINT>>, times ARRAY<TIMESTAMP>
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DOUBLE,
     INT,
     INTERVAL,
@@ -36,6 +37,7 @@ COLUMNS: Schema = (
     Column("times", array_of(TIMESTAMP)),
     Column("customer", row_of((("name", STRING), ("at", TIMESTAMP)))),
     Column("items", array_of(row_of((("n", INT),)))),
+    Column("day", DATE),
 )
 RECORD_BYTES_MAX = 10_000
 
@@ -55,6 +57,10 @@ def _number(column: str, text: str, code: int, reason: str) -> Malformed:
 
 def _time(text: str) -> Malformed:
     return _number("at", f'"{text}"', 520, "the string does not name a time of the years 1 to 9999")
+
+
+def _day(text: str) -> Malformed:
+    return _number("day", text, 520, "the string does not name a day of the years 1 to 9999")
 
 
 FRACTION = "found a number with a fraction or an exponent"
@@ -214,6 +220,8 @@ MALFORMED = (
     Malformed(b'"{}"', 519, "", "the record is a string, not an object"),
     Malformed(b"-12.5e3", 519, "", "the record is a number, not an object"),
     # Timestamps.
+    *map(_day, ('""', '"2024-02-30"', '"0000-01-01"', '"2024-1-01"', '"2024-01-01T00:00:00Z"')),
+    _number("day", "19782", 513, "expected DATE, found a number"),
     _time(""),
     _time("2024-02-30T00:00:00Z"),
     _time("2023-02-29T00:00:00Z"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -14,6 +14,9 @@ from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
+    DATE,
+    DATE_MAX,
+    DATE_MIN,
     DOUBLE,
     INT,
     INT_MAX,
@@ -59,6 +62,7 @@ _VALUES = {
     Kind.BIGINT: _BIGINTS,
     Kind.DOUBLE: _DOUBLES,
     Kind.STRING: TEXT | st.text('"\\\b\f\n\r\t\x00\x1f\x7f a√©', max_size=8),
+    Kind.DATE: st.integers(DATE_MIN, DATE_MAX),
     Kind.TIMESTAMP: st.one_of(
         st.integers(TIMESTAMP_MIN // unit_us, TIMESTAMP_MAX // unit_us).map(unit_us.__mul__)
         for unit_us in (1, 1_000, 1_000_000)
@@ -66,7 +70,7 @@ _VALUES = {
     Kind.INTERVAL: _BIGINTS,
     Kind.NULL: st.none(),
 }
-_SCALARS = st.sampled_from([BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL, NULL])
+_SCALARS = st.sampled_from([BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL, NULL])
 TYPES = st.recursive(
     _SCALARS,
     lambda inner: (
@@ -106,7 +110,7 @@ def naive_lines(
     return "".join(lines).encode()
 
 
-def _naive_value(value: Value, sql_type: SqlType) -> str:
+def _naive_value(value: Value, sql_type: SqlType) -> str:  # noqa: PLR0911 - one a kind
     if isinstance(value, tuple) and sql_type.element is not None:
         return "[" + ",".join(_naive_value(each, sql_type.element) for each in value) + "]"
     if isinstance(value, tuple):
@@ -120,6 +124,8 @@ def _naive_value(value: Value, sql_type: SqlType) -> str:
         if math.isfinite(value):
             return repr(value)
         return {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}[repr(value)]
+    if isinstance(value, int) and sql_type.kind is Kind.DATE:
+        return f'"{date(1970, 1, 1) + timedelta(days=value)}"'
     if isinstance(value, int) and sql_type.kind is Kind.TIMESTAMP:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
         text = moment.replace(tzinfo=None).isoformat(timespec="microseconds")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FEBRUARY = 1_709_251_140_000_000
 """2024-02-29T23:59:00Z in microseconds."""
 GOOD = b'{"id":7,"name":"good"}\n'
-GOOD_ROW = (7, None, None, "good", *(None,) * 8)
+GOOD_ROW = (7, None, None, "good", *(None,) * 9)
 
 
 def read(
@@ -90,16 +90,16 @@ def test_good_records_have_these_values() -> None:
         '{"id":1,"at":253402300799999,"ratio":123456789012345678901234567890}',
         (
             '{"id":1,"at":"2024-01-31T12:00:00.120+14:00","times":[0,"1970-01-01T00:00:01",null],'
-            '"customer":{"at":0,"odd":{}},"items":[null,{},{"n":1}]}'
+            '"customer":{"at":0,"odd":{}},"items":[null,{},{"n":1}],"day":"2024-10-04"}'
         ),
         '{"name":"last","id":0,"at":-1,"ratio":1e-400,"grid":null}',
     )
     data = "\ufeff" + "\n".join(records)
     second = 1_000_000
-    nothing: tuple[Value, ...] = (None,) * 12
+    nothing: tuple[Value, ...] = (None,) * 13
     expected: dict[int, tuple[Value, ...]] = {
         0: (-(2**63), -(2**31), -0.0, "", True, None, -1, *nothing[7:]),
-        1: (2, None, None, None, None, -1, None, (), ((), None, (1, None)), (), None, None),
+        1: (2, None, None, None, None, -1, None, (), ((), None, (1, None)), (), *nothing[10:]),
         2: (2**63 - 1, None, None, "\0😀/\\", *nothing[4:]),
         3: (1, None, 0.0, None, None, FEBRUARY, None, ("a:b", None, '":'), *nothing[8:]),
         5: (1, None, 1.2345678901234568e29, None, None, 253_402_300_799_999_000, *nothing[6:]),
@@ -113,6 +113,7 @@ def test_good_records_have_these_values() -> None:
             (0, second, None),
             (None, 0),
             (None, (None,), (1,)),
+            20_000,
         ),
         7: (0, None, 0.0, "last", None, -1000, *nothing[6:]),
     }

@@ -15,6 +15,8 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    DATE,
+    DATE_MAX,
     DOUBLE,
     INT,
     INTERVAL,
@@ -91,6 +93,8 @@ FITS = [
     (pa.array([-1, 1_999], pa.timestamp("ns")), TIMESTAMP, [-1, 1]),
     (pa.array([3], pa.timestamp("ms", "Europe/Berlin")), TIMESTAMP, [3_000]),
     (pa.array([datetime.date(1970, 1, 2)]), TIMESTAMP, [86_400_000_000]),
+    (pa.array([datetime.date(1969, 12, 31), None]), DATE, [-1, None]),
+    (pa.array([86_400_000], pa.int64()).view(pa.date64()), DATE, [1]),
     (pa.array([[1], None], pa.list_(pa.int16())), array_of(BIGINT), [(1,), None]),
 ]
 
@@ -115,6 +119,8 @@ def test_types_that_fit(
         (pa.array([b"a"]), STRING),
         (pa.array(["1"]), BIGINT),
         (pa.array([1]), TIMESTAMP),
+        (pa.array([1]), DATE),
+        (pa.array([0], pa.timestamp("us")), DATE),
         (pa.array([1]), array_of(BIGINT)),
         (pa.array([[1]]), BIGINT),
     ],
@@ -134,6 +140,15 @@ def test_a_file_without_the_columns(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"no such file")
     with pytest.raises(FsqlError, match="E531"):
         ParquetSplit("b", tmp_path / "b", ()).check()
+
+
+def test_a_day_out_of_range_makes_a_row_malformed(tmp_path: Path) -> None:
+    columns = (Column("day", DATE),)
+    days = pa.array([DATE_MAX, DATE_MAX + 1, None], pa.int32()).view(pa.date32())
+    pq.write_table(pa.table({"day": days}), tmp_path / "a")
+    read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
+    assert read.rows == {0: (DATE_MAX,), 2: (None,)}
+    assert [(each.row, each.code, each.field) for each in read.dead_letters] == [(1, 520, "day")]
 
 
 def test_values_that_make_a_row_malformed(tmp_path: Path) -> None:

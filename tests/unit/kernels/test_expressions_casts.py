@@ -14,6 +14,9 @@ from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
+    DATE,
+    DATE_MAX,
+    DATE_MIN,
     DOUBLE,
     INT,
     INT_MAX,
@@ -76,6 +79,17 @@ CASTS: list[tuple[SqlType, SqlType, list[tuple[Value, Value]]]] = [
             *((-1, "1969-12-31T23:59:59.999999Z"), (TIMESTAMP_MIN, "0001-01-01T00:00:00Z")),
             (TIMESTAMP_MAX, "9999-12-31T23:59:59.999999Z"),
             (1_709_251_199_001_000, "2024-02-29T23:59:59.001Z"),
+        ],
+    ),
+    (TIMESTAMP, DATE, [(0, 0), (-1, -1), (TIMESTAMP_MAX, DATE_MAX), (TIMESTAMP_MIN, DATE_MIN)]),
+    (DATE, TIMESTAMP, [(1, 86_400_000_000), (DATE_MIN, TIMESTAMP_MIN), (-1, -86_400_000_000)]),
+    (DATE, STRING, [(0, "1970-01-01"), (DATE_MIN, "0001-01-01"), (DATE_MAX, "9999-12-31")]),
+    (
+        *(STRING, DATE),
+        [
+            *((" 1970-01-02 ", 1), ("2024-02-29", 19_782), ("0001-01-01", DATE_MIN)),
+            *((text, E503) for text in ("2023-02-29", "0000-01-01", "1970-1-01", "1970-01-010")),
+            *((text, E503) for text in ("1970-01-01 00:00", "19700101", "", "1970-01-0x", "x")),
         ],
     ),
     (

@@ -1,0 +1,66 @@
+"""Dates: reading and writing them, and their days in the calendar of timestamps.
+
+A DATE is an integer of days since 1970-01-01 in the proleptic Gregorian calendar; it begins at midnight UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import Final
+
+from fsql.compiler.functions.failure import TimestampRangeFailure, UnreadableTextFailure
+from fsql.compiler.sqltypes import DATE, DATE_MAX, DATE_MIN, DAY_US
+
+_EPOCH: Final = date(1970, 1, 1)
+_PATTERN: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
+
+
+def parse_date(text: str) -> int:
+    """Return the date that `YYYY-MM-DD` names.
+
+    >>> parse_date("1970-01-02")
+    1
+
+    Raises:
+        UnreadableTextFailure: E503, for any other text and for days that do not exist.
+    """
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise UnreadableTextFailure(text, DATE)
+    year, month, day = map(int, match.groups())
+    try:
+        return (date(year, month, day) - _EPOCH).days
+    except ValueError:
+        raise UnreadableTextFailure(text, DATE) from None
+
+
+def format_date(days: int) -> str:
+    """Return the date as `YYYY-MM-DD`.
+
+    >>> format_date(-1)
+    '1969-12-31'
+    """
+    return (_EPOCH + timedelta(days=days)).isoformat()
+
+
+def date_of(at_us: int) -> int:
+    """Return the day of a timestamp, in UTC."""
+    return at_us // DAY_US
+
+
+def midnight(days: int) -> int:
+    """Return the timestamp at which a date begins."""
+    return days * DAY_US
+
+
+def shifted(days: int, interval_us: int) -> int:
+    """Return the date of the moment that is an interval behind the beginning of a date.
+
+    Raises:
+        TimestampRangeFailure: E504, if it is outside of the years 1 to 9999.
+    """
+    result = days + interval_us // DAY_US
+    if not DATE_MIN <= result <= DATE_MAX:
+        raise TimestampRangeFailure(DATE)
+    return result
