@@ -98,5 +98,6 @@ NAMES = (
     "web_log",
     "adaptive",
     "csv_decimals",
+    "left_join",
 )
 EXAMPLES = {name: Example(name) for name in NAMES}
