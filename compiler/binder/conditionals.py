@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.operators import compare, unify
-from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.type_names import bind_type
+from fsql.compiler.binder.operators import call, compare, unify
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.type_names import PADDED, bind_type, length_inside, text_length
 from fsql.compiler.expression import Case, Cast, Expression, Literal, TryCast
 from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
-from fsql.compiler.sqltypes import NULL, Kind, SqlType
+from fsql.compiler.sqltypes import BIGINT, NULL, Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,8 +73,15 @@ def _value(argument: syntax.Expression | syntax.Star) -> syntax.Expression:
 
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
-    """Bind CAST and TRY_CAST."""
+    """Bind CAST and TRY_CAST; one to VARCHAR(n) cuts the text, one to CHAR(n) also pads it."""
     operand, target = binder.bind(cast.operand), bind_type(cast.type)
+    inside = length_inside(cast.type)
+    if inside is not None:
+        raise not_implemented(
+            f"the length of {inside.name} inside a type of CAST",
+            inside.span,
+            help="use STRING, and cast the parts",
+        )
     if not castable(operand.type, target):
         raise refusal(
             "E208",
@@ -85,8 +92,16 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
             quote=cast.operand.span,
         )
     if cast.safe and cast_fallible(operand.type, target):
-        return TryCast(target, nullable=True, argument=operand)
-    return make_cast(operand, target)
+        made: Expression = TryCast(target, nullable=True, argument=operand)
+    else:
+        made = make_cast(operand, target)
+    length = text_length(cast.type)
+    if length is None:
+        return made
+    characters = Literal(BIGINT, nullable=False, value=length)
+    if cast.type.name in PADDED:
+        return call("rpad", made, characters)
+    return call("substring", made, Literal(BIGINT, nullable=False, value=1), characters)
 
 
 def make_cast(operand: Expression, target: SqlType) -> Expression:

@@ -50,8 +50,8 @@ _LATER: Final[Mapping[str, str | None]] = {
     "REAL": "DOUBLE",
     "TINYINT": "INT",
     "SMALLINT": "INT",
-    "CHAR": "STRING",
-    "CHARACTER": "STRING",
+    "CHAR": "CHAR(n), or STRING",
+    "CHARACTER": "CHARACTER(n), or STRING",
     "BYTES": "STRING",
     "BINARY": "STRING",
     "VARBINARY": "STRING",
@@ -67,6 +67,9 @@ _LATER: Final[Mapping[str, str | None]] = {
 """Types that are not implemented, with an alternative."""
 
 _TIMESTAMP_DIGITS_MAX: Final = 6
+PADDED: Final = frozenset({"CHAR", "CHARACTER"})
+"""Types whose casts pad a text that is shorter than their length."""
+_LENGTH_MAX: Final = {"VARCHAR": 2**31 - 1, **dict.fromkeys(PADDED, 65_535)}
 _DECIMAL: Final = ("DECIMAL", "DEC", "NUMERIC")
 _DECIMAL_DIGITS: Final = 10
 """How many digits DECIMAL has where it does not say, as in Flink."""
@@ -84,6 +87,8 @@ def bind_type(name: TypeName) -> SqlType:
         return _bind_row(name)
     if name.name in _DECIMAL:
         return _decimal(name)
+    if text_length(name) is not None:
+        return STRING
     if name.name in _LATER:
         instead = _LATER[name.name]
         raise not_implemented(f"the type {name.name}", name.span, help=instead and f"use {instead}")
@@ -99,6 +104,38 @@ def bind_type(name: TypeName) -> SqlType:
     if name.numbers and not _digits_fit(name):
         raise _wrong_numbers(name)
     return known
+
+
+def text_length(name: TypeName) -> int | None:
+    """Return the n of VARCHAR(n) or CHAR(n), None for other types.
+
+    Such a type is STRING, and a column of it has texts of any length, as Flink has it by default: only a cast
+    makes texts of the length.
+
+    Raises:
+        Refusal: E216 for a length that is none.
+    """
+    longest = _LENGTH_MAX.get(name.name)
+    if longest is None or not name.numbers:
+        return None
+    length, *more = name.numbers
+    if more or not 0 < length <= longest:
+        raise refusal(
+            "E216",
+            f"{name.name} does not have the length {', '.join(map(str, name.numbers))}",
+            name.span,
+            note=f"it has a length of 1 to {longest}",
+        )
+    return length
+
+
+def length_inside(name: TypeName) -> TypeName | None:
+    """Return a type with a length inside of an ARRAY or ROW, if there is one."""
+    for part in name.arguments:
+        found = part if text_length(part) is not None else length_inside(part)
+        if found is not None:
+            return found
+    return None
 
 
 def _bind_row(name: TypeName) -> SqlType:
@@ -164,8 +201,6 @@ def _digits_fit(name: TypeName) -> bool:
 
 
 def _wrong_numbers(name: TypeName) -> Exception:
-    if name.name == "VARCHAR":
-        return not_implemented("the length of VARCHAR", name.span, help="use STRING")
     if name.name.startswith("TIMESTAMP"):
         return refusal(
             "E216",
