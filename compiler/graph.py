@@ -168,6 +168,11 @@ class CombineOver(Combine):
     calls: tuple[OverCall, ...]
     may_tie: bool
 
+    @property
+    def by_root(self) -> bool:
+        """Return whether rows go by those that follow at their own roots: their peers."""
+        return any(call.time is not None for call in self.calls)
+
 
 @dataclass(frozen=True, eq=False)
 class CombineSessions(Combine):
@@ -273,13 +278,14 @@ class Grouping(Operation):
 
     `keys` has one tuple of expressions for each side (one, or two for a join); a state is in the bucket
     of the item that made it.  With `closing`, each bucket holds its punctuation from the start; see also
-    `SessionClosing`.
+    `SessionClosing`.  With `by_root`, a bucket has a punctuation behind the rows of each root.
     A row of a join with a NULL key enters no bucket.
     """
 
     keys: tuple[tuple[Expression, ...], ...]
     window: int
     closing: Closing | None
+    by_root: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateCall
-from fsql.compiler.logical import operators
+from fsql.compiler.logical import OverCall, operators
 from fsql.compiler.node import Node, walk
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import SqlType
@@ -98,13 +98,13 @@ def _encoded(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
             if wanted(name, field.name)
             else getattr(node, field.name) is not None
             for field in dataclasses.fields(node)
-            if not (isinstance(node, AggregateCall) and _omitted(node, field))
+            if not (isinstance(node, AggregateCall | OverCall) and _omitted(node, field))
         }
         forms.append([name, values])
     return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _omitted(call: AggregateCall, field: dataclasses.Field[object]) -> bool:
+def _omitted(call: AggregateCall | OverCall, field: dataclasses.Field[object]) -> bool:
     """Return whether a field has its default, as in plans of when it did not exist: they keep their ids."""
     return getattr(call, field.name) == field.default
 

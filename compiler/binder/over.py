@@ -1,7 +1,6 @@
 """Running aggregates: `COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING)`.
 
-Rows are processed in the total order, so there is no ORDER BY.  A frame begins with the first row of the
-partition and ends with the row itself, or with the row before it.
+Rows are processed in the total order, or with ORDER BY in the order of event time.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import make_distinct_names
-from fsql.compiler.binder.aggregate_calls import JOINED, make_aggregate
+from fsql.compiler.binder.aggregate_calls import JOINED, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.frames import in_order_of_time, order_of, read_frame
 from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, rank
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -30,7 +30,30 @@ if TYPE_CHECKING:
     from fsql.compiler.syntax import Emit
     from fsql.compiler.text.source import Span
 
-_FRAMES = "ROWS UNBOUNDED PRECEDING, or ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A running aggregate of a SELECT; `order` is None for the total order."""
+
+    partition: tuple[Expression, ...]
+    order: Expression | None
+    call: OverCall
+
+    def carried(
+        self, carry: Callable[[Expression], Expression], source_spans: SourceSpans
+    ) -> RunningCall:
+        """Return the call with its expressions rewritten."""
+        aggregate, time = self.call.aggregate, self.call.time
+        argument = None if aggregate.argument is None else carry(aggregate.argument)
+        carried = dataclasses.replace(aggregate, argument=argument)
+        source_spans.copy(aggregate, carried)
+        return RunningCall(
+            tuple(carry(key) for key in self.partition),
+            None if self.order is None else carry(self.order),
+            dataclasses.replace(
+                self.call, aggregate=carried, time=None if time is None else carry(time)
+            ),
+        )
 
 
 @dataclass
@@ -43,9 +66,10 @@ class RunningCollector:
     windows: tuple[syntax.NamedWindow, ...]
     source_spans: SourceSpans
     append_only: bool
-    calls: dict[tuple[tuple[Expression, ...], OverCall], int] = field(default_factory=dict)
+    calls: dict[RunningCall, int] = field(default_factory=dict)
     ranks: dict[RankCall, tuple[int, Span]] = field(default_factory=dict)
     spans: dict[Expression, Span] = field(default_factory=dict)
+    order_spans: dict[Expression, Span] = field(default_factory=dict)
     first_span: Span | None = None
 
     def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
@@ -66,25 +90,44 @@ class RunningCollector:
             return self._rank(
                 RankCall(function, partition, bind_order(inner, window.order_by)), written.span
             )
-        frame_end = _frame_end(window, written.span)
+        order = self._order(inner, window)
+        frame = read_frame(window, written.span)
         if name in JOINED:
             raise not_implemented(f"{name} in OVER", written.span)
-        aggregate = make_aggregate(inner, written, empty=frame_end is FrameEnd.ONE_PRECEDING)
+        aggregate = make_aggregate(inner, written, empty=frame.end is FrameEnd.ONE_PRECEDING)
         if aggregate.others or aggregate.distinct:
             raise not_implemented(f"{name} in OVER", written.span)
+        if frame.preceding is not None and needs_total_order(aggregate):
+            raise not_implemented(
+                f"{name} of a frame that does not begin with the partition", written.span
+            )
         self.first_span = self.first_span or written.span
-        return self._running(partition, OverCall(aggregate, frame_end))
+        time = order if frame.by_time else None
+        call = OverCall(aggregate, frame.end, frame.preceding, time)
+        return self._running(RunningCall(partition, order, call))
 
-    def _running(self, partition: tuple[Expression, ...], call: OverCall) -> Expression:
-        index = self.calls.setdefault((partition, call), self._next)
-        return RunningValue(call.aggregate.type, call.aggregate.nullable, index)
+    def _order(
+        self, binder: ExpressionBinder, window: syntax.WindowSpecification
+    ) -> Expression | None:
+        written = order_of(window)
+        if written is None:
+            return None
+        order = binder.bind_whole(written)
+        self.order_spans.setdefault(order, written.span)
+        return order
+
+    def _running(self, running: RunningCall) -> Expression:
+        index = self.calls.setdefault(running, self._next)
+        aggregate = running.call.aggregate
+        return RunningValue(aggregate.type, aggregate.nullable, index)
 
     def _rank(self, call: RankCall, span: Span) -> Expression:
         if self.append_only and not call.order:
             count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
             self.source_spans.add(count, span)
             self.first_span = self.first_span or span
-            return self._running(call.partition, OverCall(count, FrameEnd.CURRENT_ROW))
+            running = OverCall(count, FrameEnd.CURRENT_ROW)
+            return self._running(RunningCall(call.partition, None, running))
         index, _ = self.ranks.setdefault(call, (self._next, span))
         return RunningValue(BIGINT, nullable=False, index=index)
 
@@ -93,10 +136,12 @@ class RunningCollector:
         return len(self.calls) + len(self.ranks)
 
     def expressions(self) -> Iterator[Expression]:
-        """Yield the arguments and partition keys of the running aggregates."""
-        for partition, call in self.calls:
-            yield from partition
-            yield from call.aggregate.arguments
+        """Yield the arguments, partition keys and orders of the running aggregates."""
+        for running in self.calls:
+            yield from running.partition
+            yield from running.call.aggregate.arguments
+            if running.order is not None:
+                yield running.order
         for rank_call in self.ranks:
             yield from rank_call.expressions()
 
@@ -125,29 +170,6 @@ def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, 
     )
 
 
-def _frame_end(window: syntax.WindowSpecification, span: Span) -> FrameEnd:
-    """Return the end of the frame; refuse the frames of the SQL standard that are not implemented."""
-    if window.order_by:
-        raise not_implemented(
-            "ORDER BY in OVER",
-            window.order_by[0].span,
-            help="remove ORDER BY; rows are processed in the order of the stream",
-        )
-    frame = window.frame
-    if frame is None:
-        raise not_implemented("OVER without a frame", span, help=f"write {_FRAMES}")
-    start_unbounded = frame.start.side == "PRECEDING" and frame.start.offset is None
-    if frame.unit == "ROWS" and start_unbounded:
-        match frame.end:
-            case None | syntax.FrameBound(side="CURRENT ROW"):
-                return FrameEnd.CURRENT_ROW
-            case syntax.FrameBound(side="PRECEDING", offset=syntax.NumberLiteral(text="1")):
-                return FrameEnd.ONE_PRECEDING
-            case _:
-                pass
-    raise not_implemented("this window frame", frame.span, help=f"write {_FRAMES}")
-
-
 def run(
     plan: Plan,
     collector: RunningCollector,
@@ -157,15 +179,24 @@ def run(
     """Return `plan` with running aggregates and ranks, and the function that resolves placeholders.
 
     `carry` rewrites an expression of the SELECT over the columns of `plan`.  There is an operator for each
-    partition, in the order of the text, and then one for each rank; ROW_NUMBERs come before the others.
+    partition and order, in the order of the text but those in the total order first, and then one for each
+    rank; ROW_NUMBERs come before the others.
     `emit` says when ranks by window are released.
     """
-    by_partition: dict[tuple[Expression, ...], dict[int, OverCall]] = {}
-    for (partition, call), index in collector.calls.items():
-        carried = tuple(carry(key) for key in partition)
-        by_partition.setdefault(carried, {})[index] = _carried(call, carry, collector.source_spans)
+    spans = collector.source_spans
+    operators: dict[tuple[tuple[Expression, ...], Expression | None], dict[int, OverCall]] = {}
+    written: dict[Expression, Span] = {}
+    for running, index in sorted(
+        collector.calls.items(), key=lambda each: each[0].order is not None
+    ):
+        carried = running.carried(carry, spans)
+        if running.order is not None and carried.order is not None:
+            written.setdefault(carried.order, collector.order_spans[running.order])
+        operators.setdefault((carried.partition, carried.order), {})[index] = carried.call
     columns: dict[int, int] = {}
-    for partition, calls in by_partition.items():
+    for (partition, order), calls in operators.items():
+        if order is not None:
+            plan = in_order_of_time(plan, partition, order, written[order], spans)
         width = len(plan.schema)
         columns |= {index: width + place for place, index in enumerate(calls)}
         names = make_distinct_names(
@@ -192,13 +223,3 @@ def run(
         )
 
     return plan, resolve
-
-
-def _carried(
-    call: OverCall, carry: Callable[[Expression], Expression], source_spans: SourceSpans
-) -> OverCall:
-    aggregate = call.aggregate
-    argument = None if aggregate.argument is None else carry(aggregate.argument)
-    carried = dataclasses.replace(aggregate, argument=argument)
-    source_spans.copy(aggregate, carried)
-    return OverCall(carried, call.frame_end)

@@ -33,8 +33,8 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "E304",
         "window column is not event time",
         (
-            "Windows close by the watermark. Event-time columns are columns with a "
-            "WATERMARK, window ends, and columns that return one of these unchanged."
+            "Windows close by the watermark, which also releases rows OVER an order. Event-time columns "
+            "are columns with a WATERMARK, window ends, and columns that return one of these unchanged."
         ),
         "Declare a WATERMARK for the column in CREATE TABLE.",
         "SELECT COUNT(*) FROM TUMBLE(t, a, INTERVAL '1' MINUTE) GROUP BY window_start, window_end;",
@@ -61,7 +61,8 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "invalid arguments of a window",
         (
             "A window function takes a table, an event-time column and constant intervals: TUMBLE takes "
-            "a size, HOP a slide and a size, CUMULATE a step and a size, SESSION a gap."
+            "a size, HOP a slide and a size, CUMULATE a step and a size, SESSION a gap. A frame of OVER "
+            "begins a number of rows or a constant interval before its row."
         ),
         "Write the window as shown in the message.",
         "SELECT * FROM TUMBLE(t, at);",

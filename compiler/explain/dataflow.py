@@ -119,7 +119,9 @@ def _grouping_parts(graph: g.Graph, vertex: g.Vertex, grouping: g.Grouping) -> t
         for side_keys, entry in zip(grouping.keys, entries, strict=False)
     ]
     by = keys[0] if len(keys) == 1 else tuple(f"({', '.join(side)})" for side in keys)
-    parts = Part("keys", "by", by), Part("window", "window", grouping.window)
+    parts: tuple[Part, ...] = Part("keys", "by", by), Part("window", "window", grouping.window)
+    if grouping.by_root:
+        parts = *parts, Part("by_root", "by root", value=True)
     if grouping.closing is None:
         return parts
     return *parts, *closing_parts(grouping.closing, labels(vertex.schema))

@@ -95,11 +95,19 @@ def _nulls(descending: bool, nulls_first: bool) -> str:  # noqa: FBT001 - a pair
 
 def running_text(call: OverCall, names: Sequence[str]) -> str:
     """Return a running aggregate with its frame, as in SQL after PARTITION BY."""
-    frame = {
-        FrameEnd.CURRENT_ROW: "ROWS UNBOUNDED PRECEDING",
-        FrameEnd.ONE_PRECEDING: "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
-    }[call.frame_end]
-    return f"{aggregate_text(call.aggregate, names)} {frame}"
+    return f"{aggregate_text(call.aggregate, names)} {_frame_text(call, names)}"
+
+
+def _frame_text(call: OverCall, names: Sequence[str]) -> str:
+    if call.frame_end is FrameEnd.ONE_PRECEDING:
+        return "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    ordered = "ROWS"
+    if call.time is not None:
+        ordered = f"ORDER BY {expression_text(call.time, names)} RANGE"
+    if call.preceding is None:
+        return f"{ordered} UNBOUNDED PRECEDING"
+    start = interval_text(call.preceding) if call.time is not None else str(call.preceding)
+    return f"{ordered} {start} PRECEDING"
 
 
 def order_text(key: OrderKey, names: Sequence[str]) -> str:

@@ -71,6 +71,8 @@ def state_bound(plan: logical.Plan) -> str:
             return _rows("group", keys, calls, append=append_only(plan.input), bound=bound)
         case logical.Over(partition=keys, calls=running):
             calls = tuple(call.aggregate for call in running)
+            if any(call.preceding is not None for call in running):
+                return "the rows of one frame" + (" per partition, unbounded" if keys else "")
             return _rows("partition", keys, calls, append=True, bound=", unbounded")
         case logical.Rank():
             return _ranked_rows(plan)

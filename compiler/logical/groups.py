@@ -110,10 +110,22 @@ class FrameEnd(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class OverCall(Node):
-    """One running aggregate of `Over`: all rows of the partition up to `frame_end`."""
+    """One running aggregate of `Over`: the rows of its frame, which ends at `frame_end`.
+
+    It begins `preceding` rows before the row, or with the first row of the partition.  With `time`, an event
+    time that ascends within each partition, `preceding` are microseconds, and the frame ends with the last
+    row of the same time.  Rows of one time have one root.
+    """
 
     aggregate: AggregateCall
     frame_end: FrameEnd
+    preceding: int | None = None
+    time: Expression | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the frame begins with the partition, and has no peers."""
+        return self.preceding is None and self.time is None
 
 
 @dataclass(frozen=True, eq=False)

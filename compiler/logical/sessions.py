@@ -30,8 +30,9 @@ class AssignSessions(Plan):
     punctuation (`session_close_time`, PUNCTUATION).  Path: the time and the origin of the row's root before,
     then its path, so the rows of a session stay in order.
 
-    With `order_column`, a BIGINT that is never NULL, the path begins with the start of the session and that
-    column: rows that come together are in the order of event time, and at one time in that of the column.
+    With `order_column`, a BIGINT or a TIMESTAMP that is never NULL, the path begins with the start of the
+    session and that column: rows that come together are in the order of event time, and at one time in
+    that of the column.
     A late row has its own time there.
     """
 

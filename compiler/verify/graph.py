@@ -216,6 +216,8 @@ def _cycles(graph: g.Graph) -> Iterator[str]:
                     yield f"cycle {cycle} has no way back"
                 if grouping.keys != _keys(combine) or grouping.closing is not _closing(combine):
                     yield f"cycle {cycle} groups otherwise than it combines"
+                if grouping.by_root != (isinstance(combine, g.CombineOver) and combine.by_root):
+                    yield f"cycle {cycle} has punctuations that it does not ask for, or asks for others"
                 if len(merge.inputs) != len(grouping.keys) + 1:
                     yield f"cycle {cycle} has {len(merge.inputs) - 1} entries"
             case operations:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
-from fsql.compiler.logical import append_only
+from fsql.compiler.logical import FrameEnd, append_only
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, TIMESTAMP
 from fsql.compiler.verify.expression import verify_expression
@@ -159,7 +159,16 @@ def _over(plan: logical.Over) -> Iterator[str]:
         yield "running aggregates of input that changes"
     yield from _named(plan.calls, plan.names)
     yield from _expressions(plan.partition, below)
-    yield from _aggregates([call.aggregate for call in plan.calls], below, append=True)
+    for call in plan.calls:
+        yield from _aggregates([call.aggregate], below, append=call.preceding is None)
+        if call.preceding is not None and call.preceding < 0:
+            yield "a frame begins behind its row"
+        if call.frame_end is FrameEnd.ONE_PRECEDING and not call.is_running:
+            yield "a frame is bounded on both sides"
+        if call.time is not None:
+            yield from _expressions([call.time], below)
+            if call.time.type != TIMESTAMP or call.time.nullable:
+                yield "a frame is by what is no time"
 
 
 def _sessions(plan: logical.AssignSessions) -> Iterator[str]:
@@ -172,7 +181,9 @@ def _sessions(plan: logical.AssignSessions) -> Iterator[str]:
         yield f"column {plan.end_column} is not the end of a session"
     order = plan.order_column
     if order is not None and (
-        not 0 <= order < len(below) or below[order].type != BIGINT or below[order].nullable
+        not 0 <= order < len(below)
+        or below[order].type not in {BIGINT, TIMESTAMP}
+        or below[order].nullable
     ):
         yield f"column {order} does not order the rows of a session"
 

@@ -47,8 +47,8 @@ def appended(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
     """Yield the rows of a group of an append-only query, by path and then by their own columns."""
     operation = None if sink.table.changes is Changes.APPEND else "+I"
     for row in sorted(rows, key=lambda row: (row.path, row_order(row.values))):
-        assert row.weight == 1, "an append-only query retracted a row"
-        yield Change(operation, row.values)
+        assert row.weight > 0, "an append-only query retracted a row"
+        yield from [Change(operation, row.values)] * row.weight
 
 
 def changed(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:

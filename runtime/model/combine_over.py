@@ -7,19 +7,31 @@ from typing import TYPE_CHECKING
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.logical import FrameEnd
 from fsql.runtime.model.accumulator import Accumulators, arguments
-from fsql.runtime.model.item import Failure, Row, State
+from fsql.runtime.model.combine_frames import combine_frames
+from fsql.runtime.model.item import Failure, Punctuation, Row, State
 from fsql.runtime.model.value_order import row_order
 
 if TYPE_CHECKING:
     from fsql.compiler.graph import CombineOver
     from fsql.runtime.batch import Root
+    from fsql.runtime.model.combine_frames import Placed
 
 
-def combine_over(function: CombineOver, before: Accumulators | None, row: Row, root: Root) -> State:
+def combine_over(
+    function: CombineOver,
+    before: Accumulators | tuple[Placed, ...] | None,
+    row: Row | Punctuation,
+    root: Root,
+) -> State:
     """Return the state after `row`."""
+    if not all(call.is_running for call in function.calls):
+        assert not isinstance(before, Accumulators)
+        return combine_frames(function, before, row, root)
+    assert isinstance(row, Row)
     calls = [call.aggregate for call in function.calls]
     if before is None:
         before = Accumulators.of(calls)
+    assert isinstance(before, Accumulators)
     # Frames follow the total order down to the own columns, so a place is shared by equal rows only.
     place = (root, row.path, row_order(row.values))
     after = before.add(arguments(calls, row.values), row.weight, place)

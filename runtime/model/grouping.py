@@ -29,7 +29,8 @@ class GroupingRule:
 
     `key` names the bucket of a payload (None: it enters none) and balances the load; `order` orders
     payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.  With
-    `closes_anew`, every payload says so, and the bucket gets each punctuation that is not before it.
+    `closes_anew`, every payload says so, and the bucket gets each punctuation that is not before it.  With
+    `closes_roots` the bucket gets one at the root of each row.
     `Bucket` says what the rest means.
     """
 
@@ -38,6 +39,7 @@ class GroupingRule:
     order: Callable[[Any], Key] = no_order
     closes_at: Callable[[Any], Root] | None = None
     closes_anew: bool = False
+    closes_roots: bool = False
     undo_partial_windows: bool = False
     check_lineage: bool = False
 
@@ -58,7 +60,8 @@ class Grouping:
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._create(item, key, sent)
-        if self._rule.closes_anew and isinstance(item.payload, Row):
+        anew = self._rule.closes_anew or self._rule.closes_roots
+        if anew and isinstance(item.payload, Row):
             sent += self._add_punctuation(item, key, bucket)
         sent += bucket.accept(item)
         if not item.meta.tombstone:
@@ -84,8 +87,10 @@ class Grouping:
 
     def _add_punctuation(self, item: Item, key: Hashable, bucket: Bucket) -> list[Item]:
         """Add the punctuation of a payload, unless it is there or precedes it; return what is sent."""
-        assert self._rule.closes_at is not None
-        root = self._rule.closes_at(item.payload)
+        root = item.meta.global_time
+        if not self._rule.closes_roots:
+            assert self._rule.closes_at is not None
+            root = self._rule.closes_at(item.payload)
         if root < item.meta.global_time or (key, root) in self._closings:
             return []
         self._closings.add((key, root))

@@ -93,6 +93,7 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
         place,
         closes_at=None if closing is None else closes_at,
         closes_anew=isinstance(closing, g.SessionClosing),
+        closes_roots=grouping.by_root,
     )
 
 

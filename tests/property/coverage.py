@@ -39,6 +39,10 @@ def features(case: Case, outcome: Outcome) -> Counter[str]:
             _over(plan, Aggregate, Join) or _over(plan, WindowAggregate, Join) for plan in plans
         ),
         "running aggregate": any(isinstance(plan, Over) for plan in plans),
+        "frames": any(
+            isinstance(plan, Over) and not all(call.is_running for call in plan.calls)
+            for plan in plans
+        ),
         "ranks": any(isinstance(plan, Rank) for plan in plans),
         "time range": any(isinstance(plan, Join) and plan.time_range for plan in plans),
         "late rows": any(outcome.late),

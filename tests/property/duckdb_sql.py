@@ -12,7 +12,7 @@ What DuckDB means otherwise, and is therefore not translated (`Excluded`):
 * UPPER and LOWER of anything but ASCII and simple letters: DuckDB maps one code point to one.
 * SUBSTRING from a computed position: DuckDB counts a negative one from the end of the string.
 * POWER: not the same in the last digit.
-* Sessions: which of them a row joins depends on the rows before it.
+* Sessions with a gap: which of them a row joins depends on the rows before it.
 * Windows over updating input: which rows a closed window had is not in the final state.
 * AVG, and SUM of DOUBLE, are exact to about 9 digits only.  So they are compared to 9 digits, and a query
   that does more with them than to pass them on is left out.
@@ -158,8 +158,19 @@ class Translation:
         return select(items, plan, "list_append(pos, number_ - first_)", windows)
 
     def assign_sessions(self, plan: logical.AssignSessions) -> str:
-        """Left out."""
-        raise ExcludedError(type(plan).__name__)
+        """Left out, but for those that order rows by time alone: each row is its own, unless late."""
+        time = plan.time_column
+        if plan.end_column != time or plan.order_column != time:
+            raise ExcludedError(type(plan).__name__)
+        below = column_names(plan.input)
+        closes = closing(plan, time, f"(c{time} + 1)")
+        late = f"(pos[1] > {closes} OR pos[1] = {closes} AND pos[2] > -1)"
+        return select(
+            named([*below, f"c{time}", f"c{time}", f"c{time} - 1"]),
+            plan,
+            f"list_concat([{closes}, -1, c{time}, c{time}], pos)",
+            f"{self.tables[plan.input]} WHERE NOT {late}",
+        )
 
     def union(self, plan: logical.Union) -> str:
         """UNION ALL, paths padded."""
@@ -177,7 +188,7 @@ class Translation:
         """GROUP BY of the rows that are not late."""
         if not logical.append_only(plan.input):
             raise ExcludedError("a window over updating input")
-        closes = self.closing(plan, f"c{plan.window_end}")
+        closes = closing(plan, plan.window_end, f"c{plan.window_end}")
         grouped = self.grouped(plan, f"(pos[1] < {closes} OR pos[1] = {closes} AND pos[2] = -1)")
         if not plan.final:
             return grouped
@@ -187,13 +198,8 @@ class Translation:
             if isinstance(key, ColumnRef) and key.index == plan.window_end
         )
         scan_number = logical.least_scan_number(plan)
-        return f"SELECT *, [{self.closing(plan, end)}, -1, {scan_number}] AS pos FROM ({grouped})"
-
-    @staticmethod
-    def closing(plan: logical.WindowAggregate, end: str) -> str:
-        """Return the time at which a window closes."""
-        grain, delay = logical.grain_us(plan), behind(plan.input, plan.window_end)
-        return f"(({end} + {grain - 1}) // {grain} * {grain} + {delay})"
+        closes = closing(plan, plan.window_end, end)
+        return f"SELECT *, [{closes}, -1, {scan_number}] AS pos FROM ({grouped})"
 
     def grouped(self, plan: logical.Aggregate | logical.WindowAggregate, kept: str) -> str:
         """Return the GROUP BY."""
@@ -219,9 +225,13 @@ class Translation:
         calls = []
         for call in plan.calls:
             now = call.frame_end is logical.FrameEnd.CURRENT_ROW
-            end = "CURRENT ROW" if now else "1 PRECEDING"
-            frame = f"ROWS BETWEEN UNBOUNDED PRECEDING AND {end}"
-            over = f" OVER ({by}ORDER BY pos, {', '.join(below)} {frame})"
+            start = "UNBOUNDED" if call.preceding is None else str(call.preceding)
+            bounds = f"BETWEEN {start} PRECEDING AND {'CURRENT ROW' if now else '1 PRECEDING'}"
+            over = f" OVER ({by}ORDER BY pos, {', '.join(below)} ROWS {bounds})"
+            if call.time is not None:
+                if call.aggregate.function is AggregateFunction.ARRAY_AGG:
+                    raise ExcludedError("the order of peers in an array")
+                over = f" OVER ({by}ORDER BY {expression_sql(call.time, below)} RANGE {bounds})"
             calls.append(aggregate_sql(call.aggregate, below, "pos", over))
         return select(named([*below, *calls]), plan, "pos", self.tables[plan.input])
 
@@ -280,6 +290,12 @@ def named(items: Sequence[str], stem: str = "c") -> str:
 def padded(position: str, length: int) -> str:
     """Return a position, filled up with -1."""
     return f"list_resize({position}, {length}, -1)"
+
+
+def closing(plan: logical.WindowAggregate | logical.AssignSessions, column: int, end: str) -> str:
+    """Return the time at which a window closes that ends with a column."""
+    grain, delay = logical.grain_us(plan), behind(plan.input, column)
+    return f"(({end} + {grain - 1}) // {grain} * {grain} + {delay})"
 
 
 def select(items: str, plan: logical.Plan, position: str, source: str) -> str:

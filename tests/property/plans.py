@@ -13,7 +13,7 @@ from fsql.compiler import logical
 from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
 from fsql.compiler.functions.aggregates import aggregate_result
-from fsql.compiler.logical import Changes, FrameEnd, Plan, Table, TimeKind
+from fsql.compiler.logical import Changes, Plan, Table, TimeKind
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -28,6 +28,7 @@ from fsql.compiler.sqltypes import (
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.drawn_aggregates import drawn_call
 from fsql.tests.property.expressions import PAIR, RECORD, random_expression
+from fsql.tests.property.time_order import drawn_over
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
 
 if TYPE_CHECKING:
@@ -272,11 +273,11 @@ class PlanMaker:
         below = self.plan(depth - 1)
         if not logical.append_only(below):
             return below
-        calls = tuple(
-            logical.OverCall(call, self.random.choice(list(FrameEnd)))
-            for call in self.calls(below.schema, ordered=True, single=True)
+        return drawn_over(
+            *(self.random, below, self.keys(below.schema, 0, 1)),
+            lambda schema, bounded: self.calls(schema, ordered=not bounded, single=True),
+            self.named,
         )
-        return logical.Over(below, self.keys(below.schema, 0, 1), calls, self.named(calls))
 
     def assigned(self, below: Plan) -> logical.AssignWindows | None:
         """Assign windows; None without event time."""

@@ -7,6 +7,7 @@ passed-on columns), in conjunctions of which some can fail.  Every plan is legal
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
@@ -36,6 +37,7 @@ from fsql.compiler.sqltypes import (
 )
 from fsql.tests.property.drawn_aggregates import drawn_call
 from fsql.tests.property.expressions import random_expression
+from fsql.tests.property.time_order import drawn_over, event_times
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ class Plans:
 
     def windows(self, depth: int) -> logical.Plan:
         below = self.plan(depth)
-        times = [i for i, c in enumerate(below.schema) if c.time_attribute and not c.nullable]
+        times = event_times(below)
         if not times:
             return below
         if logical.append_only(below) and self.random.random() < 0.3:
@@ -194,14 +196,14 @@ class Plans:
         below = self.perhaps_tied(depth)
         if not logical.append_only(below):
             return below
-        calls = tuple(
-            logical.OverCall(
-                self.aggregate(below.schema, grouped=False, single=True),
-                self.random.choice([*logical.FrameEnd]),
-            )
-            for _ in range(self.random.choice((1, 2)))
+        make = partial(self.aggregate, grouped=False, single=True)
+        return drawn_over(
+            *(self.random, below, self.keys(below.schema)),
+            lambda schema, bounded: tuple(
+                make(schema, append=not bounded) for _ in range(self.random.choice((1, 2)))
+            ),
+            partial(_names, "o"),
         )
-        return logical.Over(below, self.keys(below.schema), calls, _names("o", calls))
 
     def rank(self, depth: int) -> logical.Plan:
         below = self.perhaps_tied(depth)
@@ -226,8 +228,7 @@ class Plans:
             return left
         chosen = self.random.sample(pairs, k=min(len(pairs), self.random.choice((1, 1, 2))))
         bound = None
-        times = [i for i, c in enumerate(left.schema) if c.time_attribute and not c.nullable]
-        others = [i for i, c in enumerate(right.schema) if c.time_attribute and not c.nullable]
+        times, others = event_times(left), event_times(right)
         append = logical.append_only(left) and logical.append_only(right)
         if times and others and append and self.random.random() < 0.5:
             bound = logical.TimeRange(

@@ -325,16 +325,30 @@ class ViewWriter(ScriptWriter):
         partition = [column.name for column in self.keys(below, 0, 1, 1)]
         clause = f"PARTITION BY {', '.join(partition)} " if partition else ""
         calls, stem = [], self.stem("w", below.columns)
+        times = [column.name for column in below.columns if column.time]
+        ordered = bool(times) and self.chance(0.5)
+        if ordered:
+            clause += f"ORDER BY {self.random.choice(times)} "
+        bounded = self.chance(0.5)
         for index, (text, column) in enumerate(
-            self.aggregates(below.columns, ordered=True, single=True)
+            self.aggregates(below.columns, ordered=not bounded, single=True)
         ):
-            end = self.random.choice(("CURRENT ROW", "1 PRECEDING"))
-            frame = f"ROWS BETWEEN UNBOUNDED PRECEDING AND {end}"
+            frame = self.frame(ordered=ordered, bounded=bounded)
             calls.append((f"{text} OVER ({clause}{frame}) AS {stem}{index}", column.letter))
         items = [column.name for column in below.columns] + [text for text, _ in calls]
         made = [ColumnText(f"{stem}{index}", letter) for index, (_, letter) in enumerate(calls)]
         query = f"SELECT {', '.join(items)}\nFROM {below.name}"
         return self.view(query, [*below.columns, *made], below.rows, updating=False)
+
+    def frame(self, *, ordered: bool, bounded: bool) -> str:
+        """Return a frame; one that is not `bounded` begins with the partition."""
+        choose = self.random.choice
+        if not bounded:
+            ends = ("CURRENT ROW", "1 PRECEDING")
+            rows = f"ROWS BETWEEN UNBOUNDED PRECEDING AND {choose(ends)}"
+            return choose(("", "RANGE UNBOUNDED PRECEDING", rows)) if ordered else rows
+        rows = f"ROWS {choose((0, 1, 3))} PRECEDING"
+        return choose((rows, f"RANGE {self.interval(1, 3)} PRECEDING")) if ordered else rows
 
 
 def random_script(random: Random, *, plain: bool = False) -> ViewWriter:

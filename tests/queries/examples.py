@@ -88,6 +88,8 @@ NAMES = (
     "bank_transfers",
     "nested_orders",
     "sessions",
+    "moving_average",
+    "last_minute_rule",
     "top_three_per_hour",
     "deduplication",
     "latest_value",

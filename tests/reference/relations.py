@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateCall, Expression, Literal
-from fsql.compiler.logical import FrameEnd
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP
 from fsql.tests.reference.aggregates import aggregate
 from fsql.tests.reference.delays import behind, up
 from fsql.tests.reference.elements import elements
 from fsql.tests.reference.failure import FailureError
+from fsql.tests.reference.frames import places_of_frame
 from fsql.tests.reference.joins import KeyedRow, outer_join, pairs
 from fsql.tests.reference.order import normalised, order_key, row_key
 from fsql.tests.reference.ranks import ranked
@@ -285,26 +285,29 @@ class Relations:
             yield closed, [row for row in seen if window_end(plan, row.values) == end]
 
     def over(self, plan: logical.Over, prefix: Root) -> Iterator[Row]:
-        """Add to each row the aggregates of its partition up to it, or up to the one before it."""
-        inputs = arguments([call.aggregate for call in plan.calls])
-        partitions: dict[Key, list[Arguments]] = defaultdict(list)
+        """Add to each row the aggregates of its frame."""
+        calls = [call.aggregate for call in plan.calls]
+        partitions: dict[Key, list[tuple[Row, Arguments]]] = defaultdict(list)
         for number, row in enumerate(self.relation(plan.input, prefix)):
-            values = self.values([*plan.partition, *inputs], row, prefix)
-            if values is None:
-                continue
-            key = tuple(order_key(value) for value in values[: len(plan.partition)])
-            frame = partitions[key]
-            frame.append(Arguments((number,), values[len(plan.partition) :]))
-            added: list[Value] = []
-            try:
-                for index, call in enumerate(plan.calls):
-                    rows = frame if call.frame_end is FrameEnd.CURRENT_ROW else frame[:-1]
-                    given = column(rows, [each.aggregate for each in plan.calls], index)
-                    added.append(aggregate(call.aggregate, given))
-            except FailureError as failure:
-                self.errors.add((row.root, failure.code))
-                continue
-            yield Row((*row.values, *added), row.root, row.path)
+            values = self.values([*plan.partition, *arguments(calls)], row, prefix)
+            if values is not None:
+                key = tuple(order_key(value) for value in values[: len(plan.partition)])
+                given = Arguments((number,), values[len(plan.partition) :])
+                partitions[key].append((row, given))
+        for partition in partitions.values():
+            rows = [row.values for row, _ in partition]
+            for number, (row, _) in enumerate(partition):
+                added: list[Value] = []
+                try:
+                    for index, call in enumerate(plan.calls):
+                        framed = [
+                            partition[place][1] for place in places_of_frame(call, rows, number)
+                        ]
+                        added.append(aggregate(call.aggregate, column(framed, calls, index)))
+                except FailureError as failure:
+                    self.errors.add((row.root, failure.code))
+                    continue
+                yield Row((*row.values, *added), row.root, row.path)
 
     def rank(self, plan: logical.Rank, prefix: Root) -> Iterator[Row]:
         """Number the rows of each partition; those of a window by the rows that it had when it closed."""

@@ -153,6 +153,8 @@ def _expression_demands(plan: logical.Plan, wanted: Columns) -> Columns:
         calls = aggregates(plan)
         kept = (calls[i] for i in kept_aggregates(plan, wanted))
         used |= columns_of(*(argument for call in kept for argument in call.arguments))
+    if isinstance(plan, logical.Over):
+        used |= columns_of(*(call.time for call in plan.calls))
     match plan:
         case logical.Aggregate():
             return used

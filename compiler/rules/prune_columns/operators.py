@@ -156,7 +156,11 @@ def _over(plan: logical.Over, wanted: Columns, below: Narrowed) -> Narrowed:
         input=below.plan,
         partition=tuple(below.over(key) for key in plan.partition),
         calls=tuple(
-            dataclasses.replace(call, aggregate=_over_narrowed(call.aggregate, below))
+            dataclasses.replace(
+                call,
+                aggregate=_over_narrowed(call.aggregate, below),
+                time=None if call.time is None else below.over(call.time),
+            )
             for call in calls
         ),
         names=tuple(plan.names[i] for i in kept),

@@ -4,6 +4,8 @@ in        COUNT(*) OVER (PARTITION BY word ROWS UNBOUNDED PRECEDING)     … AND
 a         1                                                              0
 b         1                                                              0
 a         2                                                              1
+
+Other frames are those of `frames`.
 """
 
 from __future__ import annotations
@@ -17,23 +19,27 @@ from fsql.compiler.logical import FrameEnd
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
-from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
+from fsql.runtime.kernels.aggregate.accumulators import accumulator
+from fsql.runtime.kernels.aggregate.frames import Frames
 from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import Steps, Values, only_step, steps_of
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.keyed.slots import SlotTable
-from fsql.runtime.order import concat_arrays, stable_order
+from fsql.runtime.order import concat_arrays, integers, stable_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.expression import Expression
     from fsql.compiler.graph import CombineOver
+    from fsql.compiler.logical import OverCall
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -44,26 +50,39 @@ class _Undo(NamedTuple):
     saved: list[Any]
 
 
+class _Framed(NamedTuple):
+    """The calls of one frame that is no running one: their places among all, and its time."""
+
+    places: list[int]
+    time: Expression | None
+    frames: Frames
+
+
 class OverKernel:
     """`graph.CombineOver` over slots.  Prepared columns: partition, arguments, then the input's."""
 
     def __init__(self, combine: CombineOver) -> None:
         self._combine = combine
         self._keys = len(combine.partition)
-        arguments = [call.aggregate.argument for call in combine.calls]
-        distinct = list(dict.fromkeys(a for a in arguments if a is not None))
-        self._argument_of = [
-            None if argument is None else self._keys + distinct.index(argument)
-            for argument in arguments
-        ]
+        read = [part for call in combine.calls for part in (call.aggregate.argument, call.time)]
+        distinct = list(dict.fromkeys(part for part in read if part is not None))
+        self._column_of = {part: self._keys + place for place, part in enumerate(distinct)}
         self._added = self._keys + len(distinct)
         self._evaluate = Evaluator((*combine.partition, *distinct))
         self._table = SlotTable()
-        self._accumulators: list[Accumulator] = [
-            accumulator(call.aggregate, append_only=True) for call in combine.calls
-        ]
+        self._framed = _by_frame(combine.calls)
+        self._accumulators: dict[int, Accumulator] = {
+            place: accumulator(call.aggregate, append_only=True)
+            for place, call in enumerate(combine.calls)
+            if call.is_running
+        }
+        for framed in self._framed:
+            self._accumulators |= zip(framed.places, framed.frames.accumulators, strict=True)
+        held = (framed.frames.rows for framed in self._framed if framed.frames.rows is not None)
+        self._states: list[Any] = [self._accumulators[place] for place in range(len(combine.calls))]
+        self._states += held
         self._key_types = [arrow_type(key.type) for key in combine.partition]
-        self._snapshots = SlotSnapshots(self._table, self._key_types, self._accumulators, None)
+        self._snapshots = SlotSnapshots(self._table, self._key_types, self._states, None)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         del side
@@ -75,7 +94,7 @@ class OverKernel:
         del side
         found = self._table.find(batch.columns[: self._keys], len(batch))
         if found.any_new:
-            for one in self._accumulators:
+            for one in self._states:
                 one.grow(len(self._table))
         return found.slots
 
@@ -85,19 +104,28 @@ class OverKernel:
         order, steps = _by_slot(slot)
         undo = None
         if undoable:
-            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
+            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._states])
         weights = batch.weight if order is None or batch.weight is None else batch.weight[order]
+
+        def given(part: Expression | None) -> pa.Array | None:
+            if part is None:
+                return None
+            values = batch.columns[self._column_of[part]]
+            return values if order is None else values.take(pa.array(order))
+
+        found: dict[int, Values] = {}
+        for place, call in enumerate(self._combine.calls):
+            if call.is_running:
+                one, values = self._accumulators[place], given(call.aggregate.argument)
+                found[place] = _running(one, call.frame_end, values, weights, steps)
+        for places, time, frames in self._framed:
+            arguments = [given(argument) for argument in frames.arguments]
+            times = None if time is None else integers(given(time))[0]
+            found |= zip(places, frames.add(arguments, times, steps), strict=True)
         columns: list[pa.Array] = []
         failed = None
-        for one, call, column in zip(
-            self._accumulators, self._combine.calls, self._argument_of, strict=True
-        ):
-            values = None if column is None else batch.columns[column]
-            if values is not None and order is not None:
-                values = values.take(pa.array(order))
-            seen = _framed(one, call.frame_end, values, weights, steps)
-            if order is not None:
-                seen = _put_back(seen, order)
+        for place in range(len(found)):
+            seen = found[place] if order is None else _put_back(found[place], order)
             columns.append(seen.array)
             if seen.failed is not None:
                 failed = seen.failed if failed is None else failed | seen.failed
@@ -121,7 +149,7 @@ class OverKernel:
 
     def restore(self, undo: _Undo, affected: Bools) -> None:
         kept = np.flatnonzero(affected[undo.slots])
-        for one, saved in zip(self._accumulators, undo.saved, strict=True):
+        for one, saved in zip(self._states, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
 
     def settle(self, undo: _Undo | None) -> None:
@@ -143,7 +171,7 @@ class OverKernel:
 
     def release(self, slots: Ints, marks: Bools) -> None:
         del marks
-        for one in self._accumulators:
+        for one in self._states:
             one.clear(slots)
         self._table.free(slots)
 
@@ -156,6 +184,21 @@ class OverKernel:
 
     def state_rows(self) -> int:
         return self._table.live
+
+
+def _by_frame(calls: Sequence[OverCall]) -> list[_Framed]:
+    found: dict[tuple[int | None, Expression | None], list[int]] = {}
+    for place, call in enumerate(calls):
+        if not call.is_running:
+            found.setdefault((call.preceding, call.time), []).append(place)
+    return [
+        _Framed(
+            places,
+            time,
+            Frames([calls[one].aggregate for one in places], preceding, by_time=time is not None),
+        )
+        for (preceding, time), places in found.items()
+    ]
 
 
 def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
@@ -183,7 +226,7 @@ def _put_back(seen: Values, order: Ints) -> Values:
     return Values(seen.array.take(pa.array(place)), failed)
 
 
-def _framed(
+def _running(
     one: Accumulator, end: FrameEnd, values: pa.Array | None, weights: Ints | None, steps: Steps
 ) -> Values:
     """Return the aggregate of each row's frame."""

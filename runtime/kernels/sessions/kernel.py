@@ -23,7 +23,7 @@ from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.sessions.snapshots import SessionSnapshots
 from fsql.runtime.kernels.sessions.state import Pending, SessionState
-from fsql.runtime.order import concat, key_values, position_order
+from fsql.runtime.order import concat, integers, key_values, position_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ class SessionsKernel:
         """Return rows at other roots, which keep the root before in their paths, with bounds added."""
         path = (batch.time, batch.origin, *batch.path)
         if self._order_column is not None:
-            path = (start, batch.columns[self._order_column].to_numpy(), *path)
+            path = (start, integers(batch.columns[self._order_column])[0], *path)
         return Batch([*batch.columns, *bounds], *root, path)
 
     def _owned(self, made: list[KeyedRows]) -> KeyedRows | None:

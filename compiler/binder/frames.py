@@ -1,0 +1,158 @@
+"""Frames of running aggregates: `ROWS 9 PRECEDING`, `ORDER BY at RANGE INTERVAL '1' MINUTE PRECEDING`.
+
+With ORDER BY, rows are put into the order of event time first: sessions without a gap, by the partition,
+which the watermark releases.  What follows is in the total order, as without ORDER BY.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.relation import column_refs
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.logical import AssignSessions, FrameEnd, Plan, Project
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.text.source import Span
+
+ROWS_MAX: Final = 1_000_000
+"""The most rows that a frame may have before its own: they are kept for each partition."""
+_WITHOUT_ORDER: Final = (
+    "write ROWS 9 PRECEDING, ROWS UNBOUNDED PRECEDING, or ROWS BETWEEN UNBOUNDED PRECEDING AND 1"
+    " PRECEDING"
+)
+_WITH_ORDER: Final = (
+    "write ROWS 9 PRECEDING, RANGE INTERVAL '1' MINUTE PRECEDING, or either with UNBOUNDED"
+    " PRECEDING"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBounds:
+    """The bounds of a frame: see `logical.OverCall`; `by_time` if it is RANGE."""
+
+    end: FrameEnd
+    preceding: int | None = None
+    by_time: bool = False
+
+
+def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
+    """Return the bounds of the frame of an aggregate.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    frame = window.frame
+    if frame is None:
+        if not window.order_by:
+            raise not_implemented("OVER without a frame", span, help=_WITHOUT_ORDER)
+        return FrameBounds(FrameEnd.CURRENT_ROW, by_time=True)
+    help_text = _WITH_ORDER if window.order_by else _WITHOUT_ORDER
+    by_time = frame.unit == "RANGE"
+    if by_time and not window.order_by:
+        raise refusal(
+            "E404",
+            "RANGE requires ORDER BY",
+            frame.span,
+            help="write OVER (… ORDER BY at RANGE …), with an event-time column",
+        )
+    if frame.unit == "GROUPS" or frame.start.side == "FOLLOWING":
+        raise not_implemented("this window frame", frame.span, help=help_text)
+    preceding = _preceding(frame.start, by_time=by_time)
+    match frame.end:
+        case None | syntax.FrameBound(side="CURRENT ROW"):
+            return FrameBounds(FrameEnd.CURRENT_ROW, preceding, by_time)
+        case syntax.FrameBound(side="PRECEDING", offset=syntax.NumberLiteral(text="1")):
+            if preceding is None and not by_time:
+                return FrameBounds(FrameEnd.ONE_PRECEDING)
+        case _:
+            pass
+    raise not_implemented("this window frame", frame.span, help=help_text)
+
+
+def _preceding(start: syntax.FrameBound, *, by_time: bool) -> int | None:
+    """Return how long before its row a frame begins; None for with the partition."""
+    if start.side == "CURRENT ROW":
+        return 0
+    if start.offset is None:
+        return None
+    if by_time:
+        duration_us = constant_interval_us(start.offset)
+        if duration_us is None or not 0 <= duration_us <= WINDOW_US_MAX:
+            raise refusal(
+                "E307",
+                "the start of a RANGE frame must be a constant INTERVAL of up to 100 years",
+                start.span,
+                help="write RANGE INTERVAL '1' MINUTE PRECEDING",
+            )
+        return duration_us
+    text = start.offset.text if isinstance(start.offset, syntax.NumberLiteral) else ""
+    if not text.isdigit() or len(text) > len(str(ROWS_MAX)) or int(text) > ROWS_MAX:
+        raise refusal(
+            "E307",
+            f"the start of a ROWS frame must be a number of rows up to {ROWS_MAX:,}",
+            start.span,
+            help="write ROWS 9 PRECEDING",
+        )
+    return int(text)
+
+
+def order_of(window: syntax.WindowSpecification) -> syntax.Expression | None:
+    """Return the expression of ORDER BY in OVER, if it is given.
+
+    Raises:
+        Refusal: E301.
+    """
+    if not window.order_by:
+        return None
+    first, *others = window.order_by
+    if others:
+        raise not_implemented(
+            "ORDER BY several expressions in OVER",
+            others[0].span,
+            help="order by the event-time column alone",
+        )
+    if first.descending:
+        raise not_implemented(
+            "descending ORDER BY in OVER",
+            first.span,
+            help="order by the event-time column, ascending; a frame has the rows before each row",
+        )
+    return first.expression
+
+
+def in_order_of_time(
+    plan: Plan,
+    partition: tuple[Expression, ...],
+    time: Expression,
+    span: Span,
+    source_spans: SourceSpans,
+) -> Plan:
+    """Return the rows of `plan`, by partition in the order of the event time `time`, with the same columns.
+
+    Raises:
+        Refusal: E304.
+    """
+    if not isinstance(time, ColumnRef) or not plan.schema[time.index].time_attribute:
+        times = [column.name for column in plan.schema if column.time_attribute]
+        raise refusal(
+            "E304",
+            "ORDER BY in OVER is not by event time",
+            span,
+            help=f"order by the event-time column: {times[0]}" if times else None,
+            note=None if times else "no column of the input is event time",
+        )
+    width = len(plan.schema)
+    names = tuple(column.name for column in plan.schema)
+    # A watermark may pass several times at once: then too, rows are in the order of their times.
+    ordered = AssignSessions(plan, partition, time.index, time.index, order_column=time.index)
+    source_spans.add(ordered, span)
+    # Only the bounds of sessions are event time from here on.
+    made: list[Expression] = [*column_refs(ordered)]
+    made[time.index] = made[width + 1]
+    return Project(ordered, tuple(made[:width]), names)

@@ -1,0 +1,170 @@
+"""Frames of running aggregates that begin a number of rows or a time before each row, or end with peers.
+
+The frame of a row is the frame before it, without the rows that leave and with those that enter.  So an
+accumulator that can be retracted from gives the aggregates: it has the frame of the last row of each slot,
+and the rows of that frame are held, because they will leave.
+
+    times   1  2  2  5        RANGE 3 PRECEDING     enter 1;  enter 2 and 2;  leave 1, enter 5
+                              ROWS 1 PRECEDING      enter 1;  enter 2;  leave 1, enter 2;  leave 2, enter 5
+
+Rows of one time are peers: they have one root, so they come together, and RANGE has one frame for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
+from fsql.runtime.kernels.aggregate.frame_rows import FrameRows, Held, ranges, rows_of
+from fsql.runtime.kernels.aggregate.steps import Steps, Values
+from fsql.runtime.order import concat, starts_of_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import AggregateCall
+    from fsql.runtime.batch import Batch
+
+    Ints = NDArray[np.int64]
+
+
+class _Together(NamedTuple):
+    """The rows that slots hold and the new ones behind them, slot after slot.
+
+    `first` and `end` are the places of the rows of each slot, `held` how many of them are not new; `new`
+    has the places of the new rows, and `group` for each of them its slot's index.
+    """
+
+    rows: Batch
+    first: Ints
+    end: Ints
+    held: Ints
+    new: Ints
+    group: Ints
+
+
+class Frames:
+    """The calls of one frame: their accumulators, and the rows that they hold."""
+
+    def __init__(
+        self, calls: Sequence[AggregateCall], preceding: int | None, *, by_time: bool
+    ) -> None:
+        """Begin empty."""
+        self._preceding = preceding
+        self._by_time = by_time
+        arguments = dict.fromkeys(call.argument for call in calls if call.argument is not None)
+        self.arguments = list(arguments)
+        """The arguments whose columns `add` takes."""
+        self._argument_of = [
+            None if call.argument is None else self.arguments.index(call.argument) for call in calls
+        ]
+        self.accumulators: list[Accumulator] = [
+            accumulator(call, append_only=preceding is None) for call in calls
+        ]
+        self.rows = None
+        if preceding is not None:
+            self.rows = FrameRows([arrow_type(argument.type) for argument in self.arguments])
+
+    def add(self, columns: Sequence[pa.Array], time: Ints | None, rows: Steps) -> list[Values]:
+        """Add rows, each of which is a step; return the values of each call, one for each row."""
+        if time is None:
+            time = np.zeros(rows.rows, np.int64)
+        together = self._together(rows_of(columns, time), rows)
+        step = np.arange(rows.rows)
+        if self._by_time:
+            step = starts_of_runs(together.group, time)
+        start, end = self._bounds(together, step)
+        events, weights, steps = _events(together, start, end, rows.slots, together.group[step])
+        values = []
+        for one, place in zip(self.accumulators, self._argument_of, strict=True):
+            given = None if place is None else together.rows.columns[place].take(pa.array(events))
+            values.append(one.add(given, weights, steps))
+        self._hold(together, start[steps.last], rows.slots)
+        if len(step) == rows.rows:
+            return values
+        sizes = np.diff(np.append(step, rows.rows))
+        return [_repeated(each, np.repeat(np.arange(len(step)), sizes)) for each in values]
+
+    def _together(self, new: Batch, rows: Steps) -> _Together:
+        sizes = np.diff(np.append(rows.first, rows.rows))
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        if self.rows is None:
+            none = np.zeros(len(sizes), np.int64)
+            return _Together(new, rows.first, rows.first + sizes, none, np.arange(len(new)), group)
+        held = self.rows.take(rows.slots)
+        end = np.cumsum(held.sizes + sizes)
+        place_of_new = ranges(end - sizes, sizes)
+        every = new
+        if held.rows is not None:
+            order = np.empty(len(held.rows) + len(new), np.int64)
+            order[ranges(end - sizes - held.sizes, held.sizes)] = np.arange(len(held.rows))
+            order[place_of_new] = np.arange(len(held.rows), len(order))
+            every = concat([held.rows, new]).take(order)
+        return _Together(every, end - sizes - held.sizes, end, held.sizes, place_of_new, group)
+
+    def _bounds(self, together: _Together, step: Ints) -> tuple[Ints, Ints]:
+        """Return where the frames of new rows begin and end; `step` are the first of each frame."""
+        place, group = together.new[step], together.group[step]
+        first = together.first[group]
+        if not self._by_time:
+            assert self._preceding is not None
+            return np.maximum(place - self._preceding, first), place + 1
+        following = np.append(place[1:], 0)
+        last = np.append(group[1:] != group[:-1], True)
+        end = np.where(last, together.end[group], following)
+        if self._preceding is None:
+            return first, end
+        return self._place_of_time(together, place, group), end
+
+    def _place_of_time(self, together: _Together, place: Ints, group: Ints) -> Ints:
+        """Return the first row of the slot that is not too long before each row; times ascend in a slot."""
+        assert self._preceding is not None
+        time = together.rows.time
+        wanted = time[place] - self._preceding
+        distinct, rank = np.unique(np.concatenate([time, wanted]), return_inverse=True)
+        slot_of_row = np.repeat(np.arange(len(together.first)), together.end - together.first)
+        # One search for all slots: ranks are offset by slot.
+        keys = slot_of_row * len(distinct) + rank[: len(time)]
+        return np.searchsorted(keys, group * len(distinct) + rank[len(time) :], "left")
+
+    def _hold(self, together: _Together, start: Ints, slots: Ints) -> None:
+        """Hold the frames of the last rows, which begin at `start`."""
+        if self.rows is not None:
+            sizes = together.end - start
+            self.rows.put(slots, Held(sizes, together.rows.take(ranges(start, sizes))))
+
+
+def _events(
+    together: _Together, start: Ints, end: Ints, slots: Ints, group: Ints
+) -> tuple[Ints, Ints | None, Steps]:
+    """Return the rows that leave and enter with each frame, their weights, and the frames as steps."""
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    left, entered = np.empty_like(start), np.empty_like(end)
+    left[1:], entered[1:] = start[:-1], end[:-1]
+    left[first] = together.first
+    entered[first] = together.first + together.held
+    leaving, entering = start - left, end - entered
+    size = leaving + entering
+    step = np.cumsum(size) - size
+    steps = Steps(step, int(size.sum()), slots[group], first)
+    if not leaving.any():
+        return ranges(entered, entering), None, steps
+    events = np.empty(steps.rows, np.int64)
+    weights = np.ones(steps.rows, np.int64)
+    leave = ranges(step, leaving)
+    events[leave] = ranges(left, leaving)
+    weights[leave] = -1
+    events[ranges(step + leaving, entering)] = ranges(entered, entering)
+    return events, weights, steps
+
+
+def _repeated(values: Values, places: Ints) -> Values:
+    """Return the values of frames, one for each row."""
+    failed = None if values.failed is None else values.failed[places]
+    return Values(values.array.take(pa.array(places)), failed)
