@@ -7,10 +7,9 @@ from typing import Final
 
 from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
 from fsql.compiler.logical import Filter, Plan, Rank
-from fsql.compiler.rules.columns import columns_of
 from fsql.compiler.rules.conjuncts import conjunction, split_movable
-from fsql.compiler.rules.equality import equal_means_same
 from fsql.compiler.rules.failures import operator_fallible
+from fsql.compiler.rules.pushdown_filter.partitions import filter_below_partitions
 
 _MIRRORED: Final = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -64,13 +63,4 @@ def pushdown_filter_rank(node: Filter) -> Plan | None:
     below = node.input
     if not isinstance(below, Rank) or below.window_end is not None or operator_fallible(below):
         return None
-    keys = {
-        key.index
-        for key in below.partition
-        if isinstance(key, ColumnRef) and equal_means_same(key.type)
-    }
-    moved, kept = split_movable(node.predicate, lambda conjunct: columns_of(conjunct) <= keys)
-    if not moved:
-        return None
-    made = dataclasses.replace(below, input=Filter(below.input, conjunction(moved)))
-    return Filter(made, conjunction(kept)) if kept else made
+    return filter_below_partitions(node, below)

@@ -20,8 +20,7 @@ import pyarrow as pa
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.accumulators import struct_of
-from fsql.runtime.kernels.aggregate.closings import ClosedColumns, Closings, split_slots
-from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
+from fsql.runtime.kernels.aggregate.closings import ClosedColumns, split_slots
 from fsql.runtime.kernels.aggregate.group_changes import (
     Changes,
     Group,
@@ -29,8 +28,8 @@ from fsql.runtime.kernels.aggregate.group_changes import (
     changes_of,
     same_value,
 )
+from fsql.runtime.kernels.aggregate.group_kernel import GroupKernel
 from fsql.runtime.kernels.aggregate.group_state import group_state
-from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import (
     ONLY_ROW,
     Steps,
@@ -41,7 +40,6 @@ from fsql.runtime.kernels.aggregate.steps import (
 )
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
 from fsql.runtime.kernels.keyed.prepare import Evaluator
-from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import (
     concat_arrays,
     key_values,
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineAggregate, CombineChanges
-    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.order import Roots
 
     Ints = NDArray[np.int64]
@@ -70,7 +67,7 @@ class _Undo(NamedTuple):
     saved: list[Any]
 
 
-class AggregateKernel:
+class AggregateKernel(GroupKernel[_Undo]):
     """`graph.CombineAggregate` and `graph.CombineChanges` over slots."""
 
     def __init__(
@@ -87,14 +84,8 @@ class AggregateKernel:
             [self._keys + distinct.index(each) for each in given] for given in arguments
         ]
         self._evaluate = Evaluator((*combine.keys, *distinct))
-        self._key_types = [arrow_type(key.type) for key in combine.keys]
-        self._table = SlotTable()
-        self._closings = None if combine.closing is None else Closings(combine.closing)
-        self._emptied = EmptiedSlots() if self._closings is None else None
-        """None for windows: their slots are freed when they close."""
-        self._given_up: BinRanges = ()
-        state = (self._key_types, self._accumulators, self._closings)
-        self._snapshots = SlotSnapshots(self._table, *state)
+        key_types = [arrow_type(key.type) for key in combine.keys]
+        super().__init__(key_types, self._accumulators, combine.closing, final=combine.final)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """Return keys, then the distinct arguments of the aggregates, then the end of the window."""
@@ -257,35 +248,10 @@ class AggregateKernel:
         made = Batch([*keys, *values], roots.time[root], roots.origin[root], (path,), weight)
         return KeyedRows(made, slot)
 
-    @property
-    def table(self) -> SlotTable:
-        return self._table
-
-    @property
-    def snapshots(self) -> SlotSnapshots:
-        return self._snapshots
-
     def restore(self, undo: _Undo, affected: Bools) -> None:
         kept = np.flatnonzero(affected[undo.slots])
         for one, saved in zip(self._accumulators, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
-
-    def settle(self, undo: _Undo | None) -> None:
-        """See `Kernel`."""
-        if self._emptied is not None and undo is not None:
-            self._emptied.on_settle(undo.slots)
-
-    def expire(self, horizon: Root) -> None:
-        """Free the slots of groups without rows; see `Kernel`."""
-        del horizon
-        if self._emptied is None:
-            return
-        slots = self._table.live_of(self._emptied.take(self._accumulators[0]))
-        if len(slots):
-            for one in self._accumulators:
-                one.clear(slots)
-            self._snapshots.on_emptied(slots)
-            self._table.free(slots)
 
     def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
         if self._closings is None:
@@ -310,9 +276,7 @@ class AggregateKernel:
             made = [
                 self._final_rows(times[part], slots[part], sizes) for part in split_slots(shown)
             ]
-        for one in self._accumulators:
-            one.clear(slots)
-        self._table.free(slots)
+        self._free(slots)
         return made
 
     def _final_rows(self, times: Ints, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
@@ -326,31 +290,6 @@ class AggregateKernel:
         shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
         rows = KeyedRows(batch.take(shown), slots[shown])
         return ApplyResult(rows, _errors(batch, failing, slots[failing]), None)
-
-    def give_up(self, bins: BinRanges) -> None:
-        self._given_up = bins
-
-    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
-        return self._table.in_bins(bins, self._key_types, slots)
-
-    def release(self, slots: Ints, marks: Bools) -> None:
-        if self._closings is not None:
-            self._closings.forget(marks)
-        for one in self._accumulators:
-            one.clear(slots)
-        self._table.free(slots)
-
-    @property
-    def releases_in_parts(self) -> bool:
-        return True
-
-    def next_close(self) -> Root | None:
-        if self._closings is None or not self._combine.final:
-            return None
-        return self._closings.least()
-
-    def state_rows(self) -> int:
-        return self._table.live
 
 
 def _errors(batch: Batch, rows: Ints, slots: Ints) -> KeyedRows | None:

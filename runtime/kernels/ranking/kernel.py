@@ -22,12 +22,10 @@ import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
-from fsql.runtime.kernels.aggregate.closings import ClosedColumns, Closings, split_slots
-from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
-from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
+from fsql.runtime.kernels.aggregate.closings import ClosedColumns, split_slots
+from fsql.runtime.kernels.aggregate.group_kernel import GroupKernel
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
 from fsql.runtime.kernels.keyed.prepare import Evaluator
-from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.kernels.ranking.ordered_rows import Change, OrderedRows
 from fsql.runtime.kernels.ranking.ranks import UNRANKED, Ranks, end_of_equal
 from fsql.runtime.kernels.ranking.sort_bytes import integer_bytes, row_bytes, sort_bytes
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineRank
-    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.schema import Schema
     from fsql.runtime.kernels.ranking.ordered_rows import Partition, Row
     from fsql.runtime.kernels.ranking.ranks import Key
@@ -65,7 +62,7 @@ class _Made(NamedTuple):
     slot: int
 
 
-class RankKernel:
+class RankKernel(GroupKernel[_Undo]):
     """`graph.CombineRank` over slots.  Prepared columns: partition, order, then the input's."""
 
     def __init__(self, combine: CombineRank, schema: Schema, depth: int) -> None:
@@ -82,13 +79,9 @@ class RankKernel:
         self._forgets = combine.by_position and combine.limit is not None
         width = 2 + depth if combine.by_position else 0
         self._rows = OrderedRows(schema, width, self._keys_of_loaded)
-        self._table = SlotTable()
-        self._key_types = [arrow_type(key.type) for key in combine.partition]
-        self._closings = None if combine.closing is None else Closings(combine.closing)
-        self._emptied = EmptiedSlots() if self._closings is None else None
-        self._given_up: BinRanges = ()
-        rows: list[Any] = [self._rows]
-        self._snapshots = SlotSnapshots(self._table, self._key_types, rows, self._closings)
+        key_types = [arrow_type(key.type) for key in combine.partition]
+        states: list[Any] = [self._rows]
+        super().__init__(key_types, states, combine.closing, final=combine.final)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         del side
@@ -270,35 +263,11 @@ class RankKernel:
         batch = Batch(columns, times[root], origins[root], (path,), weight)
         return KeyedRows(batch, np.array(slots, np.int64))
 
-    @property
-    def table(self) -> SlotTable:
-        return self._table
-
-    @property
-    def snapshots(self) -> SlotSnapshots:
-        return self._snapshots
-
     def restore(self, undo: _Undo, affected: Bools) -> None:
         for slot in undo.slots[affected[undo.slots]].tolist():
             partition = self._rows.partition(slot)
             for change in reversed(undo.changes.get(slot, ())):
                 partition.add(change._replace(weight=-change.weight))
-
-    def settle(self, undo: _Undo | None) -> None:
-        """See `Kernel`."""
-        if self._emptied is not None and undo is not None:
-            self._emptied.on_settle(undo.slots)
-
-    def expire(self, horizon: Root) -> None:
-        """Free the slots of partitions without rows; see `Kernel`."""
-        del horizon
-        if self._emptied is None:
-            return
-        slots = self._table.live_of(self._emptied.take(self._rows))
-        if len(slots):
-            self._rows.clear(slots)
-            self._snapshots.on_emptied(slots)
-            self._table.free(slots)
 
     def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
         if self._closings is None:
@@ -308,8 +277,7 @@ class RankKernel:
             if self._combine.final:
                 shown = np.setdiff1d(slots, self.slots_in(self._given_up, slots))
                 closed += [self._final_rows(time, part, sizes) for part in split_slots(shown)]
-            self._rows.clear(slots)
-            self._table.free(slots)
+            self._free(slots)
         return merge_results(closed)
 
     def _final_rows(self, time: int, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
@@ -324,30 +292,6 @@ class RankKernel:
         if rows is not None:
             sizes.add(rows.batch.columns)
         return ApplyResult(rows, None, None)
-
-    def give_up(self, bins: BinRanges) -> None:
-        self._given_up = bins
-
-    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
-        return self._table.in_bins(bins, self._key_types, slots)
-
-    def release(self, slots: Ints, marks: Bools) -> None:
-        if self._closings is not None:
-            self._closings.forget(marks)
-        self._rows.clear(slots)
-        self._table.free(slots)
-
-    @property
-    def releases_in_parts(self) -> bool:
-        return True
-
-    def next_close(self) -> Root | None:
-        if self._closings is None or not self._combine.final:
-            return None
-        return self._closings.least()
-
-    def state_rows(self) -> int:
-        return self._table.live
 
 
 def _net(changes: dict[Key, Change]) -> list[Change]:
