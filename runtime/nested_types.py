@@ -19,10 +19,11 @@ def nested(kind: pa.DataType) -> bool:
 
 def has_doubles(kind: pa.DataType) -> bool:
     """Say whether the type is DOUBLE, or has one inside, at any depth."""
-    return bool(pa.types.is_floating(kind)) or any(map(has_doubles, _parts(kind)))
+    return bool(pa.types.is_floating(kind)) or any(map(has_doubles, parts(kind)))
 
 
-def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
+def parts(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """Return the types of the elements or fields; none for other types."""
     if pa.types.is_dictionary(kind) or pa.types.is_list(kind):
         yield kind.value_type
     elif pa.types.is_struct(kind):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import decoded, values_of
-from fsql.runtime.nested_types import nested
+from fsql.runtime.nested_types import nested, parts
 from fsql.runtime.order import doubles_of_sortable, key_values, sortable_doubles
 
 if TYPE_CHECKING:
@@ -32,9 +32,12 @@ def values_of_rows(array: pa.Array) -> list[object]:
     if isinstance(array, pa.StringArray):
         return values_of(array)
     if compared_in_python(array):
-        return [_comparable(value) for value in key_values(array).to_pylist()]
-    values: list[object] = decoded(comparable_column(array)).to_pylist()
-    return values
+        values = key_values(array)
+        plain = _plain_type(values.type)
+        values = values if plain == values.type else values.cast(plain)
+        return [_comparable(value) for value in values.to_pylist()]
+    found: list[object] = decoded(comparable_column(array)).to_pylist()
+    return found
 
 
 def compared_in_python(array: pa.Array) -> bool:
@@ -89,4 +92,28 @@ def _key_column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
         keys = pa.array(values, pa.int64())
         doubles = doubles_of_sortable(keys.fill_null(0).to_numpy(zero_copy_only=False))
         return pa.array(doubles, mask=_nulls(keys))
-    return pa.array(values, kind)
+    plain = _plain_type(kind)
+    return pa.array(values, kind) if plain == kind else pa.array(values, plain).cast(kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type with integers for times: what Python has for them does not hold all of them.
+
+    Types with a part of type NULL are left as they are: pyarrow casts them wrongly.
+    """
+    return kind if _has_null_type(kind) else _with_integers(kind)
+
+
+def _has_null_type(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_null(kind)) or any(map(_has_null_type, parts(kind)))
+
+
+def _with_integers(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return pa.int64()
+    if pa.types.is_list(kind):
+        field = kind.value_field
+        return pa.list_(field.with_type(_with_integers(field.type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_integers(field.type)) for field in kind])
+    return kind

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 
 def comes_back(sql_type: SqlType) -> bool:
-    """Say whether every key of the type fits what Python has for it: not so times within arrays."""
-    innermost = sql_type
-    while innermost.element is not None:
-        innermost = innermost.element
-    return sql_type.element is None or innermost.kind not in (Kind.INTERVAL, Kind.TIMESTAMP)
+    """Say whether every key of the type fits what Python has for it: not so times beside NULL types."""
+    has_times = sql_type.contains(Kind.INTERVAL, Kind.TIMESTAMP)
+    return not (has_times and sql_type.contains(Kind.NULL))
 
 
 def key_column(data: DataObject, column: Sequence[Value], sql_type: SqlType) -> pa.Array:
