@@ -36,12 +36,13 @@ class AggregateCollector:
 
     With `may_be_empty` there is a group even without rows.  Over input that is not `append_only`,
     aggregates that do not support retraction are refused; in a LATERAL, which has not `of_many_rows`, those
-    of several arguments.
+    of several arguments.  With `grouping` the keys are those of a GROUP BY of which GROUPING may speak.
     """
 
     append_only: bool
     may_be_empty: bool = False
     of_many_rows: bool = True
+    grouping: bool = False
     calls: dict[AggregateCall, int] = field(default_factory=dict)
 
     def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:

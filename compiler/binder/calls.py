@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import bind_if, bind_nullif
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
+from fsql.compiler.binder.pending import GroupingValue
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -24,7 +25,7 @@ from fsql.compiler.functions.refused import (
     WINDOW_FUNCTIONS,
 )
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
-from fsql.compiler.sqltypes import STRING, Kind
+from fsql.compiler.sqltypes import BIGINT, STRING, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.functions.signature import Function
     from fsql.compiler.text.source import Span
+
+_GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
+GROUPING_ARGUMENTS_MAX: Final = 31
 
 
 def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
@@ -43,8 +47,8 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     _refuse_name(name, written)
     if written.over is not None:
         return _bind_running(binder, written, name)
-    if name in AGGREGATES:
-        return _bind_aggregate(binder, written)
+    if name in AGGREGATES or name in _GROUPING:
+        return _bind_aggregate(binder, written, name)
     if name in RANK_FUNCTIONS:
         raise refusal(
             "E404",
@@ -133,7 +137,12 @@ def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
             )
 
 
-def _bind_aggregate(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+def _bind_aggregate(
+    binder: ExpressionBinder, written: syntax.FunctionCall, name: str
+) -> Expression:
+    if name in _GROUPING:
+        _refuse_clauses(written, name)
+        return _bind_grouping(binder, written, name)
     if binder.aggregates is None:
         raise refusal(
             "E303",
@@ -143,6 +152,29 @@ def _bind_aggregate(binder: ExpressionBinder, written: syntax.FunctionCall) -> E
             help="filter groups with HAVING" if binder.clause == "WHERE" else None,
         )
     return binder.aggregates.bind(binder, written)
+
+
+def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+    """Bind `GROUPING(key, …)`, which says which keys the row's grouping set has not."""
+    if binder.aggregates is None or not binder.aggregates.grouping:
+        raise refusal(
+            "E303",
+            f"{name} in {binder.clause}, without GROUP BY"
+            if binder.aggregates is not None
+            else f"{name} in {binder.clause}",
+            written.span,
+            note=f"{name} says which keys of GROUP BY a group has",
+        )
+    if not 1 <= len(written.arguments) <= GROUPING_ARGUMENTS_MAX:
+        raise refusal(
+            "E401",
+            f"{name} takes 1 to {GROUPING_ARGUMENTS_MAX} keys, not {len(written.arguments)}",
+            written.span,
+        )
+    arguments = tuple(_bind_argument(binder, argument) for argument in written.arguments)
+    value = GroupingValue(BIGINT, nullable=False, arguments=arguments)
+    binder.spans[value] = written.span
+    return value
 
 
 def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.pending import AggregateValue, RunningValue
+from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.expression import (
@@ -189,7 +189,9 @@ def _key_name(expression: Expression, items: Sequence[Item], binder: ExpressionB
 
 def has_aggregate(expression: Expression) -> bool:
     """Return whether the expression is computed from an aggregate or a running aggregate."""
-    return any(isinstance(node, (AggregateValue, RunningValue)) for node in walk(expression))
+    return any(
+        isinstance(node, (AggregateValue, GroupingValue, RunningValue)) for node in walk(expression)
+    )
 
 
 @dataclass(frozen=True, slots=True)

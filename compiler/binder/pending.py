@@ -34,6 +34,13 @@ class RunningValue(Expression):
 
 
 @dataclass(frozen=True, eq=False)
+class GroupingValue(Expression):
+    """A bit for each argument, the last one lowest: 1 where the row's grouping set has not that key."""
+
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class SubqueryValue(Expression):
     """A column of the subquery at `index` among those of the clause; NULL where that has no row."""
 

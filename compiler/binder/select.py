@@ -13,7 +13,8 @@ from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.group import complete_windows, make_group, refuse_final
+from fsql.compiler.binder.group import make_group, refuse_final
+from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector, run
 from fsql.compiler.binder.rank import windowed_partition
@@ -70,6 +71,12 @@ def _windowed(
             call = read_window_call(element.name, element.arguments, element.span, in_from=False)
             spans = context.source_spans
             if call.slide_us is None:
+                if any(isinstance(each, syntax.GroupingSets) for each in select.group_by or ()):
+                    raise not_implemented(
+                        "SESSION beside grouping sets",
+                        element.span,
+                        help="write FROM SESSION(TABLE t PARTITION BY …, …)",
+                    )
                 partition = partition_of_group(select, relation, spans)
                 relation = assign_sessions(relation, partition, call, element.span, spans)
             else:
@@ -106,7 +113,9 @@ class _SelectBinder:
         self._window = window
         self._report = context.report
         self._source_spans = context.source_spans
-        self._aggregates = AggregateCollector(append_only=append_only(relation.plan))
+        self._aggregates = AggregateCollector(
+            append_only=append_only(relation.plan), grouping=select.group_by is not None
+        )
         self._running = RunningCollector(
             select.windows, context.source_spans, append_only(relation.plan)
         )
@@ -144,10 +153,9 @@ class _SelectBinder:
         computed += self._running.expressions()
         computed += self._subqueries.outer_expressions()
         computed += self._having_subqueries.outer_expressions()
-        keys = complete_windows(self._relation.plan, keys, computed)
         if self._select.group_by is not None or self._aggregates.calls or having:
-            grouping = group(keys, self._aggregates, items)
-            return self._bind_groups(items, having, qualify, grouping, keys)
+            keys = keys.complete(self._relation.plan, computed)
+            return self._bind_groups(items, having, qualify, keys)
         plan = self._relation.plan
         if not any(windowed_partition(plan, call.partition) for call in self._running.ranks):
             refuse_final(None if self._select.distinct else self._select.emit)
@@ -159,32 +167,35 @@ class _SelectBinder:
         items: list[Item],
         having: list[Expression],
         qualify: list[Expression],
-        grouping: Grouping,
-        keys: list[Key],
+        keys: GroupKeys,
     ) -> Plan:
-        below = self._relation.plan
-        names = [column.name for column in below.schema]
-        groups = Groups(grouping.places, 0, names, self._source_spans)
-        span = keys[0].span.to(keys[-1].span) if keys else items[0].span
+        names = [column.name for column in self._relation.plan.schema]
+        span = items[0].span
+        written_keys = self._select.group_by if len(keys.sets) > 1 else keys.keys
+        if written_keys:
+            span = written_keys[0].span.to(written_keys[-1].span)
+        below, expanded = keys.expand(self._relation.plan, span)
+        grouping = group(expanded, self._aggregates, items)
+        carry = keys.carry(Groups({}, 0, names, self._source_spans), grouping)
         expressions: list[Expression] = []
         kept: list[Expression] = []
         qualified: list[Expression] = []
         with self._report.whole():
             for item in items:
                 with self._report.part():
-                    expressions.append(groups.carry(item.expression, self._items_binder.spans))
+                    expressions.append(carry(item.expression, self._items_binder.spans))
             for condition in having:
                 with self._report.part():
-                    kept.append(groups.carry(condition, self._having_binder.spans))
+                    kept.append(carry(condition, self._having_binder.spans))
             for condition in qualify:
                 with self._report.part():
-                    qualified.append(groups.carry(condition, self._qualify_binder.spans))
+                    qualified.append(carry(condition, self._qualify_binder.spans))
             with self._report.part():
                 written = "GROUP BY", span
                 plan = make_group(below, grouping, self._select.emit, written, self._report)
-                plan, resolve = self._having_subqueries.attach(plan, groups.carry)
+                plan, resolve = self._having_subqueries.attach(plan, carry)
                 plan = filter_relation(plan, [resolve(condition) for condition in kept])
-        return self._finish(plan, items, expressions, qualified, groups.carry)
+        return self._finish(plan, items, expressions, qualified, carry)
 
     def _finish(
         self,
@@ -248,23 +259,34 @@ class _SelectBinder:
                     )
         return qualify
 
-    def _keys(self, items: list[Item]) -> list[Key]:
+    def _keys(self, items: list[Item]) -> GroupKeys:
         binder = ExpressionBinder(self._relation.scope, "GROUP BY", self._source_spans)
-        keys: list[Key] = []
-        for element in self._select.group_by or ():
+
+        def bind(element: syntax.Expression) -> tuple[Key, ...]:
+            if isinstance(element, syntax.FunctionCall) and is_window_call(element):
+                if not any(element is each for each in self._select.group_by or ()):
+                    raise not_implemented(
+                        "window in a grouping set",
+                        element.span,
+                        help="write it beside GROUPING SETS, with a comma",
+                    )
+                return tuple(self._window)
+            keys: list[Key] = []
             with self._report.part():
-                if isinstance(element, syntax.FunctionCall) and is_window_call(element):
-                    keys.extend(self._window)
-                else:
-                    key = bind_key(binder, element, items)
-                    if has_subquery_value(key.expression):
-                        raise not_implemented(
-                            "subquery in GROUP BY",
-                            key.span,
-                            help="compute it in the SELECT of a subquery in FROM",
-                        )
-                    keys.append(key)
-        return keys
+                key = bind_key(binder, element, items)
+                if has_subquery_value(key.expression):
+                    raise not_implemented(
+                        "subquery in GROUP BY",
+                        key.span,
+                        help="compute it in the SELECT of a subquery in FROM",
+                    )
+                keys.append(key)
+            return tuple(keys)
+
+        sets: tuple[tuple[Key, ...], ...] = ((),)
+        with self._report.part():
+            sets = bind_sets(self._select.group_by or (), bind)
+        return GroupKeys.of(sets)
 
     def _distinct(self, plan: Plan) -> Plan:
         """Return the distinct rows."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
+from fsql.compiler.analysis.nullability import with_nullability
 from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.expression import (
     AggregateCall,
@@ -22,7 +23,6 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.functions.aggregates import aggregate_result
-from fsql.compiler.rules.nullability import with_nullability
 from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import (

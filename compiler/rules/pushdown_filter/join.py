@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.nullability import with_nullability
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import Filter, Join, JoinKind, Plan, append_only, may_tie
 from fsql.compiler.rules.columns import (
@@ -22,7 +23,6 @@ from fsql.compiler.rules.columns import (
 from fsql.compiler.rules.conjuncts import conjunction, split_movable
 from fsql.compiler.rules.equality import equal_means_same
 from fsql.compiler.rules.failures import operator_fallible
-from fsql.compiler.rules.nullability import with_nullability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
