@@ -146,7 +146,8 @@ class AggregateCall(Node):
 
     `others` are further arguments: the independent variable of CORR and its like, or the keys of ORDER BY,
     each with a direction (descending, NULLs first); rows that tie are ordered by the argument.  `parameter`
-    is the fraction of a percentile.  With `ignore_nulls` ARRAY_AGG ignores NULLs too.
+    is the fraction of a percentile; with it a FIRST_VALUE in the total order is NTH_VALUE.  With
+    `ignore_nulls` ARRAY_AGG ignores NULLs too.
     """
 
     function: AggregateFunction

@@ -16,7 +16,7 @@ from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.calendar_fields import FIELDS
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.ranks import RANK_FUNCTIONS
+from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import (
     LATER,
     NOT_DETERMINISTIC,
@@ -49,12 +49,12 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
         return _bind_running(binder, written, name)
     if name in AGGREGATES or name in _GROUPING:
         return _bind_aggregate(binder, written, name)
-    if name in RANK_FUNCTIONS:
+    if name in RANK_FUNCTIONS or name in ROW_FUNCTIONS:
         raise refusal(
             "E404",
             f"function {name} requires OVER",
             written.span,
-            help=f"write {name}() OVER (PARTITION BY … ORDER BY …)",
+            help=f"write {name}({'…' if written.arguments else ''}) OVER (PARTITION BY … ORDER BY …)",
         )
     _refuse_clauses(written, name)
     if name in WINDOW_BOUNDS and binder.window is not None:
@@ -178,7 +178,7 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
 
 
 def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
-    if name in RANK_FUNCTIONS:
+    if name in RANK_FUNCTIONS or name in ROW_FUNCTIONS:
         _refuse_clauses(written, name)
     elif name not in AGGREGATES:
         _refuse_clauses(written, name)

@@ -91,14 +91,22 @@ def _preceding(start: syntax.FrameBound, *, by_time: bool) -> int | None:
                 help="write RANGE INTERVAL '1' MINUTE PRECEDING",
             )
         return duration_us
-    text = start.offset.text if isinstance(start.offset, syntax.NumberLiteral) else ""
-    if not text.isdigit() or len(text) > len(str(ROWS_MAX)) or int(text) > ROWS_MAX:
+    rows = whole_number(start.offset)
+    if rows is None:
         raise refusal(
             "E307",
             f"the start of a ROWS frame must be a number of rows up to {ROWS_MAX:,}",
             start.span,
             help="write ROWS 9 PRECEDING",
         )
+    return rows
+
+
+def whole_number(written: syntax.Expression) -> int | None:
+    """Return the number of rows that a literal is; None if it is none, or more than `ROWS_MAX`."""
+    text = written.text if isinstance(written, syntax.NumberLiteral) else ""
+    if not text.isdigit() or len(text) > len(str(ROWS_MAX)) or int(text) > ROWS_MAX:
+        return None
     return int(text)
 
 

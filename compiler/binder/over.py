@@ -15,8 +15,9 @@ from fsql.compiler.binder.aggregate_calls import JOINED, make_aggregate, needs_t
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.frames import in_order_of_time, order_of, read_frame
 from fsql.compiler.binder.pending import RunningValue, replace_pending
-from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, rank
+from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, rank, refuse_frame
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.row_values import bind_lag, nth_value
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS
@@ -91,17 +92,30 @@ class RunningCollector:
                 RankCall(function, partition, bind_order(inner, window.order_by)), written.span
             )
         order = self._order(inner, window)
+        self.first_span = self.first_span or written.span
+        if name == "LAG":
+            refuse_frame(name, window)
+            return bind_lag(
+                binder,
+                inner,
+                written,
+                lambda call: self._running(RunningCall(partition, order, call)),
+            )
         frame = read_frame(window, written.span)
         if name in JOINED:
             raise not_implemented(f"{name} in OVER", written.span)
-        aggregate = make_aggregate(inner, written, empty=frame.end is FrameEnd.ONE_PRECEDING)
+        if name == "NTH_VALUE":
+            aggregate = nth_value(inner, written)
+        else:
+            empty = frame.end is FrameEnd.ONE_PRECEDING
+            aggregate = make_aggregate(inner, written, empty=empty)
         if aggregate.others or aggregate.distinct:
             raise not_implemented(f"{name} in OVER", written.span)
-        if frame.preceding is not None and needs_total_order(aggregate):
+        collects = aggregate.function is AggregateFunction.ARRAY_AGG
+        if frame.preceding is not None and collects and needs_total_order(aggregate):
             raise not_implemented(
                 f"{name} of a frame that does not begin with the partition", written.span
             )
-        self.first_span = self.first_span or written.span
         time = order if frame.by_time else None
         call = OverCall(aggregate, frame.end, frame.preceding, time)
         return self._running(RunningCall(partition, order, call))

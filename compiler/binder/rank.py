@@ -70,19 +70,28 @@ def check_rank_call(written: syntax.FunctionCall, window: syntax.WindowSpecifica
     name = written.name.parts[-1].name.upper()
     if written.arguments:
         raise refusal("E401", f"function {name} takes no arguments", written.span)
-    if window.frame is not None:
-        raise refusal(
-            "E404",
-            f"function {name} takes no frame",
-            window.frame.span,
-            help="remove the frame",
-        )
+    refuse_frame(name, window)
     if not window.order_by and name != "ROW_NUMBER":
         raise refusal(
             "E404",
             f"function {name} requires ORDER BY",
             written.span,
             help=f"write {name}() OVER (… ORDER BY …)",
+        )
+
+
+def refuse_frame(name: str, window: syntax.WindowSpecification) -> None:
+    """Check that no frame is written.
+
+    Raises:
+        Refusal: E404.
+    """
+    if window.frame is not None:
+        raise refusal(
+            "E404",
+            f"function {name} takes no frame",
+            window.frame.span,
+            help="remove the frame",
         )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.literals import interval_text, literal_text, name_text
 from fsql.compiler.expression import (
+    AggregateFunction,
     Call,
     Case,
     Cast,
@@ -82,6 +83,8 @@ def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
         parts.append(f" ORDER BY {', '.join(keys)}")
     else:
         parts += [f", {other}" for other in others]
+    if call.function is AggregateFunction.FIRST_VALUE and call.parameter is not None:
+        return f"NTH_VALUE({argument}, {call.parameter:.0f})"
     if call.parameter is not None:
         parts.append(f", {call.parameter}")
     if call.ignore_nulls:
@@ -106,6 +109,8 @@ def _frame_text(call: OverCall, names: Sequence[str]) -> str:
         ordered = f"ORDER BY {expression_text(call.time, names)} RANGE"
     if call.preceding is None:
         return f"{ordered} UNBOUNDED PRECEDING"
+    if call.end_preceding:
+        return f"ROWS BETWEEN {call.preceding} PRECEDING AND {call.end_preceding} PRECEDING"
     start = interval_text(call.preceding) if call.time is not None else str(call.preceding)
     return f"{ordered} {start} PRECEDING"
 

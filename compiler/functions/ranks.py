@@ -1,4 +1,4 @@
-"""The functions that number the rows of a partition, which are called with OVER only."""
+"""The functions that are called with OVER only: those that number rows, and those that read a row."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ from typing import Final
 from fsql.compiler.logical import RankFunction
 
 RANK_FUNCTIONS: Final = {function.value: function for function in RankFunction}
+ROW_FUNCTIONS: Final = frozenset({"LAG", "NTH_VALUE"})

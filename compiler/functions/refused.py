@@ -32,8 +32,7 @@ A query whose result is to be the same at every replay can only be made of what 
 """
 
 LATER: Final[Mapping[str, str | None]] = {
-    "LAG": None,
-    "LEAD": None,
+    "LEAD": "it would hold each row back until a later one comes; use LAG, which looks from that one",
     "DATE_FORMAT": "cast to STRING, and cut with SUBSTRING",
     "TO_CHAR": "cast to STRING, and cut with SUBSTRING",
     "JSON_VALUE": None,

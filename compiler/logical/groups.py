@@ -114,13 +114,15 @@ class OverCall(Node):
 
     It begins `preceding` rows before the row, or with the first row of the partition.  With `time`, an event
     time that ascends within each partition, `preceding` are microseconds, and the frame ends with the last
-    row of the same time.  Rows of one time have one root.
+    row of the same time.  Rows of one time have one root.  Of a frame of FIRST_VALUE by rows, the last
+    `end_preceding` rows, which end with the row itself, may be left out: LAG has one row.
     """
 
     aggregate: AggregateCall
     frame_end: FrameEnd
     preceding: int | None = None
     time: Expression | None = None
+    end_preceding: int = 0
 
     @property
     def is_running(self) -> bool:

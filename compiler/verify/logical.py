@@ -165,6 +165,12 @@ def _over(plan: logical.Over) -> Iterator[str]:
             yield "a frame begins behind its row"
         if call.frame_end is FrameEnd.ONE_PRECEDING and not call.is_running:
             yield "a frame is bounded on both sides"
+        if call.end_preceding and not (
+            call.aggregate.function is AggregateFunction.FIRST_VALUE
+            and call.time is None
+            and 0 < call.end_preceding <= (call.preceding or 0)
+        ):
+            yield "a frame ends before its row"
         if call.time is not None:
             yield from _expressions([call.time], below)
             if call.time.type != TIMESTAMP or call.time.nullable:

@@ -76,12 +76,18 @@ def _used(call: AggregateCall, row: Values) -> bool:
 
 
 def _edge(call: AggregateCall, entries: Sequence[tuple[Values, int, object]]) -> Value:
-    """Return the first or last value that is not NULL; those of one place by their own order."""
-    present = [(place, order(row[0]), row[0]) for row, _, place in entries if row[0] is not None]
-    if not present:
+    """Return the first, n-th or last value that is not NULL; those of one place by their own order."""
+    present = [
+        (place, order(row[0]), row[0])
+        for row, weight, place in entries
+        if row[0] is not None
+        for _ in range(weight)
+    ]
+    number = int(call.parameter or 1)
+    if len(present) < number:
         return None
     present.sort(key=lambda entry: entry[:2])
-    return present[0 if call.function is _F.FIRST_VALUE else -1][2]
+    return present[number - 1 if call.function is _F.FIRST_VALUE else -1][2]
 
 
 def _compare(call: AggregateCall, left: Values, right: Values) -> int:

@@ -43,7 +43,10 @@ def aggregate_rows(call: AggregateCall, values: Sequence[Any]) -> Value:
     if not rows:
         return None
     if call.function in {F.FIRST_VALUE, F.LAST_VALUE} and not call.directions:
-        return normalised(rows[0 if call.function is F.FIRST_VALUE else -1][0])
+        number = int(call.parameter or 1)
+        if len(rows) < number:
+            return None
+        return normalised(rows[number - 1 if call.function is F.FIRST_VALUE else -1][0])
     rows.sort(key=lambda row: order_key(row[0]))
     for place in reversed(range(len(call.directions))):
         descending, nulls_first = call.directions[place]

@@ -20,7 +20,8 @@ def places_of_frame(
     """Return which rows of a partition, in the total order, are in the frame of the one at `place`."""
     if call.time is None:
         first = 0 if call.preceding is None else max(0, place - call.preceding)
-        return range(first, place + (call.frame_end is FrameEnd.CURRENT_ROW))
+        end = place + (call.frame_end is FrameEnd.CURRENT_ROW) - call.end_preceding
+        return range(first, max(first, end))
     times = [evaluate(call.time, values) for values in partition]
     now = times[place]
     assert isinstance(now, int)

@@ -8,6 +8,7 @@ and the rows of that frame are held, because they will leave.
                               ROWS 1 PRECEDING      enter 1;  enter 2;  leave 1, enter 2;  leave 2, enter 5
 
 Rows of one time are peers: they have one root, so they come together, and RANGE has one frame for them.
+FIRST_VALUE, LAST_VALUE, NTH_VALUE and LAG have no accumulator: they are read from the rows that are held.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from fsql.runtime.arrow_types import arrow_type
-from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
+from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.sqltypes import Kind
+from fsql.runtime.arrow_types import arrow_type, from_arrow, to_arrow
+from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator, by_total_order
 from fsql.runtime.kernels.aggregate.frame_rows import FrameRows, Held, ranges, rows_of
+from fsql.runtime.kernels.aggregate.ordered_values import canonical
 from fsql.runtime.kernels.aggregate.steps import Steps, Values
-from fsql.runtime.order import concat, starts_of_runs
+from fsql.runtime.order import concat, plain, starts_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,14 +54,29 @@ class _Together(NamedTuple):
     group: Ints
 
 
+class _Events(NamedTuple):
+    """The rows that leave and enter, their weights (None if all enter), and the frames as steps."""
+
+    rows: Ints
+    weights: Ints | None
+    steps: Steps
+
+
 class Frames:
     """The calls of one frame: their accumulators, and the rows that they hold."""
 
     def __init__(
-        self, calls: Sequence[AggregateCall], preceding: int | None, *, by_time: bool
+        self,
+        calls: Sequence[AggregateCall],
+        preceding: int | None,
+        end_preceding: int,
+        *,
+        by_time: bool,
     ) -> None:
-        """Begin empty."""
+        """Begin empty; see `logical.OverCall`."""
+        self._calls = calls
         self._preceding = preceding
+        self._end_preceding = end_preceding
         self._by_time = by_time
         arguments = dict.fromkeys(call.argument for call in calls if call.argument is not None)
         self.arguments = list(arguments)
@@ -64,9 +84,13 @@ class Frames:
         self._argument_of = [
             None if call.argument is None else self.arguments.index(call.argument) for call in calls
         ]
-        self.accumulators: list[Accumulator] = [
-            accumulator(call, append_only=preceding is None) for call in calls
+        self.accumulators: list[Accumulator | None] = [
+            None
+            if preceding is not None and by_total_order(call)
+            else accumulator(call, append_only=preceding is None)
+            for call in calls
         ]
+        """The accumulators of the calls; None for those that are read from the rows."""
         self.rows = None
         if preceding is not None:
             self.rows = FrameRows([arrow_type(argument.type) for argument in self.arguments])
@@ -80,12 +104,22 @@ class Frames:
         if self._by_time:
             step = starts_of_runs(together.group, time)
         start, end = self._bounds(together, step)
-        events, weights, steps = _events(together, start, end, rows.slots, together.group[step])
+        group = together.group[step]
+        first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        events = None
+        if any(one is not None for one in self.accumulators):
+            events = _events(together, start, end, Steps(step, len(step), rows.slots[group], first))
         values = []
-        for one, place in zip(self.accumulators, self._argument_of, strict=True):
-            given = None if place is None else together.rows.columns[place].take(pa.array(events))
-            values.append(one.add(given, weights, steps))
-        self._hold(together, start[steps.last], rows.slots)
+        for call, one, place in zip(self._calls, self.accumulators, self._argument_of, strict=True):
+            column = None if place is None else together.rows.columns[place]
+            if one is None:
+                assert column is not None
+                values.append(_read(call, plain(column), start, end))
+                continue
+            assert events is not None
+            given = None if column is None else column.take(pa.array(events.rows))
+            values.append(one.add(given, events.weights, events.steps))
+        self._hold(together, start[np.append(first[1:], len(step)) - 1], rows.slots)
         if len(step) == rows.rows:
             return values
         sizes = np.diff(np.append(step, rows.rows))
@@ -114,7 +148,8 @@ class Frames:
         first = together.first[group]
         if not self._by_time:
             assert self._preceding is not None
-            return np.maximum(place - self._preceding, first), place + 1
+            end = np.maximum(place + 1 - self._end_preceding, first)
+            return np.maximum(place - self._preceding, first), end
         following = np.append(place[1:], 0)
         last = np.append(group[1:] != group[:-1], True)
         end = np.where(last, together.end[group], following)
@@ -140,11 +175,9 @@ class Frames:
             self.rows.put(slots, Held(sizes, together.rows.take(ranges(start, sizes))))
 
 
-def _events(
-    together: _Together, start: Ints, end: Ints, slots: Ints, group: Ints
-) -> tuple[Ints, Ints | None, Steps]:
-    """Return the rows that leave and enter with each frame, their weights, and the frames as steps."""
-    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+def _events(together: _Together, start: Ints, end: Ints, frames: Steps) -> _Events:
+    """Return the rows that leave and enter with each frame."""
+    first = frames.first
     left, entered = np.empty_like(start), np.empty_like(end)
     left[1:], entered[1:] = start[:-1], end[:-1]
     left[first] = together.first
@@ -152,16 +185,33 @@ def _events(
     leaving, entering = start - left, end - entered
     size = leaving + entering
     step = np.cumsum(size) - size
-    steps = Steps(step, int(size.sum()), slots[group], first)
+    steps = Steps(step, int(size.sum()), frames.slot, first)
     if not leaving.any():
-        return ranges(entered, entering), None, steps
+        return _Events(ranges(entered, entering), None, steps)
     events = np.empty(steps.rows, np.int64)
     weights = np.ones(steps.rows, np.int64)
     leave = ranges(step, leaving)
     events[leave] = ranges(left, leaving)
     weights[leave] = -1
     events[ranges(step + leaving, entering)] = ranges(entered, entering)
-    return events, weights, steps
+    return _Events(events, weights, steps)
+
+
+def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Values:
+    """Return the first, the n-th or the last value of each frame that is not NULL, with 0.0 for -0.0."""
+    present = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    if call.function is AggregateFunction.LAST_VALUE:
+        number = np.searchsorted(present, end) - 1
+    else:
+        number = np.searchsorted(present, start) + int(call.parameter or 1) - 1
+    place = np.append(present, len(column))[np.clip(number, 0, len(present))]
+    absent = (place < start) | (place >= end)
+    found = column.take(pa.array(place, mask=absent))
+    if call.type.kind is Kind.DOUBLE:
+        found = pc.add(found, 0.0)
+    elif call.type.contains(Kind.DOUBLE):
+        found = to_arrow([canonical(value) for value in from_arrow(found, call.type)], call.type)
+    return Values(found)
 
 
 def _repeated(values: Values, places: Ints) -> Values:

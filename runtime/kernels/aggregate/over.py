@@ -77,9 +77,12 @@ class OverKernel:
             if call.is_running
         }
         for framed in self._framed:
-            self._accumulators |= zip(framed.places, framed.frames.accumulators, strict=True)
+            made = zip(framed.places, framed.frames.accumulators, strict=True)
+            self._accumulators |= {place: one for place, one in made if one is not None}
         held = (framed.frames.rows for framed in self._framed if framed.frames.rows is not None)
-        self._states: list[Any] = [self._accumulators[place] for place in range(len(combine.calls))]
+        self._states: list[Any] = [
+            self._accumulators[place] for place in sorted(self._accumulators)
+        ]
         self._states += held
         self._key_types = [arrow_type(key.type) for key in combine.partition]
         self._snapshots = SlotSnapshots(self._table, self._key_types, self._states, None)
@@ -187,17 +190,22 @@ class OverKernel:
 
 
 def _by_frame(calls: Sequence[OverCall]) -> list[_Framed]:
-    found: dict[tuple[int | None, Expression | None], list[int]] = {}
+    found: dict[tuple[int | None, Expression | None, int], list[int]] = {}
     for place, call in enumerate(calls):
         if not call.is_running:
-            found.setdefault((call.preceding, call.time), []).append(place)
+            found.setdefault((call.preceding, call.time, call.end_preceding), []).append(place)
     return [
         _Framed(
             places,
             time,
-            Frames([calls[one].aggregate for one in places], preceding, by_time=time is not None),
+            Frames(
+                [calls[one].aggregate for one in places],
+                preceding,
+                end_preceding,
+                by_time=time is not None,
+            ),
         )
-        for (preceding, time), places in found.items()
+        for (preceding, time, end_preceding), places in found.items()
     ]
 
 

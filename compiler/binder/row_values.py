@@ -1,0 +1,110 @@
+"""Functions OVER that read the value of one row: `LAG(x)`, `NTH_VALUE(x, 2)`.
+
+LAG(x, n) is the FIRST_VALUE of the frame of one row, n rows before; its default is for frames without a row:
+
+    CASE WHEN FIRST_VALUE(TRUE) OVER (… ROWS BETWEEN n PRECEDING AND n PRECEDING)
+    THEN FIRST_VALUE(x) OVER (the same) ELSE default END
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.conditionals import make_case
+from fsql.compiler.binder.frames import ROWS_MAX, whole_number
+from fsql.compiler.binder.operators import unify
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
+from fsql.compiler.functions.aggregates import aggregate_result
+from fsql.compiler.logical import FrameEnd, OverCall
+from fsql.compiler.sqltypes import BOOLEAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.expression import ExpressionBinder
+
+
+def bind_lag(
+    binder: ExpressionBinder,
+    arguments: ExpressionBinder,
+    written: syntax.FunctionCall,
+    run: Callable[[OverCall], Expression],
+) -> Expression:
+    """Return LAG; `run` returns the value of a running aggregate, `arguments` binds the one of LAG.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    given = _expressions(written, "LAG", (1, 2, 3))
+    number = _number(given[1], "LAG", 0) if len(given) > 1 else 1
+
+    def before(value: Expression) -> Expression:
+        call = _first_value(arguments, value, written, None)
+        return run(OverCall(call, FrameEnd.CURRENT_ROW, number, None, number))
+
+    value = before(arguments.bind_whole(given[0]))
+    if len(given) < 3:
+        return value
+    exists = before(Literal(BOOLEAN, nullable=False, value=True))
+    value, default = unify(
+        [(value, given[0].span), (binder.bind(given[2]), given[2].span)],
+        "value and default of LAG are {} and {}",
+    )
+    return make_case([(exists, value)], default)
+
+
+def nth_value(arguments: ExpressionBinder, written: syntax.FunctionCall) -> AggregateCall:
+    """Return the aggregate of NTH_VALUE.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    argument, number = _expressions(written, "NTH_VALUE", (2,))
+    value = arguments.bind_whole(argument)
+    return _first_value(arguments, value, written, float(_number(number, "NTH_VALUE", 1)))
+
+
+def _first_value(
+    arguments: ExpressionBinder,
+    value: Expression,
+    written: syntax.FunctionCall,
+    number: float | None,
+) -> AggregateCall:
+    function = AggregateFunction.FIRST_VALUE
+    result = aggregate_result(function, value.type)
+    if result is None:
+        name = written.name.parts[-1].name.upper()
+        raise refusal("E401", f"{name} does not take {value.type}", written.arguments[0].span)
+    call = AggregateCall(function, value, result, nullable=True, parameter=number)
+    arguments.source_spans.add(call, written.span)
+    return call
+
+
+def _expressions(
+    written: syntax.FunctionCall, name: str, counts: tuple[int, ...]
+) -> list[syntax.Expression]:
+    given = []
+    for argument in written.arguments:
+        if isinstance(argument, syntax.Star):
+            raise refusal("E404", f"{name} does not take *", argument.span)
+        given.append(argument)
+    if len(given) not in counts:
+        shown = "1 to 3" if len(counts) > 1 else str(counts[0])
+        raise refusal(
+            "E401", f"function {name} takes {shown} arguments, not {len(given)}", written.span
+        )
+    return given
+
+
+def _number(written: syntax.Expression, name: str, least: int) -> int:
+    number = whole_number(written)
+    if number is None or number < least:
+        raise refusal(
+            "E405",
+            f"the second argument of {name} must be a literal from {least} to {ROWS_MAX:,}",
+            written.span,
+            help=f"write {name}(x, 2)",
+        )
+    return number
