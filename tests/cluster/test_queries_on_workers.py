@@ -70,5 +70,5 @@ def test_examples_killed_at_any_moment(
     kills = [Kill(moment, 1, worker=number), Kill("delivered", 4, worker=number + 1)]
     run = LedRun(nursery, job, job.description(2, chunk_rows=1, read_ahead_rows=4), kills)
     assert run.written() == expected
-    # The first snapshot that is committed may be the last that happens in a short run.
-    assert run.killed or moment == "committed"
+    # A short run may end before its first snapshot, or with it.
+    assert run.killed or moment in {"saved", "answered", "committing", "committed"}

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-AT_REST_SECONDS = 0.5
-"""How long a command takes where nothing else runs, rounded up."""
+AT_REST_SECONDS = 0.3
+"""How long a command takes where nothing else runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,7 @@ def test_a_new_table_needs_a_rebuild(change: Change) -> None:
 
 
 def test_a_change_that_cannot_start_leaves_the_job_as_it_was(change: Change) -> None:
+    change.lines *= 2  # the job has to run while processes are prepared
     change.start(COUNT_SINK + COUNTS)
     (change.directory / "copies.jsonl").write_text("{}\n")
     path = change.script(COUNT_SINK + COPY_SINK + COUNTS + UPPER)

@@ -28,7 +28,7 @@ from fsql.tests.property.check import check, check_seeds
 if TYPE_CHECKING:
     from random import Random
 
-BATCH = 80
+BATCH = 85
 BATCHES = 2
 
 
