@@ -76,6 +76,12 @@ def make_aggregate(
     function = AGGREGATES[name]
     if written.ignore_nulls and function not in _COLLECTING:
         raise not_implemented("IGNORE NULLS", written.span)
+    if written.respect_nulls and (function is not AggregateFunction.ARRAY_AGG or name in JOINED):
+        raise not_implemented(
+            "RESPECT NULLS",
+            written.span,
+            help=f"{name} ignores NULLs: omit RESPECT NULLS",
+        )
     argument, others, directions, parameter = _parts(arguments, function, name, written)
     ignores = function is AggregateFunction.ARRAY_AGG and (written.ignore_nulls or name in JOINED)
     if written.filter is not None:

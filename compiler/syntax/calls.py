@@ -24,7 +24,7 @@ class Star(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(Syntax):
-    """`f([DISTINCT] a, … [ORDER BY …]) [FILTER (WHERE p)] [IGNORE NULLS] [OVER …]`.
+    """`f([DISTINCT] a, … [ORDER BY …]) [FILTER (WHERE p)] [IGNORE | RESPECT NULLS] [OVER …]`.
 
     Forms with words inside are calls too: `SUBSTRING(s FROM 2 FOR 3)` is SUBSTRING(s, 2, 3),
     `POSITION(a IN b)` is POSITION(a, b), CURRENT_TIMESTAMP a call without arguments.
@@ -36,6 +36,7 @@ class FunctionCall(Syntax):
     order_by: tuple[OrderItem, ...] = ()
     filter: Expression | None = None
     ignore_nulls: bool = False
+    respect_nulls: bool = False
     over: WindowSpecification | Identifier | None = None
 
 

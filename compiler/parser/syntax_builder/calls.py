@@ -29,7 +29,7 @@ class _CallEnd(NamedTuple):
     arguments: _Arguments
     order_by: tuple[syntax.OrderItem, ...]
     filter: syntax.Expression | None
-    ignore_nulls: bool
+    null_treatment: str | None
     over: _Window | None
 
 
@@ -64,7 +64,8 @@ def _function_call(
         distinct=end.arguments.distinct,
         order_by=end.arguments.order_by or end.order_by,
         filter=end.filter,
-        ignore_nulls=end.ignore_nulls,
+        ignore_nulls=end.null_treatment == "IGNORE",
+        respect_nulls=end.null_treatment == "RESPECT",
         over=end.over,
     )
 
@@ -74,11 +75,11 @@ def call_end(
     arguments: _Arguments,
     within_group: tuple[syntax.OrderItem, ...] | None,
     filter_: syntax.Expression | None,
-    ignore_nulls: bool,  # noqa: FBT001
+    null_treatment: str | None,
     over: _Window | None,
 ) -> _CallEnd:
     """Return what follows the name of a function."""
-    return _CallEnd(arguments, within_group or (), filter_, ignore_nulls, over)
+    return _CallEnd(arguments, within_group or (), filter_, null_treatment, over)
 
 
 def arguments(
@@ -97,9 +98,9 @@ def arguments(
     )
 
 
-def null_treatment(_span: Span, token: Token | None) -> bool:
-    """Return whether IGNORE NULLS is written."""
-    return token is not None and token.kind == "IGNORE"
+def null_treatment(_span: Span, token: Token | None) -> str | None:
+    """Return IGNORE or RESPECT; None if neither is written."""
+    return None if token is None else token.kind
 
 
 # Calls with tokens inside.
@@ -139,7 +140,7 @@ def trim(
 
 def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.FunctionCall:
     """Return a plain call of a function whose name is a keyword as well."""
-    end = _CallEnd(arguments, (), None, ignore_nulls=False, over=None)
+    end = _CallEnd(arguments, (), None, null_treatment=None, over=None)
     return _function_call(span, _function_name(span, token).parts, end)
 
 
