@@ -21,8 +21,8 @@ class FrontLogs:
     def committed(self, manifest: Manifest) -> None:
         """Remove the part that neither this snapshot needs nor the one before, which is kept with it.
 
-        Either may need more: if the one before could not be restored, this one continues from another,
-        which may lie before it.
+        The manifests of older ones have been removed.  Either may need more: if the one before could not
+        be restored, this one continues from another, which may lie before it.
 
         Raises:
             OSError: if it cannot be removed.

@@ -192,11 +192,14 @@ class JobState:
                 taken = SnapshotTaken(request, manifest.snapshot, manifest.position)
                 put_answer(self._deciding, self.lease.session, taken)
         try:
-            self._logs.committed(manifest)
-            yield
-            return self._snapshots.retire(manifest.snapshot)
+            unneeded = self._snapshots.retire(manifest.snapshot)
         except (OSError, OtherFormatSnapshotError):
+            # The job may go back to a manifest that is still there, and needs its part of the logs.
             return {}
+        yield
+        with suppress(OSError):
+            self._logs.committed(manifest)
+        return unneeded
 
     def _commit(self, new: Committed) -> Steps[None]:
         for _ in range(_ATTEMPTS):

@@ -13,6 +13,7 @@ from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.cluster.manifest import Manifest, StateSegment
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
+from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.drivers.processes.job_state import (
     embedded_coordination,
     end_leadership,
@@ -89,6 +90,38 @@ def test_records_that_cannot_be_read_now_are_not_lost(
     monkeypatch.setattr(LocalDirectory, "open_store", fails)
     with pytest.raises(error, match=said):
         done(state.take_epoch())
+
+
+def test_logs_keep_what_manifests_need_that_cannot_be_removed_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job may go back to any manifest that is there, if the newer ones cannot be read."""
+    trimmed: list[int] = []
+
+    class Log:
+        def trim(self, byte: int) -> None:
+            trimmed.append(byte)
+
+    def manifest(number: int) -> Manifest:
+        front = ResumePoint(0, number, number, number, 0)
+        return Manifest("job", 0, 1, number, (number, 0), 1, (), (front,))
+
+    def cannot(*_: object) -> NoReturn:
+        raise OSError("the disk fails")
+
+    state = open_job_state(tmp_path, "somebody", {0: Log()}, lease_seconds=600.0)
+    with contextlib.closing(state):
+        assert done(state.renew_lease()) is not None
+        for number in (1, 2):
+            done(state.commit(manifest(number)))
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalDirectory, "remove", cannot)
+            done(state.commit(manifest(3)))
+        assert trimmed == [1]
+        assert local_snapshots(tmp_path).numbers() == (3, 2, 1)
+        done(state.commit(manifest(4)))
+        assert local_snapshots(tmp_path).numbers() == (4, 3)
+    assert trimmed == [1, 2]
 
 
 def test_a_coordinator_that_has_ended_leads_no_longer(state: JobState, tmp_path: Path) -> None:
