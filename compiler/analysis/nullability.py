@@ -11,7 +11,7 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.node import Node, map_children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 def with_nullability(expression: Expression, nullable: Callable[[int], bool]) -> Expression:
@@ -32,7 +32,7 @@ def with_nullability(expression: Expression, nullable: Callable[[int], bool]) ->
 def _nullable(expression: Expression) -> bool:
     match expression:
         case Call(function=function, arguments=arguments):
-            return _call_nullable(FUNCTIONS[function].nullability, arguments)
+            return call_nullable(FUNCTIONS[function].nullability, arguments)
         case Cast(argument=argument):
             return argument.nullable
         case Case(branches=branches, otherwise=otherwise):
@@ -41,7 +41,8 @@ def _nullable(expression: Expression) -> bool:
             return expression.nullable
 
 
-def _call_nullable(rule: Nullability, arguments: tuple[Expression, ...]) -> bool:
+def call_nullable(rule: Nullability, arguments: Sequence[Expression]) -> bool:
+    """Return whether a call of these arguments can be NULL."""
     match rule:
         case Nullability.ANY_ARGUMENT:
             return any(argument.nullable for argument in arguments)

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.nullability import call_nullable
 from fsql.compiler.binder.literals import bind_number
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Label
@@ -24,7 +25,7 @@ from fsql.compiler.functions.coercion import (
     constructs_array,
     exact_literals,
 )
-from fsql.compiler.functions.signature import Nullability, match_signature
+from fsql.compiler.functions.signature import match_signature
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import BOOLEAN, DAY_US, INTERVAL, NULL, STRING, Kind, SqlType
 from fsql.compiler.text.source import Span
@@ -62,19 +63,7 @@ def make_call(name: str, *arguments: Expression) -> Expression | None:
         coerce(argument, target)
         for argument, target in zip(arguments, match.parameters, strict=True)
     )
-    return Call(match.result, _nullable(function.nullability, coerced), name, coerced)
-
-
-def _nullable(rule: Nullability, arguments: Sequence[Expression]) -> bool:
-    match rule:
-        case Nullability.ANY_ARGUMENT:
-            return any(argument.nullable for argument in arguments)
-        case Nullability.ALL_ARGUMENTS:
-            return all(argument.nullable for argument in arguments)
-        case Nullability.ALWAYS:
-            return True
-        case Nullability.NEVER:
-            return False
+    return Call(match.result, call_nullable(function.nullability, coerced), name, coerced)
 
 
 def call(name: str, *arguments: Expression) -> Expression:
