@@ -34,7 +34,7 @@ from fsql.formats.lines import SingleLineDecoder
 from fsql.formats.malformed import MalformedError, check_length, dead_letter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -100,13 +100,26 @@ class JsonDecoder(SingleLineDecoder):
         kept = rows.kept()
         arrays, lacking, inner, unread = self._row_type.columns(rows.decoded)
         good = self._keys_are_distinct(rows, kept, len(self._columns) - lacking + inner)
+        exact = 0
         for index in np.flatnonzero(unread & good).tolist():
-            good[index] = self._strict_row(rows, kept[index]) is not None
+            row = self._strict_row(rows, kept[index])
+            good[index] = row is not None
+            if row is not None:
+                rows.decoded[index] = row
+                exact += 1
         if not good.all():
             kept = kept[good]
             arrays = [array.filter(pa.array(good)) for array in arrays]
+        if exact:
+            arrays = self._exact_columns([rows.decoded[index] for index in np.flatnonzero(good)])
         rows.dead_letters.sort(key=lambda each: each.row)
         return arrays, first_row + kept, rows.dead_letters
+
+    def _exact_columns(self, decoded: Sequence[msgspec.Struct]) -> list[pa.Array]:
+        """Return the columns of rows that are all well-formed: a malformed value hides those beside it."""
+        arrays, _, _, unread = self._row_type.columns(decoded)
+        assert not unread.any(), "the exact rules read what the columns do not"
+        return arrays
 
     def _decode_rows(self, rows: _Rows) -> None:
         """Decode what can be decoded, and reject the rest."""

@@ -3,7 +3,8 @@
 The table has these columns:
 
     id BIGINT NOT NULL, small INT, ratio DOUBLE, name STRING, flag BOOLEAN, at TIMESTAMP,
-    gap INTERVAL, day DATE, tags ARRAY<STRING>, grid ARRAY<ARRAY<BIGINT>>, times ARRAY<TIMESTAMP>
+    gap INTERVAL, tags ARRAY<STRING>, grid ARRAY<ARRAY<BIGINT>>, times ARRAY<TIMESTAMP>,
+    customer ROW<name STRING, at TIMESTAMP>, items ARRAY<ROW<n INT>>, day DATE, price DECIMAL(10, 2)
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from fsql.compiler.sqltypes import (
     STRING,
     TIMESTAMP,
     array_of,
+    decimal_type,
     row_of,
 )
 
@@ -38,6 +40,7 @@ COLUMNS: Schema = (
     Column("customer", row_of((("name", STRING), ("at", TIMESTAMP)))),
     Column("items", array_of(row_of((("n", INT),)))),
     Column("day", DATE),
+    Column("price", decimal_type(10, 2)),
 )
 RECORD_BYTES_MAX = 10_000
 

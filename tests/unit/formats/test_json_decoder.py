@@ -35,8 +35,16 @@ if TYPE_CHECKING:
 
 FEBRUARY = 1_709_251_140_000_000
 """2024-02-29T23:59:00Z in microseconds."""
-GOOD = b'{"id":7,"name":"good"}\n'
-GOOD_ROW = (7, None, None, "good", *(None,) * 9)
+GOOD = (
+    b'{"id":7,"small":1,"ratio":0.5,"name":"good","flag":true,"at":"2024-02-29T23:59:00Z","gap":2,'
+    b'"tags":["a"],"grid":[[3]],"times":["2024-02-29T23:59Z"],"customer":{"name":"n","at":0},'
+    b'"items":[{"n":4}],"day":"2024-10-04","price":"12.5"}\n'
+)
+"""A record with a value in every column, none of which may change with the records beside it."""
+GOOD_ROW = (
+    *(7, 1, 0.5, "good", True, FEBRUARY, 2),
+    *(("a",), ((3,),), (FEBRUARY,), ("n", 0), ((4,),), 20_000, 1250),
+)
 
 
 def read(
@@ -96,7 +104,7 @@ def test_good_records_have_these_values() -> None:
     )
     data = "\ufeff" + "\n".join(records)
     second = 1_000_000
-    nothing: tuple[Value, ...] = (None,) * 13
+    nothing: tuple[Value, ...] = (None,) * 14
     expected: dict[int, tuple[Value, ...]] = {
         0: (-(2**63), -(2**31), -0.0, "", True, None, -1, *nothing[7:]),
         1: (2, None, None, None, None, -1, None, (), ((), None, (1, None)), (), *nothing[10:]),
@@ -114,6 +122,7 @@ def test_good_records_have_these_values() -> None:
             (None, 0),
             (None, (None,), (1,)),
             20_000,
+            None,
         ),
         7: (0, None, 0.0, "last", None, -1000, *nothing[6:]),
     }
@@ -123,6 +132,24 @@ def test_good_records_have_these_values() -> None:
     assert [
         (dead_letter.row, dead_letter.byte, dead_letter.code) for dead_letter in result.dead_letters
     ] == [(4, len(("\ufeff" + "\n".join(records[:4]) + "\n").encode()), 511)]
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ("price", '"12\\u002e5"', 1250),
+        ("price", '" 12.5 "', 1250),
+        ("day", '"2024-10-0\\u0034"', 20_000),
+        ("at", '"2024-02-29T23:59\\u005a"', FEBRUARY),
+    ],
+)
+def test_what_only_the_exact_half_reads_has_its_value(field: str, text: str, value: Value) -> None:
+    place = [column.name for column in COLUMNS].index(field)
+    bad = b'{"id":1,"day":"2024-02-30"}\n'
+    read_row = read(GOOD + bad + f'{{"id":2,"{field}":{text}}}\n'.encode() + GOOD).rows
+    assert sorted(read_row) == [0, 2, 3]
+    assert read_row[2][place] == value
+    assert read_row[0] == read_row[3] == GOOD_ROW
 
 
 def test_a_record_with_two_errors_is_one_dead_letter() -> None:
