@@ -24,8 +24,7 @@ from fsql.compiler.functions.aggregates import (
     aggregate_nullable,
     aggregate_result,
 )
-from fsql.compiler.functions.evaluate import constant, evaluate
-from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def joined(
     separator: Value = ","
     if len(written.arguments) > 1:
         given = _whole(arguments, written.arguments[1])
-        separator = _constant(given)
+        separator = constant_value(given)
         if not isinstance(separator, str):
             raise refusal(
                 "E403", "separator of STRING_AGG is not constant", written.arguments[1].span
@@ -250,21 +249,12 @@ def _percentile(
     if item.descending:
         raise not_implemented(f"DESC in {name}", item.span, help="write 1 - fraction")
     span = written.arguments[0].span
-    fraction = _constant(_whole(arguments, written.arguments[0]))
+    fraction = constant_value(_whole(arguments, written.arguments[0]))
     if isinstance(fraction, bool) or not isinstance(fraction, int | float):
         raise refusal("E403", f"fraction of {name} is not a constant number", span)
     if not 0 <= fraction <= 1:
         raise refusal("E405", f"fraction of {name} is not between 0 and 1", span)
     return arguments.bind_whole(item.expression), (), (), float(fraction)
-
-
-def _constant(expression: Expression) -> Value:
-    if not constant(expression):
-        return None
-    try:
-        return evaluate(expression, ())
-    except RowFailure:
-        return None
 
 
 def _filtered(

@@ -14,8 +14,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.calendar_fields import FIELDS
-from fsql.compiler.functions.evaluate import constant, evaluate
-from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import (
     LATER,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.expression import ExpressionBinder
-    from fsql.compiler.expression import Value
     from fsql.compiler.functions.signature import Function
     from fsql.compiler.text.source import Span
 
@@ -228,7 +226,7 @@ def _check_constants(function: Function, made: Expression, written: syntax.Funct
     if function.constants_check is None:
         return
     assert isinstance(made, Call)
-    if wrong := function.constants_check([_constant_value(each) for each in made.arguments]):
+    if wrong := function.constants_check([constant_value(each) for each in made.arguments]):
         place, message = wrong
         raise refusal("E405", message, written.arguments[place].span)
 
@@ -280,23 +278,13 @@ def checked_literal(
     span = (
         written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
     ).span
-    value = _constant_value(arguments[place])
+    value = constant_value(arguments[place])
     if not isinstance(value, str):
         raise refusal("E403", f"{_LITERALS[function.name]} is not constant", span)
     if wrong := function.literal_check(value):
         raise refusal("E405", wrong, span)
     arguments[place] = Literal(STRING, nullable=False, value=value)
     return call(function.name, *arguments)
-
-
-def _constant_value(expression: Expression) -> Value:
-    """Return the value of an expression that is the same for all rows, otherwise None."""
-    if not constant(expression):
-        return None
-    try:
-        return evaluate(expression, ())
-    except RowFailure:
-        return None
 
 
 def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:

@@ -22,6 +22,7 @@ from fsql.compiler.expression import (
 )
 from fsql.compiler.functions.casts import cast_fallible, cast_value, try_cast_value
 from fsql.compiler.functions.comparison import LAZY
+from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS, match_call
 from fsql.compiler.node import walk
 
@@ -142,3 +143,16 @@ def fallible_by_itself(node: object) -> bool:
 def constant(expression: Expression) -> bool:
     """Return whether `expression` refers to no column."""
     return not any(isinstance(node, ColumnRef) for node in walk(expression))
+
+
+def constant_value(expression: Expression) -> Value:
+    """Return the value of an expression that is the same for all rows.
+
+    None, if it is not, or if it fails: it then fails on the rows.
+    """
+    if not constant(expression):
+        return None
+    try:
+        return evaluate(expression, ())
+    except RowFailure:
+        return None

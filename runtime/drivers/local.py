@@ -67,6 +67,20 @@ class Edges:
     outputs: ReleaseTaker
 
 
+def count_released(
+    metrics: Metrics, contents: Released | LateRows | DeadLetters, plan: TickPlan
+) -> None:
+    """Count what the barrier has released."""
+    match contents:
+        case Released(insert, release):
+            metrics.rows_out += len(release.time)
+            metrics.sink(plan.sinks[insert].table.name).rows += len(release.time)
+        case LateRows(window, rows):
+            metrics.count_late(window, len(rows))
+        case DeadLetters(dead_letters):
+            metrics.count_dead_letters(dead_letters, plan.tables)
+
+
 @dataclass(slots=True)
 class LocalRun:
     """One run of a job; it ends when all input is used up, or the job has stopped."""
@@ -152,20 +166,10 @@ class LocalRun:
             if isinstance(contents, Stopped):
                 self.stopped = contents
             else:
-                self._count_released(contents)
+                count_released(self.metrics, contents, self.plan)
                 self.edges.outputs.take(contents)
         bound = cluster.barrier.min_time if self.stopped is None else self.stopped.root
         self.watch("write", self.edges.outputs.advance)(bound)
-
-    def _count_released(self, contents: Contents) -> None:
-        match contents:
-            case Released(insert, release):
-                self.metrics.rows_out += len(release.time)
-                self.metrics.sink(self.plan.sinks[insert].table.name).rows += len(release.time)
-            case LateRows(window, rows):
-                self.metrics.count_late(window, len(rows))
-            case DeadLetters(dead_letters):
-                self.metrics.count_dead_letters(dead_letters, self.plan.tables)
 
     def _count(self, cluster: Cluster, started: float, *, last: bool = False) -> None:
         metrics, now = self.metrics, time.monotonic()

@@ -23,7 +23,8 @@ import pyarrow as pa
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Released, Stopped
+from fsql.runtime.dataflow.barrier import Barrier, Stopped
+from fsql.runtime.drivers.local import count_released
 from fsql.runtime.drivers.stage_tasks import (
     Sent,
     SourceTask,
@@ -181,19 +182,12 @@ class SparkRun:
 
     def _release(self, outputs: Iterable[BarrierOutput], bound: Root) -> None:
         for contents in outputs:
-            match contents:
-                case Stopped():
-                    self.stopped = contents
-                    bound = contents.root
-                    continue
-                case Released(insert, release):
-                    self.metrics.rows_out += len(release.time)
-                    self.metrics.sink(self.plan.sinks[insert].table.name).rows += len(release.time)
-                case LateRows(window, rows):
-                    self.metrics.count_late(window, len(rows))
-                case DeadLetters(dead_letters):
-                    self.metrics.count_dead_letters(dead_letters, self.plan.tables)
-            self.edges.outputs.take(contents)
+            if isinstance(contents, Stopped):
+                self.stopped = contents
+                bound = contents.root
+            else:
+                count_released(self.metrics, contents, self.plan)
+                self.edges.outputs.take(contents)
         self.edges.outputs.advance(bound)
 
 
