@@ -31,12 +31,14 @@ from fsql.console.job_commands import COMMANDS
 from fsql.console.keys_commands import keys as keys_group
 from fsql.console.merge_command import merge
 from fsql.console.process_commands import coordinator, warm, worker
+from fsql.console.reference_commands import connectors, explain_error
 from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
 from fsql.console.stats_command import stats
 from fsql.console.tick_commands import tick
+from fsql.console.top.command import top
 from fsql.console.zookeeper_command import zookeeper
 
 if TYPE_CHECKING:
@@ -357,31 +359,6 @@ def consume(
     click.get_current_context().exit(code)
 
 
-@main.command(short_help="List connectors and formats with their options.")
-@click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def connectors(name: str | None, *, as_json: bool) -> None:
-    """List the connectors and formats with their options, or only the one called NAME."""
-    from fsql.console.connectors import connectors_json, connectors_text
-
-    click.echo(connectors_json(name) if as_json else connectors_text(name), nl=False)
-
-
-@main.command("explain-error", short_help="Explain an error code.")
-@click.argument("code")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain_error(code: str, *, as_json: bool) -> None:
-    """Explain what an error CODE such as E203 means and what to do about it."""
-    from fsql.console.error_code import UnknownCodeError, code_json, code_text, find_code
-
-    try:
-        found = find_code(code)
-    except UnknownCodeError as error:
-        raise click.UsageError(str(error)) from None
-    click.echo(code_json(found) if as_json else code_text(found), nl=False)
-
-
-_CLUSTER = (agent, doctor, down, job, ps, up, *COMMANDS)
 for _command in (
     bench,
     compile_,
@@ -392,9 +369,11 @@ for _command in (
     sim,
     snapshot,
     stats,
+    top,
     tick,
     worker,
     zookeeper,
-    *_CLUSTER,
+    *(agent, doctor, down, job, ps, up, *COMMANDS),
+    *(connectors, explain_error),
 ):
     main.add_command(_command)

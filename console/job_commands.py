@@ -144,9 +144,9 @@ def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) 
     """Show how the job NAME is doing, with its last ticks.
 
     With --json, standard output has one object: "name", "id", "state", "workers", "auto", "tick_seconds",
-    "process", "phase", "epoch", "counters", "held_by", "held_seconds", "snapshot_age_seconds", "failures",
-    "error" (as diagnostics, or null), "why" (a list of sentences) and "ticks" (the last three, the newest
-    first, as `fsql tick list --json` has them; null if they cannot be read).
+    "process", "phase", "epoch", "counters", "min_time", "held_by", "held_seconds", "snapshot_age_seconds",
+    "failures", "error" (as diagnostics, or null), "why" (a list of sentences) and "ticks" (the last three,
+    the newest first, as `fsql tick list --json` has them; null if they cannot be read).
     """
     from fsql.console.job_status import job_json, status_lines, why_lines
     from fsql.console.last_ticks import LastTicks

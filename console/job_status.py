@@ -81,6 +81,7 @@ def job_json(view: JobView) -> dict[str, object]:
         "phase": None if status is None else status.phase,
         "epoch": None if status is None else status.epoch,
         "counters": {} if status is None else status.counters,
+        "min_time": None if status is None else status.min_time or None,
         "held_by": None if status is None else status.held_by or None,
         "held_seconds": None if status is None else status.held_seconds,
         "snapshot_age_seconds": _snapshot_age(view),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -39,8 +39,10 @@ def show_statistics(reporter: Reporter, state: Path, master: str | None = None) 
     """
     job_of_state(state)
     statistics = collect(state) if master is None else _collect_on_spark(state, master)
-    text = statistics_json(statistics) if reporter.json else statistics_text(statistics)
-    click.echo(text, nl=False)
+    if reporter.json:
+        click.echo(json.dumps(statistics_fields(statistics), ensure_ascii=False))
+    else:
+        click.echo(statistics_text(statistics), nl=False)
 
 
 def _collect_on_spark(state: Path, master: str) -> Statistics:
@@ -51,13 +53,13 @@ def _collect_on_spark(state: Path, master: str) -> Statistics:
         return spark.collect(state, session)
 
 
-def statistics_json(statistics: Statistics) -> str:
-    """Return all tables as one JSON object."""
+def statistics_fields(statistics: Statistics) -> dict[str, object]:
+    """Return all tables as the fields of a JSON object."""
     tables = {
         name: [each if isinstance(each, str) else each._asdict() for each in rows]
         for name, rows in statistics._asdict().items()
     }
-    return json.dumps({"results": RESULTS, **tables}, ensure_ascii=False) + "\n"
+    return {"results": RESULTS, **tables}
 
 
 def statistics_text(statistics: Statistics) -> str:
@@ -65,19 +67,33 @@ def statistics_text(statistics: Statistics) -> str:
     problems = [f"warning: {each}\n" for each in statistics.problems]
     if not statistics.workers and not statistics.folds:
         return "".join([*problems, "no statistics yet\n"])
-    tables = (
-        (("worker", "busy", "by interval"), _workers(statistics)),
-        (
-            ("operator", "rows/s", "busy", "a row", "a call", "rows out/in"),
-            _costs(statistics),
-        ),
-        (("fold", "policy", "done again", "waited", "state rows"), _folds(statistics)),
-        (("table", "split", "rows/s", "lag", "rate by mean"), _fronts(statistics)),
-        (("into", "side", "rows/s", "busiest bin", "by bin"), _loads(statistics)),
-        (("into", "side", "key", "of all rows", "error"), _heavy(statistics)),
-    )
-    shown = [text_table(titles, rows) for titles, found in tables if (rows := list(found))]
+    shown = [text_table(*each) for each in statistics_tables(statistics).values() if each.rows]
     return "".join(problems) + "\n".join(shown)
+
+
+class TextRows(NamedTuple):
+    """A table for people: its titles, and its rows."""
+
+    titles: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def statistics_tables(statistics: Statistics) -> dict[str, TextRows]:
+    """Return the tables for people, by name."""
+    costs = ("operator", "rows/s", "busy", "a row", "a call", "rows out/in")
+    folds = ("fold", "policy", "done again", "waited", "state rows")
+    splits = ("table", "split", "rows/s", "lag", "rate by mean")
+    heavy = ("into", "side", "key", "of all rows", "error")
+    return {
+        "workers": TextRows(("worker", "busy", "by interval"), list(_workers(statistics))),
+        "operators": TextRows(costs, list(_costs(statistics))),
+        "folds": TextRows(folds, list(_folds(statistics))),
+        "splits": TextRows(splits, list(_fronts(statistics))),
+        "loads": TextRows(
+            ("into", "side", "rows/s", "busiest bin", "by bin"), list(_loads(statistics))
+        ),
+        "heavy": TextRows(heavy, list(_heavy(statistics))),
+    }
 
 
 def _workers(statistics: Statistics) -> Iterator[tuple[str, ...]]:

@@ -91,7 +91,8 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class JobStatus(msgspec.Struct, frozen=True):
     """How a job is doing; times are seconds since 1970.
 
-    `held_by` names the split that holds output back, for `held_seconds` with nothing new.  `progress`
+    `held_by` names the split that holds output back, for `held_seconds` with nothing new; `min_time` is what
+    it has promised, as text, "" if nothing yet or the time is not that of rows.  `progress`
     is the position from which a recovery would continue, as time and origin; `start_seconds` is how
     long it took until rows were processed, without the starts of processes, `restore_seconds` the time
     in which state was loaded.
@@ -111,6 +112,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     snapshot_at: float | None = None
     start_seconds: float | None = None
     restore_seconds: float | None = None
+    min_time: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True):

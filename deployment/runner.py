@@ -23,6 +23,7 @@ from fsql.deployment.plans import check_deployable
 from fsql.deployment.spare import READY, ROLES
 from fsql.job.compilation import compile_job
 from fsql.job.graph_diff import StateChange
+from fsql.job.overview import JobOverview, describe_job
 from fsql.job.plan_file import script_of_plan
 from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import ProcessOptions, run_on_processes
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from fsql.job.auto_ticks import AutoChoice
     from fsql.job.description import PreparedJob
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
+    from fsql.runtime.metrics import Metrics
 
 PASSING: Final = frozenset(
     {"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632", "E642"}
@@ -175,6 +177,7 @@ class _Observer:
         self._shown = self._begun
         self._reported: float | None = None
         self._start_seconds: float | None = None
+        self._overview = JobOverview()
         self._asked = False
         self.drained = False
 
@@ -215,8 +218,8 @@ class _Observer:
     @contextmanager
     def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:
         """Record the beginning of the run."""
-        del job
         self._shown = time.time()
+        self._overview = describe_job(job.compiled.job, job.splits)
         self.log("running", {"resumed": resumed})
         yield
 
@@ -295,7 +298,13 @@ class _Observer:
             snapshot_at=self._snapshot_at,
             restore_seconds=self._restore_seconds,
             start_seconds=self._start_seconds,
+            min_time=self._min_time_text(total),
         )
+
+    def _min_time_text(self, total: Metrics) -> str:
+        if total.min_time is None:
+            return ""
+        return self._overview.min_time_text(total.held_by, total.min_time)
 
     def check(self) -> None:
         """End the run if that was asked for.

@@ -47,6 +47,7 @@ Commands:
   status         Show how a job is doing.
   stop           Stop a job.
   tick           Change owners of keys, and the plan, while a job runs.
+  top            Watch the jobs, live.
   up             Start the agent that keeps deployed jobs running.
   worker         Join a run as a worker.
   zookeeper      Run a ZooKeeper server on this machine.

@@ -57,7 +57,7 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     finally:
         cluster.close()
     assert ran == [
-        *("up", "compile", "deploy", "list", "status", "logs", "ps", "doctor"),
+        *("up", "compile", "deploy", "list", "status", "logs", "top", "ps", "doctor"),
         *("stop", "restart", "rename", "stop", "restart", "deploy", "deploy"),
         *("snapshot", "snapshot", "stop", "snapshot", "restart", "drop", "down"),
     ]

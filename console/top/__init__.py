@@ -1,0 +1,1 @@
+"""`fsql top`: the jobs of a cluster directory, live."""

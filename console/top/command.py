@@ -1,0 +1,73 @@
+"""`fsql top`: its flags."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path  # noqa: TC003 - click reads the annotations
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console.cluster_commands import cluster_directory
+from fsql.console.commands import reporting
+
+if TYPE_CHECKING:
+    from fsql.console.reporter import Reporter
+    from fsql.console.top.sample import Sample
+
+
+@click.command(short_help="Watch the jobs, live.")
+@click.argument("name", metavar="[JOB]", required=False)
+@cluster_directory
+@click.option("--once", is_flag=True, help="Print one page, and end.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look.",
+)
+@reporting
+def top(
+    reporter: Reporter, name: str | None, directory: Path | None, *, once: bool, every: float
+) -> None:
+    """Show all jobs, and one of them in detail: JOB, or the one that is selected.
+
+    The details are its min time and what holds it, the rows that wait, its workers, operators, stateful
+    operators, splits and frequent keys, and its last ticks with their reasons.
+
+    On a terminal the page is kept up to date: the arrow keys select a job, p pauses, q ends.  If standard
+    output is not a terminal, or with --once, one page is printed.
+
+    With --json, standard output has an object for each look: "jobs" (each as `fsql status --json` has it,
+    with "rates": "rows_in" and "rows_out" by the second), and of one job its name, "job", its "statistics",
+    as `fsql stats --json` has them, and its "ticks".  It goes on until Ctrl-C; with --once, there is one.
+    """
+    from fsql.console.top.sample import Sampler
+    from fsql.deployment.directory import find_directory
+
+    sampler = Sampler(find_directory(directory))
+    if reporter.json:
+        click.echo(json.dumps(sampler.take(name).fields(), ensure_ascii=False))
+        while not once:
+            time.sleep(every)
+            click.echo(json.dumps(sampler.take(name).fields(), ensure_ascii=False))
+    elif once or not sys.stdout.isatty():
+        _print_page(sampler.take(name))
+    else:
+        from fsql.console.top.app import TopApp
+
+        sampler.take(name)  # fails if there is no such job
+        TopApp(sampler, name, every).run()
+
+
+def _print_page(sample: Sample) -> None:
+    from rich.console import Console
+
+    from fsql.console.top.page import page
+
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(page(sample), soft_wrap=True)

@@ -1,0 +1,108 @@
+"""A sample as a page: what the terminal shows, and what `fsql top --once` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.console.panel import operator_labels
+from fsql.console.stats import statistics_tables
+from fsql.deployment.views import causes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from fsql.console.top.sample import Sample
+    from fsql.deployment.views import JobView
+
+JOB_TITLES: Final = ("job", "state", "workers", "rows in/s", "rows out/s", "behind", "state rows")
+_SHOWN: Final = {"workers": 16, "operators": 8, "folds": 6, "splits": 6, "heavy": 6}
+"""The tables of statistics that are shown, and how many of their rows."""
+
+
+def page(sample: Sample) -> RenderableType:
+    """Return the jobs, and the details of the chosen one."""
+    if not sample.jobs:
+        return Text("no jobs")
+    jobs = text_grid(JOB_TITLES, [job_cells(sample, job) for job in sample.jobs])
+    return Group(jobs, Text(), details(sample))
+
+
+def job_cells(sample: Sample, job: JobView) -> tuple[str, ...]:
+    """Return a job as a row below `JOB_TITLES`; a rate is empty until two reports are known."""
+    status = job.status
+    rates = sample.rates.get(job.deployment.id, {})
+    by_second = [
+        count_text(round(rates[name])) if name in rates else "" for name in ("rows_in", "rows_out")
+    ]
+    lag = state = ""
+    if status is not None:
+        lag = seconds_text(status.counters["behind_us"] / 1e6)
+        state = count_text(status.counters["rows_state"])
+    deployment = job.deployment
+    return (deployment.name, job.state, str(deployment.workers), *by_second, lag, state)
+
+
+def details(sample: Sample) -> RenderableType:
+    """Return everything about the chosen job."""
+    job, found = sample.chosen, sample.details
+    if job is None or found is None:
+        return Text()
+    shown: list[RenderableType] = [Text(job.deployment.name, style="bold")]
+    shown += [Text(line) for line in _progress_lines(job)]
+    shown += [Text(f"warning: {each}", style="yellow") for each in found.statistics.problems]
+    tables = statistics_tables(found.statistics)
+    names = [name for name in _SHOWN if tables[name].rows]
+    if not names:
+        shown += [Text(), Text("no statistics yet", style="dim")]
+    for name in names:
+        titles, rows = tables[name].titles, tables[name].rows
+        kept = [_labelled(name, row, rows) for row in rows[: _SHOWN[name]]]
+        shown += [Text(), text_grid(titles, kept)]
+        if len(rows) > len(kept):
+            shown.append(Text(f"and {len(rows) - len(kept):,} more", style="dim"))
+    ticks = [line.strip() for line in found.ticks.lines()]
+    shown += [Text(), *(Text(line) for line in ticks or ["no ticks yet"])]
+    return Group(*shown)
+
+
+def _progress_lines(job: JobView) -> Iterator[str]:
+    """Yield where the job is, what waits in it, and why."""
+    status = job.status
+    if status is not None:
+        held = f", held by {status.held_by}" if status.held_by else ""
+        if status.min_time:
+            yield f"min time {status.min_time}{held}"
+        elif held:
+            yield f"min time is{held.removeprefix(',')}"
+        counters = status.counters
+        yield (
+            f"waiting: {count_text(counters['rows_unreleased'])} rows for release,"
+            f" {count_text(counters['rows_held'])} rows for order"
+        )
+    for cause in causes(job):
+        yield f"why: {cause}"
+
+
+def _labelled(name: str, row: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return a row with the short name of its operator, if it begins with one."""
+    if name not in {"operators", "folds", "heavy"}:
+        return row
+    labels = operator_labels(dict.fromkeys(each[0] for each in rows))
+    return (labels[row[0]], *row[1:])
+
+
+def text_grid(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table without lines."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    for title in titles:
+        table.add_column(title, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
