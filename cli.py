@@ -11,6 +11,7 @@ from fsql import __version__
 from fsql.benchmarks.commands import bench
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.console import exit_codes
+from fsql.console.check_command import check
 from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
@@ -31,6 +32,10 @@ from fsql.console.job_commands import COMMANDS
 from fsql.console.keys_commands import keys as keys_group
 from fsql.console.merge_command import merge
 from fsql.console.process_commands import coordinator, warm, worker
+from fsql.console.project.config_command import config
+from fsql.console.project.init_command import init
+from fsql.console.project.scripts import one_script
+from fsql.console.project.settings import WITH_SETTINGS, attach_settings, settings_of
 from fsql.console.reference_commands import connectors, explain_error
 from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
@@ -42,11 +47,8 @@ from fsql.console.top.command import top
 from fsql.console.zookeeper_command import zookeeper
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from fsql.console.reporter import Reporter
     from fsql.job.run import RunOptions
-    from fsql.job.script import Script
 
 _ENGINES = ("columnar", "model", "spark")
 _POLICIES = ("speculative", "ordered")
@@ -59,17 +61,6 @@ _policy = click.option(
     type=click.Choice(_POLICIES),
     help="How stateful operators handle disorder. Default: chosen for each operator.",
 )
-
-
-def _the_script(name: str | None, text: str | None, parameters: Mapping[str, str]) -> Script:
-    from fsql.job.script import read_script, script_of_text
-
-    if (name is None) == (text is None):
-        raise click.UsageError("give either a script or -e with its text")
-    if text is not None:
-        return script_of_text(text, parameters)
-    assert name is not None
-    return read_script(name, parameters)
 
 
 def _run_options(
@@ -99,11 +90,14 @@ def _run_options(
     epilog=exit_codes.HELP,
 )
 @click.version_option(__version__, message="fsql %(version)s")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Streaming SQL with deterministic, exactly-once results.
 
     Data goes to standard output, everything else to standard error.
     """
+    if ctx.invoked_subcommand in WITH_SETTINGS:
+        attach_settings(ctx)
 
 
 @main.command(short_help="Run a script.")
@@ -184,8 +178,9 @@ def run(
 ) -> None:
     """Run SCRIPT until its input ends.
 
-    SCRIPT is a file, or - for standard input.  Relative paths of sources and sinks are relative to the
-    directory of the script; in a script from standard input or -e, to the working directory.
+    SCRIPT is a file, or - for standard input; by default it is the script of the project.  Relative paths
+    of sources and sinks are relative to the directory of the script; in a script from standard input or -e,
+    to the working directory.
     A SELECT at the end of the script prints to standard output: a table on a terminal, otherwise JSON lines.
 
     The results do not depend on --workers, --policy, --engine or --lead.
@@ -195,7 +190,9 @@ def run(
         flags["workers"], flags["policy"], flags["engine"], flags["lead"], flags["master"]
     )
     options = replace(options, existing=existing)
-    the_script = _the_script(script, text, dict(flags["parameters"]))
+    if script is None and text is None and flags["state"] is None:
+        flags["state"] = settings_of(click.get_current_context()).path("run.state")
+    the_script = one_script(script, text, dict(flags["parameters"]))
     if needs_processes(flags):
         code = run_with_flags(the_script, options, flags, reporter)
     else:
@@ -203,36 +200,6 @@ def run(
 
         code = run_script(the_script, options, reporter, flags["form"])
     click.get_current_context().exit(code)
-
-
-@main.command(short_help="Check scripts without running them.")
-@click.argument("files", nargs=-1, required=True)
-@define
-@reporting
-def check(
-    reporter: Reporter, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]
-) -> None:
-    """Print the errors and warnings of the scripts FILES.
-
-    For each INSERT, print the kind of changes (append, upsert, retract) and the state of each operator with
-    its bound.  No input is read and no output is written.
-    """
-    from fsql.console.check import check_json, check_script, check_text
-    from fsql.console.unused_parameters import warn_unused_parameters
-    from fsql.job.script import read_script
-
-    scripts = [read_script(name, dict(parameters)) for name in files]
-    checks = [check_script(script) for script in scripts]
-    warn_unused_parameters(scripts, reporter)
-    if reporter.json:
-        click.echo(check_json(checks), nl=False)
-    for each in () if reporter.json else checks:
-        if each.diagnostics and not (reporter.quiet and each.valid):
-            reporter.diagnostics(each.diagnostics, each.source)
-        if not reporter.quiet:
-            click.echo(check_text(each), nl=False)
-    if not all(each.valid for each in checks):
-        click.get_current_context().exit(exit_codes.USER_ERROR)
 
 
 class _ExplainFlags(TypedDict):
@@ -290,7 +257,7 @@ def explain(
     from fsql.job.compilation import compile_job
     from fsql.job.explain_stage import FormatError, check_output, explain_stage, format_of
 
-    the_script = _the_script(script, text, dict(flags["parameters"]))
+    the_script = one_script(script, text, dict(flags["parameters"]))
     form = flags["form"] or ("json" if reporter.json else format_of(output.name))
     options = _run_options(flags["workers"], flags["policy"])
     try:
@@ -361,9 +328,12 @@ def consume(
 
 for _command in (
     bench,
+    check,
     compile_,
+    config,
     coordinator,
     warm,
+    init,
     keys_group,
     merge,
     sim,

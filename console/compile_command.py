@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compile", short_help="Check a script and write its plan to a file.")
-@click.argument("script")
+@click.argument("script", required=False)
 @click.option(
     "--output",
     "-o",
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 @define
 @reporting
 def compile_(
-    reporter: Reporter, script: str, output: Path, parameters: tuple[tuple[str, str], ...]
+    reporter: Reporter, script: str | None, output: Path, parameters: tuple[tuple[str, str], ...]
 ) -> None:
-    """Check SCRIPT and write its plan to FILE.
+    """Check SCRIPT, by default that of the project, and write its plan to FILE.
 
     FILE contains the text, the values of its parameters, the directory from which its paths start, and the
     plan with its digest.  `fsql deploy`, `explain`, `check` and `run` read it in place of a script.
     """
+    from fsql.console.project.scripts import one_script
     from fsql.console.unused_parameters import warn_unused_parameters
     from fsql.job.compilation import compile_job
     from fsql.job.explain_stage import check_output
     from fsql.job.plan_file import plan_file_bytes, plan_file_of, write_plan_file
-    from fsql.job.script import read_script
 
-    the_script = read_script(script, dict(parameters))
+    the_script = one_script(script, None, dict(parameters))
     compiled = compile_job(the_script)
     warn_unused_parameters([the_script], reporter)
     if compiled.warnings and not reporter.quiet:
@@ -48,11 +48,12 @@ def compile_(
     check_output(compiled, str(output))
     plan = plan_file_of(compiled)
     write_plan_file(output, plan_file_bytes(plan))
+    name = script or the_script.source.name
     fields = {
-        "script": script,
+        "script": name,
         "output": str(output),
         "digest": plan.digest,
         "operators": list(plan.operators),
     }
-    text = f"compiled {script} to {output}: plan {plan.digest[:12]}\n"
+    text = f"compiled {name} to {output}: plan {plan.digest[:12]}\n"
     reporter.inform("compiled", fields, text)

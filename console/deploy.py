@@ -10,6 +10,7 @@ import click
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
 from fsql.console.connections import connections_of
+from fsql.console.project.scripts import named_script
 from fsql.console.text_table import text_table
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.deployment.changes import Change, plan_change
@@ -20,7 +21,6 @@ from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
 from fsql.job.graph_diff import StateChange
 from fsql.job.plan_file import plan_file_bytes, plan_file_of
-from fsql.job.script import read_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ def deploy_script(
     Raises:
         FsqlError: what is wrong with the script; E631 to E638.
     """
-    the_script = read_script(script, dict(flags["parameters"]))
+    the_script = named_script(script, dict(flags["parameters"]))
     compiled = compile_job(the_script)
     warn_unused_parameters([the_script], reporter)
     if compiled.warnings and not reporter.quiet:

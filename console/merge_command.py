@@ -38,9 +38,9 @@ def merge(
     """
     from fsql.connectors.file.output_files import Existing
     from fsql.console.merge import merge_table
+    from fsql.console.project.scripts import named_script
     from fsql.job.compilation import compile_job
-    from fsql.job.script import read_script
 
-    compiled = compile_job(read_script(script, dict(parameters)))
+    compiled = compile_job(named_script(script, dict(parameters)))
     existing = Existing.OVERWRITE if overwrite else Existing.REFUSE
     merge_table(compiled, table, Path(target), existing, reporter)

@@ -166,14 +166,14 @@ def sim_replay(  # noqa: PLR0913 - one an option
 def _read(
     reporter: Reporter, name: str | None, parameters: Sequence[tuple[str, str]]
 ) -> Script | None:
+    from fsql.console.project.scripts import named_script
     from fsql.console.unused_parameters import warn_unused_parameters
-    from fsql.job.script import read_script
 
     if name is None:
         if parameters:
             raise click.UsageError("-D needs a script")
         return None
-    script = read_script(name, dict(parameters))
+    script = named_script(name, dict(parameters))
     warn_unused_parameters([script], reporter)
     return script
 

@@ -9,6 +9,7 @@ has no `.test` case.  A code is never given to another meaning; one that is no l
 | E2xx  | names and types                        | E6xx  | the cluster                        |
 | E3xx  | meaning: unbounded, not supported      | Wxxx  | warnings                           |
 | E4xx  | functions and determinism              | I9xx  | bugs of fsql itself                |
+| E7xx  | projects: settings and tests           |       |                                    |
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fsql.compiler.diagnostics.codes_cluster import CLUSTER_ROWS
 from fsql.compiler.diagnostics.codes_data import DATA_ROWS
 from fsql.compiler.diagnostics.codes_meaning import MEANING_ROWS
 from fsql.compiler.diagnostics.codes_names import NAME_ROWS
+from fsql.compiler.diagnostics.codes_project import PROJECT_ROWS
 from fsql.compiler.diagnostics.codes_syntax import SYNTAX_ROWS
 
 
@@ -36,6 +38,7 @@ class Code:
 
 _ROWS: Final = (
     *(Code(*row) for row in (*SYNTAX_ROWS, *NAME_ROWS, *MEANING_ROWS, *DATA_ROWS, *CLUSTER_ROWS)),
+    *(Code(*row) for row in PROJECT_ROWS),
     Code(
         "I901",
         "internal error",

@@ -151,11 +151,16 @@ def _parameters_in(text: str) -> Iterator[tuple[re.Match[str], str]]:
                 yield match, region["quote"] or ""
 
 
+def used_parameters(source: SourceText) -> tuple[str, ...]:
+    """Return the names that stand as `${name}` in the script, in the order of their first places."""
+    return tuple(dict.fromkeys(match[1] for match, _ in _parameters_in(source.text)))
+
+
 def unused_parameters(
     sources: Iterable[SourceText], parameters: Mapping[str, str]
 ) -> list[Diagnostic]:
     """Return a warning (W101) for each parameter that none of the scripts has."""
-    used = dict.fromkeys(match[1] for each in sources for match, _ in _parameters_in(each.text))
+    used = dict.fromkeys(name for each in sources for name in used_parameters(each))
     return [_unused(name, used) for name in parameters if name not in used]
 
 

@@ -27,6 +27,7 @@ _CHAPTERS: Final = (
     ("E4", "Functions and determinism"),
     ("E5", "Data: a row that fails or is malformed, a file that cannot be used"),
     ("E6", "The cluster"),
+    ("E7", "Projects: settings and tests"),
     ("W", "Warnings"),
     ("I", "Bugs of fsql"),
 )

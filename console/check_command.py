@@ -1,0 +1,45 @@
+"""`fsql check`: its flags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console import exit_codes
+from fsql.console.commands import reporting
+from fsql.console.flags import define
+
+if TYPE_CHECKING:
+    from fsql.console.reporter import Reporter
+
+
+@click.command(short_help="Check scripts without running them.")
+@click.argument("files", nargs=-1)
+@define
+@reporting
+def check(
+    reporter: Reporter, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]
+) -> None:
+    """Print the errors and warnings of the scripts FILES.
+
+    FILES may be directories, which stand for all *.sql in them; by default the scripts of the project.
+    For each INSERT, print the kind of changes (append, upsert, retract) and the state of each operator with
+    its bound.  No input is read and no output is written.
+    """
+    from fsql.console.check import check_json, check_script, check_text
+    from fsql.console.project.scripts import named_script, script_names
+    from fsql.console.unused_parameters import warn_unused_parameters
+
+    scripts = [named_script(name, dict(parameters)) for name in script_names(files)]
+    checks = [check_script(script) for script in scripts]
+    warn_unused_parameters(scripts, reporter)
+    if reporter.json:
+        click.echo(check_json(checks), nl=False)
+    for each in () if reporter.json else checks:
+        if each.diagnostics and not (reporter.quiet and each.valid):
+            reporter.diagnostics(each.diagnostics, each.source)
+        if not reporter.quiet:
+            click.echo(check_text(each), nl=False)
+    if not all(each.valid for each in checks):
+        click.get_current_context().exit(exit_codes.USER_ERROR)

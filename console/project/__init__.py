@@ -1,0 +1,1 @@
+"""Projects: a directory with `fsql.toml`, scripts, data and tests."""
