@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics import Diagnostic
+    from fsql.compiler.inspections import Inspection
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
     from fsql.compiler.syntax import Script
@@ -36,11 +37,13 @@ _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 class CompiledScript:
     """A script at every stage, and the warnings about it (diagnostics whose code begins with W).
 
-    `source_spans` has the spans of the parts of the plan.
+    `source_spans` has the spans of the parts of the plan, `inspections` are what SHOW, DESCRIBE and EXPLAIN
+    ask for.
     """
 
     syntax: Script
     logical: Job
+    inspections: tuple[Inspection, ...]
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
 
@@ -72,7 +75,7 @@ def compile_script(
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
     bound = bind(script, declared, ordinals)
-    return CompiledScript(script, bound.job, bound.warnings, bound.source_spans)
+    return CompiledScript(script, bound.job, bound.inspections, bound.warnings, bound.source_spans)
 
 
 def apply_rules(

@@ -53,7 +53,7 @@ class ScriptCheck:
 def check_script(script: Script) -> ScriptCheck:
     """Return the diagnostics of a script and the facts of its INSERT statements."""
     try:
-        result = compile_job(script)
+        result = compile_job(script, may_be_empty=True)
     except FsqlError as error:
         return ScriptCheck(error.source or script.source, error.diagnostics, ())
     facts = tuple(_facts(insert) for insert in result.job.inserts)
@@ -77,7 +77,7 @@ def check_text(check: ScriptCheck) -> str:
     if not check.valid:
         return ""
     count = len(check.inserts)
-    lines = [f"{check.source.name}: {count_text(count)} INSERT{'s' if count > 1 else ''}"]
+    lines = [f"{check.source.name}: {count_text(count)} INSERT{'' if count == 1 else 's'}"]
     for insert in check.inserts:
         key = "" if insert.key is None else f" by ({', '.join(insert.key)})"
         lines.append(f"  into {insert.table}: {insert.changes}{key}")

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console import exit_codes, summary
-from fsql.console.before_run import print_join_command, print_listening, print_warnings
+from fsql.console.before_run import (
+    print_join_command,
+    print_listening,
+    print_warnings,
+)
 from fsql.console.broken_pipe import discard_standard_output, is_broken_pipe
+from fsql.console.inspections import print_inspections
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job_progress import JobProgress
 from fsql.console.progress import choose_progress_display
@@ -103,8 +108,10 @@ def run_script_on_processes(
     Raises:
     FsqlError: for an error in the script, a file that it names, or the state directory.
     """
-    result = compile_job(script)
+    result = compile_job(script, may_be_empty=True)
     warn_unused_parameters([script], reporter)
+    if not print_inspections(result, options, form, reporter):
+        return exit_codes.OK
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
     metrics = ProcessMetrics()
     status, code = summary.FINISHED, exit_codes.OK

@@ -9,6 +9,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.console import exit_codes, summary
 from fsql.console.before_run import print_listening, print_warnings
 from fsql.console.broken_pipe import discard_standard_output, is_broken_pipe
+from fsql.console.inspections import print_inspections
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.progress import choose_progress_display
 from fsql.console.standard_output import open_standard_output
@@ -40,8 +41,10 @@ def run_script(
     """
     keep_freed_memory()
     raise_open_files_limit()
-    result = compile_job(script)
+    result = compile_job(script, may_be_empty=True)
     warn_unused_parameters([script], reporter)
+    if not print_inspections(result, options, form, reporter):
+        return exit_codes.OK
     splits = open_splits(result)
     print_warnings(result, splits, reporter)
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None

@@ -21,7 +21,7 @@ def open_standard_output(job: Job, form: str | None, reporter: Reporter) -> Outp
     is a terminal and messages are no JSON.  Otherwise it is standard output itself.
     """
     select = _bare_select(job)
-    if select is None or not _as_table(form, reporter):
+    if select is None or not shows_tables(form, reporter):
         return sys.stdout.buffer
     # The table needs rich, which is slow to import.
     from fsql.console.change_table import ChangeTable
@@ -30,7 +30,8 @@ def open_standard_output(job: Job, form: str | None, reporter: Reporter) -> Outp
     return ChangeTable(select, sys.stdout.buffer, width, sys.stdout.encoding)
 
 
-def _as_table(form: str | None, reporter: Reporter) -> bool:
+def shows_tables(form: str | None, reporter: Reporter) -> bool:
+    """Return whether rows on standard output are shown as a table; else they are JSON lines."""
     if form is not None:
         return form == "table"
     return sys.stdout.isatty() and not reporter.json

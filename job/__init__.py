@@ -7,6 +7,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `script`           | the text of a job, and the directory that relative paths start from           |
 | `stages`           | all stages from text to tick plan, with their verifiers                       |
 | `compilation`      | a compiled script, with the data of each stage                                |
+| `inspections`      | what SHOW, DESCRIBE and EXPLAIN ask for, as lists                             |
 | `explain_stage`    | a script at one stage, as `fsql explain` prints it                            |
 | `run`              | runs a compiled job in this process                                           |
 | `process_run`      | runs a compiled job on processes, and reports to an observer                  |

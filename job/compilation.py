@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
@@ -16,6 +16,7 @@ from fsql.job.stages import verify_product
 if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.graph import Graph
+    from fsql.compiler.inspections import Inspection
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
     from fsql.compiler.syntax import Script as ScriptSyntax
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 class Compiled:
     """A script at every stage.
 
-    `bound` is the job before the rules, `job` after them, `firings` the rules applied; `places` has the
-    spans of the parts of `bound`.
+    `bound` is the job before the rules, `job` after them, `firings` the rules applied; `source_spans` has
+    the spans of the parts of `bound`.  `inspections` are what SHOW, DESCRIBE and EXPLAIN ask for.
     """
 
     script: Script
@@ -38,14 +39,17 @@ class Compiled:
     firings: tuple[Firing, ...]
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
+    inspections: tuple[Inspection, ...] = ()
 
 
-def compile_job(script: Script) -> Compiled:
+def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
     """Return the script at every stage.
 
+    With `may_be_empty`, a script with SHOW, DESCRIBE or EXPLAIN alone has a job without INSERTs.
+
     Raises:
-        FsqlError: for errors in the script; E607, if it is from a compiled plan, and this version of fsql
-            compiles it to another plan.
+        FsqlError: for errors in the script; E314, if it has no job; E607, if it is from a compiled plan,
+            and this version of fsql compiles it to another plan.
     """
     result = compile_script(
         script.source,
@@ -54,6 +58,11 @@ def compile_job(script: Script) -> Compiled:
         declarations="" if script.memory is None else script.memory.declarations,
         ordinals=script.ordinals,
     )
+    if not (result.logical.inserts or may_be_empty):
+        message = "script has no INSERT and no SELECT: nothing of it runs"
+        span = result.syntax.statements[-1].span
+        helps = ("print it with fsql run",)
+        raise FsqlError([Diagnostic("E314", message, Label(span), helps=helps)], script.source)
     firings: list[Firing] = []
     job = apply_rules(result.logical, trace=firings)
     if script.plan_digest not in {None, digest(job)}:
@@ -68,4 +77,5 @@ def compile_job(script: Script) -> Compiled:
         tuple(firings),
         result.warnings,
         result.source_spans,
+        result.inspections,
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan, TimeKind
     from fsql.compiler.schema import Schema
-    from fsql.compiler.syntax import Identifier
+    from fsql.compiler.syntax import CreateTable, CreateView, Identifier
     from fsql.compiler.text.source import Span
 
 
@@ -38,7 +38,8 @@ class TableEntry:
     """A declared table: a checked CREATE TABLE.
 
     `time` is None if neither an option nor a WATERMARK sets it; then it follows from the other tables of
-    the job.  `option_spans` has the span of each option's value, for messages.
+    the job.  `option_spans` has the span of each option's value, for messages.  `declaration` is its CREATE
+    TABLE with all elements; None for standard output.
     """
 
     name: str
@@ -55,6 +56,7 @@ class TableEntry:
     event_time: Expression | None
     delay_us: int
     grain_us: int
+    declaration: CreateTable | None = None
 
     def option(self, key: str) -> str | None:
         """Return the value of an option, or its default."""
@@ -69,12 +71,14 @@ class ViewEntry:
 
     `plan` is None if the declaration of the view or table was refused.  The error has been reported, and
     references to it give no further errors.  `warnings` are shown where it is read.
+    `declaration` is the CREATE VIEW; a common table has none.
     """
 
     name: str
     span: Span
     plan: Plan | None
     warnings: tuple[Diagnostic, ...] = ()
+    declaration: CreateView | None = None
 
 
 Entry = TableEntry | ViewEntry
@@ -87,6 +91,8 @@ class Catalog:
         self._behind = behind
         self._entries: dict[str, Entry] = {}
         self._by_lower_name: dict[str, Entry] = {}
+        self._used: set[int] = set()
+        self._dropped: dict[str, TableEntry] = {}
 
     def add(self, entry: Entry) -> None:
         """Add `entry`; the caller has checked that `here` does not have its name."""
@@ -107,10 +113,34 @@ class Catalog:
             return self._behind.find(name)
         return found
 
+    def use(self, entry: TableEntry) -> None:
+        """Record that the job reads or writes a table."""
+        if self._behind is None:
+            self._used.add(entry.ordinal)
+        else:
+            self._behind.use(entry)
+
+    def drop(self, name: Identifier) -> Entry | None:
+        """Remove the entry of that name from the names; a table that is in use stays part of the job."""
+        entry = self.here(name)
+        if entry is None:
+            return None
+        del self._entries[entry.name]
+        self._by_lower_name = {}
+        for other in self._entries.values():
+            self._by_lower_name.setdefault(other.name.lower(), other)
+        if isinstance(entry, TableEntry) and entry.ordinal in self._used:
+            self._dropped[entry.name.lower()] = entry
+        return entry
+
+    def dropped(self, name: Identifier) -> TableEntry | None:
+        """Return the table of that name that was dropped and is still part of the job."""
+        return self._dropped.get(name.name.lower())
+
     def table(self, ordinal: int) -> TableEntry:
         """Return the table with that ordinal, which there is."""
-        for entry in self._entries.values():
-            if isinstance(entry, TableEntry) and entry.ordinal == ordinal:
+        for entry in self.job_tables():
+            if entry.ordinal == ordinal:
                 return entry
         assert self._behind is not None
         return self._behind.table(ordinal)
@@ -118,6 +148,11 @@ class Catalog:
     def entries(self) -> tuple[Entry, ...]:
         """Return the entries of this catalog, in the order in which they were added."""
         return tuple(self._entries.values())
+
+    def job_tables(self) -> Iterator[TableEntry]:
+        """Yield the tables of this catalog, and those that were dropped and are still part of the job."""
+        yield from (each for each in self._entries.values() if isinstance(each, TableEntry))
+        yield from self._dropped.values()
 
     def names(self) -> Iterator[str]:
         """Yield the names in view, the nearest first."""

@@ -1,16 +1,19 @@
-"""CREATE TABLE and CREATE VIEW: declarations to entries of the catalog."""
+"""CREATE TABLE, CREATE VIEW and DROP: declarations to entries of the catalog."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import ComputedColumn, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.inspect import find_kind
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
 from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, fields_of, listing, matches
+from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
@@ -31,12 +34,10 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
         Abandoned: where several parts were refused.
     """
     name = simple_name(table.name)
-    if _exists(name, context, if_not_exists=table.if_not_exists):
+    if exists(name, context, if_not_exists=table.if_not_exists):
         return
-    if table.query is not None:
-        raise not_implemented(
-            "CREATE TABLE … AS", table.query.span, help="declare the table, then INSERT INTO it"
-        )
+    if table.like is not None:
+        table = like_table(table, context)
     report = context.report
     with report.whole():
         with report.part():
@@ -70,6 +71,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             event_time=at if time is TimeKind.EVENT else None,
             delay_us=delay if time is TimeKind.EVENT else 0,
             grain_us=int(options.value("grain_ms") or "1") * 1_000,
+            declaration=table,
         )
     )
 
@@ -81,12 +83,26 @@ def create_view(view: syntax.CreateView, context: Context) -> None:
         Refusal: E205, E301.
     """
     name = simple_name(view.name)
-    if _exists(name, context, if_not_exists=view.if_not_exists):
+    if exists(name, context, if_not_exists=view.if_not_exists):
         return
-    context.catalog.add(bind_view(name, view.columns, view.query, context))
+    bound = bind_view(name, view.columns, view.query, context)
+    context.catalog.add(replace(bound, declaration=view))
 
 
-def _exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -> bool:
+def drop(written: syntax.Drop, context: Context) -> None:
+    """Remove the name of a table or view; what was made with it stays.
+
+    Raises:
+        Refusal: E201.
+    """
+    name = simple_name(written.name)
+    if written.if_exists and context.catalog.here(name) is None:
+        return
+    find_kind(written.name, context, view=written.view)
+    context.catalog.drop(name)
+
+
+def exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -> bool:
     """Return whether the name exists already, where IF NOT EXISTS allows it.
 
     Raises:
@@ -99,6 +115,16 @@ def _exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -
             f'table "{name.name}" is declared more than once',
             name.span,
             secondary=(Label(other.span, "first here"),),
+        )
+    dropped = context.catalog.dropped(name)
+    if other is None and dropped is not None:
+        raise refusal(
+            "E205",
+            f'table "{name.name}" was used before it was dropped',
+            name.span,
+            secondary=(Label(dropped.span, "first here"),),
+            note="all statements of a script are one job, in which a name means one table",
+            help="choose another name",
         )
     return other is not None
 

@@ -11,7 +11,7 @@ from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
-from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import listing, matches, quantity_text
 from fsql.compiler.binder.set_operations import output_expressions
 from fsql.compiler.binder.tables import find_entry
@@ -42,13 +42,14 @@ def bind_insert(
         Refusal: E2xx to E4xx.
         Abandoned: where several parts were refused.
     """
+    _check_form(insert)
     with context.report.whole():
         with context.report.part():
             table = _written_table(insert.table, context)
         with context.report.part():
             query = bind_query(insert.query, context)
     below, given = output_expressions(query)
-    spans = _output_spans(insert.query, len(given))
+    spans = output_spans(insert.query, len(given))
     placed = _placed(insert, table, list(zip(given, spans, strict=True)))
     columns: list[Expression] = []
     with context.report.whole():
@@ -76,7 +77,7 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
             raise refusal(
                 "E205",
                 f'two columns of the result have the name "{name}"',
-                _output_spans(select.query, len(names))[place],
+                output_spans(select.query, len(names))[place],
                 help="rename one of them with AS",
             )
     below, expressions = output_expressions(query)
@@ -107,6 +108,27 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
     return Insert(resolve_changes(table, plan, select.span), plan)
 
 
+def _check_form(insert: syntax.Insert) -> None:
+    """Refuse what only tables of other systems have.
+
+    Raises:
+        Refusal: E301.
+    """
+    if insert.overwrite:
+        raise not_implemented(
+            "INSERT OVERWRITE",
+            insert.table.span,
+            help="write INSERT INTO, and run the script with --overwrite",
+        )
+    if insert.partition:
+        first, last = insert.partition[0], insert.partition[-1]
+        raise not_implemented(
+            "PARTITION in INSERT",
+            first.span.to(last.span),
+            help="write the values into the query: INSERT INTO t SELECT …, 'value' FROM …",
+        )
+
+
 def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
     """Return the table that an INSERT names.
 
@@ -130,10 +152,11 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
             name.span,
             secondary=(Label(entry.span, f"connector '{entry.connector.name}' only reads"),),
         )
+    context.catalog.use(entry)
     return entry
 
 
-def _output_spans(query: syntax.Query, count: int) -> list[Span]:
+def output_spans(query: syntax.Query, count: int) -> list[Span]:
     """Return the span of each column of a query: its select item, otherwise the query."""
     body = query.body
     if isinstance(body, syntax.Select) and len(body.items) == count:

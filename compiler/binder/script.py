@@ -10,16 +10,23 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.catalog import Catalog, TableEntry, ViewEntry
+from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.context import Context, ScanNumbers
-from fsql.compiler.binder.ddl import create_table, create_view
-from fsql.compiler.binder.insert import bind_insert, bind_select_statement
+from fsql.compiler.binder.ddl import create_table, create_view, drop, exists
+from fsql.compiler.binder.insert import bind_insert, bind_select_statement, output_spans
+from fsql.compiler.binder.inspect import describe, show, show_create
 from fsql.compiler.binder.limits import check_ordinals
 from fsql.compiler.binder.options import check_deliveries
+from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
+from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.settings import check_setting
 from fsql.compiler.binder.source_spans import SourceSpans
+from fsql.compiler.binder.table_origin import with_columns_of
+from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.time_kinds import decide_times
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.text.source import Span
 
@@ -30,15 +37,21 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Plan
 
 NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
+_STAGES: Final = ("logical", "graph", "tick")
+"""The stages that EXPLAIN shows, of those in `fsql.job.stages`."""
 _STACK_DEPTH: Final = 10_000
 """200 nested subqueries, the limit of the parser, need about 3,000 nested calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundScript:
-    """A bound script: its job, the warnings about it, and the spans of its parts."""
+    """A bound script: its job, the warnings about it, and the spans of its parts.
+
+    `inspections` are what its SHOW, DESCRIBE and EXPLAIN ask for, in their order.
+    """
 
     job: Job
+    inspections: tuple[Inspection, ...]
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
 
@@ -48,7 +61,7 @@ def bind(
     declared: Declarations,
     ordinals: Mapping[str, int] = NO_ORDINALS,
 ) -> BoundScript:
-    """Return the job of the script's INSERTs and its last SELECT.
+    """Return the job of the script's INSERTs and its last SELECT; it may be empty beside SHOW and the like.
 
     `declared` has the available connectors and formats.  `ordinals` are those of tables that a job had
     before: others get the numbers that are free, in the order of their declaration.
@@ -59,15 +72,16 @@ def bind(
     report = Report(script.source)
     source_spans = SourceSpans()
     job = None
+    binder = _ScriptBinder(script, report, source_spans, declared, ordinals)
     with _deep_stack():
         try:
             with report.part():
-                job = _ScriptBinder(script, report, source_spans, declared, ordinals).bind()
+                job = binder.bind()
         except Abandoned:
             assert report.full
     if report.errors or job is None:
         raise FsqlError(report.errors, script.source)
-    return BoundScript(job, tuple(report.warnings), source_spans)
+    return BoundScript(job, tuple(binder.inspections), tuple(report.warnings), source_spans)
 
 
 @contextmanager
@@ -110,6 +124,7 @@ class _ScriptBinder:
         self._ordinals = ordinals
         taken = set(ordinals.values())
         self._free_ordinals = (number for number in itertools.count() if number not in taken)
+        self.inspections: list[Inspection] = []
         self._inserts: list[Insert] = []
         self._written: dict[str, _Written] = {}
 
@@ -125,14 +140,19 @@ class _ScriptBinder:
                     self._bind_statement(statement)
             if not self._report.errors:
                 self._check_runs()
-        entries = {
-            entry.ordinal: entry
-            for entry in self._catalog.entries()
-            if isinstance(entry, TableEntry)
-        }
-        check_deliveries([insert.sink for insert in self._inserts], entries.values())
-        job = Job(decide_times(self._inserts, entries))
+        job = self._job(self._inserts)
         self._check_reads(job.inserts)
+        return job
+
+    def _job(self, inserts: Sequence[Insert]) -> Job:
+        """Return the job of `inserts`.
+
+        Raises:
+            Refusal: E223, E312, E315.
+        """
+        entries = {entry.ordinal: entry for entry in self._catalog.job_tables()}
+        check_deliveries([insert.sink for insert in inserts], entries.values())
+        job = Job(decide_times(inserts, entries))
         check_ordinals(job, entries)
         return job
 
@@ -141,32 +161,103 @@ class _ScriptBinder:
             self._report, self._catalog, ScanNumbers(), self._source_spans, self._declared
         )
         match statement:
-            case syntax.CreateTable():
-                known = self._ordinals.get(statement.name.parts[-1].name)
-                ordinal = next(self._free_ordinals) if known is None else known
-                with self._report.part():
-                    create_table(statement, ordinal, context)
-                self._declare(statement.name)
-            case syntax.CreateView():
-                create_view(statement, context)
             case syntax.Insert():
                 self._insert(statement, context)
+            case syntax.StatementSet():
+                for insert in statement.inserts:
+                    with self._report.part():
+                        self._bind_statement(insert)
             case syntax.SelectStatement():
-                if statement is not self._script.statements[-1]:
-                    raise refusal(
-                        "E314",
-                        "SELECT is not the last statement",
-                        statement.span,
-                        note="only the last statement can be a SELECT; its result is printed",
-                        help="move it to the end, or use INSERT INTO",
-                    )
+                self._check_is_last(statement)
                 self._inserts.append(bind_select_statement(statement, context))
+            case syntax.Explain() | syntax.Show() | syntax.ShowCreate() | syntax.Describe():
+                self.inspections.append(self._inspect(statement, context))
+            case _:
+                self._bind_declaration(statement, context)
+
+    def _bind_declaration(self, statement: syntax.Declaration, context: Context) -> None:
+        match statement:
+            case syntax.CreateTable():
+                self._create_table(statement, context)
+            case syntax.CreateView():
+                create_view(statement, context)
             case syntax.CreateFunction():
                 raise not_implemented("CREATE FUNCTION", statement.span)
+            case syntax.Drop():
+                drop(statement, context)
+            case syntax.SetOption():
+                check_setting(statement, self._report)
+            case syntax.ResetOption():
+                pass  # every setting has its default
+
+    def _inspect(self, statement: syntax.Inspection, context: Context) -> Inspection:
+        match statement:
+            case syntax.Show():
+                return show(statement, context)
+            case syntax.ShowCreate():
+                return show_create(statement, context, self._script.source)
+            case syntax.Describe():
+                return describe(statement, context, self._script.source)
             case syntax.Explain():
-                raise not_implemented(
-                    "EXPLAIN in a script", statement.span, help="run `fsql explain` on the script"
-                )
+                return self._explain(statement, context)
+
+    def _explain(self, statement: syntax.Explain, context: Context) -> Explanation:
+        """Return the job of the query alone, to be shown at a stage.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        stage = "logical" if statement.stage is None else statement.stage.name.lower()
+        if stage not in _STAGES:
+            assert statement.stage is not None
+            raise refusal(
+                "E314",
+                f"EXPLAIN has no {stage.upper()}",
+                statement.stage.span,
+                note=f"it has {listing([each.upper() for each in _STAGES])}",
+                help="fsql check shows the changes of a query, its key and its state",
+            )
+        match statement.statement:
+            case syntax.Insert() as query:
+                insert, _ = bind_insert(query, context)
+            case syntax.SelectStatement() as query:
+                insert = bind_select_statement(query, context)
+        return Explanation(stage, self._job([insert]))
+
+    def _check_is_last(self, statement: syntax.SelectStatement) -> None:
+        """Check that only DROP comes after a SELECT.
+
+        Raises:
+            Refusal: E314.
+        """
+        statements = self._script.statements
+        place = next(place for place, each in enumerate(statements) if each is statement)
+        if not all(isinstance(each, syntax.Drop) for each in statements[place + 1 :]):
+            raise refusal(
+                "E314",
+                "SELECT is not the last statement",
+                statement.span,
+                note="only the last statement can be a SELECT; its result is printed",
+                help="move it to the end, or use INSERT INTO",
+            )
+
+    def _create_table(self, statement: syntax.CreateTable, context: Context) -> None:
+        """Declare a table; with AS, also write the result of the query to it."""
+        query = statement.query
+        if query is not None:
+            name = simple_name(statement.name)
+            if exists(name, context, if_not_exists=statement.if_not_exists):
+                return
+            schema = bind_query(query, context.with_own_scan_numbers()).schema
+            spans = output_spans(query, len(schema))
+            statement = with_columns_of(statement, schema, spans)
+        known = self._ordinals.get(statement.name.parts[-1].name)
+        ordinal = next(self._free_ordinals) if known is None else known
+        with self._report.part():
+            create_table(statement, ordinal, context)
+        self._declare(statement.name)
+        if query is not None:
+            self._insert(syntax.Insert(statement.span, statement.name, (), query), context)
 
     def _declare(self, name: syntax.QualifiedName) -> None:
         """Add an entry for a table that was refused, so that references to it give no further errors."""
@@ -193,8 +284,7 @@ class _ScriptBinder:
         Raises:
             Refusal: E314.
         """
-        runs = (syntax.Insert, syntax.SelectStatement, syntax.Explain)
-        if any(isinstance(statement, runs) for statement in self._script.statements):
+        if self._inserts or self.inspections:
             return
         end = len(self._script.source.text)
         raise refusal(

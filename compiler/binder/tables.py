@@ -90,6 +90,7 @@ def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
         entry.delay_us,
         entry.grain_us,
     )
+    context.catalog.use(entry)
     scan = Scan(table, context.scan_numbers.take(1, span))
     context.source_spans.add(scan, span)
     rows = apply_changes(entry, scan) if is_change_source(entry) else scan

@@ -259,5 +259,15 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "Aggregate the values, `(SELECT MAX(a) FROM t)`, or write IN if each of them may be equal.",
         "SELECT a FROM t WHERE a = (SELECT a FROM u);",
     ),
+    (
+        "E325",
+        "invalid option of LIKE",
+        (
+            "The options of LIKE say for each part of the other table, or for ALL, whether it is included,"
+            " excluded or overwritten."
+        ),
+        "Correct the option as the message says.",
+        "CREATE TABLE u LIKE t (EXCLUDING COLUMNS);",
+    ),
 )
 """The rows, by code."""

@@ -175,11 +175,25 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         ),
     ),
     (
+        "E224",
+        "setting is not supported",
+        "SET names a setting that does not exist, or a value that would need other results.",
+        "Remove the statement, and do as the message says.",
+        "SET 'table.local-time-zone' = 'Europe/Oslo';",
+    ),
+    (
         "W201",
         "format does not match the path",
         "The table has no option `format`, and its path ends like a file of another format.",
         "Write the option `format`.",
         "CREATE TABLE t (a INT) WITH ('connector' = 'file', 'path' = 'a.csv');",
+    ),
+    (
+        "W202",
+        "setting has no effect",
+        "SET names a setting of another system that cannot change the results here.",
+        "Remove the statement, or do as the message says.",
+        "SET 'parallelism.default' = '4'; SELECT a FROM t;",
     ),
 )
 """The rows, by code."""

@@ -13,20 +13,13 @@ if TYPE_CHECKING:
 
 _ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
 _NO_CATALOG: Final = "remove it; a script declares all tables that it uses, and there is no catalog"
-_DECLARED_ANEW: Final = "remove it; tables and views exist only while their script runs"
 _NO_UPDATE: Final = "write a query with INSERT INTO; tables cannot be changed by other statements"
 
 STATEMENTS: Final[Mapping[str, str]] = {
-    "SET": "set options on the command line; see fsql run --help",
-    "RESET": "set options on the command line; see fsql run --help",
     "PRAGMA": "set options on the command line; see fsql run --help",
     "DEFINE": "use ${name} in the script, and give its value with -D name=value",
     "DECLARE": "use ${name} in the script, and give its value with -D name=value",
-    "SHOW": "run fsql check to list what a script reads and writes",
     "LIST": "run fsql check to list what a script reads and writes",
-    "DESCRIBE": "run fsql explain to see columns and types",
-    "DESC": "run fsql explain to see columns and types",
-    "DROP": _DECLARED_ANEW,
     "ALTER": "change the CREATE statement; tables and views exist only while their script runs",
     "TRUNCATE": _NO_UPDATE,
     "UPDATE": _NO_UPDATE,
@@ -39,8 +32,6 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "LOAD": _NO_CATALOG,
     "INSTALL": _NO_CATALOG,
     "GRANT": _NO_CATALOG,
-    "BEGIN": _ONE_JOB,
-    "EXECUTE": _ONE_JOB,
     "COMMIT": _ONE_JOB,
     "END": _ONE_JOB,
     "PRINT": "write SELECT * FROM the table",
@@ -70,7 +61,10 @@ CREATED: Final[Mapping[str, str]] = {
 
 CLAUSES: Final[Mapping[str, str]] = {
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
-    "PARTITIONED": "remove PARTITIONED BY; rows are distributed by the keys of joins and groups",
+    "PARTITIONED": (
+        "remove PARTITIONED BY; a table is written to one file, and rows are distributed by the keys of"
+        " joins and groups"
+    ),
     "DISTRIBUTED": "remove DISTRIBUTED BY; rows are distributed by the keys of joins and groups",
     "RLIKE": "write REGEXP_LIKE(a, 'pattern')",
     "REGEXP": "write REGEXP_LIKE(a, 'pattern')",

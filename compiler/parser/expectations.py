@@ -41,6 +41,7 @@ _FIRST: Final = (
     "SELECT",
     "INSERT",
     "CREATE",
+    "END",
 )
 """The tokens that are named first, if neither an expression nor a name is expected."""
 _LAST: Final = ("WITH", "WITHOUT", "SEMICOLON", END)

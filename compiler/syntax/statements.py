@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalColumn(Syntax):
-    """`name TYPE [NOT NULL] [PRIMARY KEY NOT ENFORCED]`."""
+    """`name TYPE [NOT NULL] [PRIMARY KEY NOT ENFORCED] [COMMENT 'text']`."""
 
     name: Identifier
     type: TypeName
     not_null: bool
+    comment: StringLiteral | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ComputedColumn(Syntax):
-    """`name AS expression`."""
+    """`name AS expression [COMMENT 'text']`."""
 
     name: Identifier
     expression: Expression
+    comment: StringLiteral | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class MetadataColumn(Syntax):
     not_null: bool
     key: StringLiteral | None
     virtual: bool
+    comment: StringLiteral | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,27 @@ class TableOption(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class LikeOption(Syntax):
+    """`INCLUDING | EXCLUDING | OVERWRITING part` of LIKE, in upper case; a part is ALL, OPTIONS or so."""
+
+    handling: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class LikeTable(Syntax):
+    """`LIKE table [(options)]`: the new table has what the other one has, besides its own elements."""
+
+    table: QualifiedName
+    options: tuple[LikeOption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable(Syntax):
-    """`CREATE TABLE name (elements) WITH (options) [AS query]`; elements by kind, in text order."""
+    """`CREATE TABLE name (elements) WITH (options) [AS query | LIKE table]`.
+
+    The elements are sorted by kind, each kind in text order.
+    """
 
     name: QualifiedName
     columns: tuple[PhysicalColumn | ComputedColumn | MetadataColumn, ...]
@@ -77,17 +99,20 @@ class CreateTable(Syntax):
     primary_keys: tuple[PrimaryKey, ...] = ()
     options: tuple[TableOption, ...] = ()
     query: Query | None = None
+    like: LikeTable | None = None
+    comment: StringLiteral | None = None
     temporary: bool = False
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView(Syntax):
-    """`CREATE VIEW name [(columns)] AS query`."""
+    """`CREATE VIEW name [(columns)] [COMMENT 'text'] AS query`."""
 
     name: QualifiedName
     columns: tuple[Identifier, ...]
     query: Query
+    comment: StringLiteral | None = None
     temporary: bool = False
     if_not_exists: bool = False
 
@@ -118,12 +143,42 @@ class CreateFunction(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class Drop(Syntax):
+    """`DROP TABLE | VIEW [IF EXISTS] name`."""
+
+    name: QualifiedName
+    view: bool = False
+    temporary: bool = False
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionValue(Syntax):
+    """`column [= expression]` in PARTITION."""
+
+    column: Identifier
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(Syntax):
-    """`INSERT INTO table [(columns)] query`; without columns, all in the order of declaration."""
+    """`INSERT INTO table [PARTITION (…)] [(columns)] query`, or INSERT OVERWRITE.
+
+    Without columns, it writes all in the order of declaration.
+    """
 
     table: QualifiedName
     columns: tuple[Identifier, ...]
     query: Query
+    partition: tuple[PartitionValue, ...] = ()
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSet(Syntax):
+    """`EXECUTE STATEMENT SET BEGIN insert; … END`, or `BEGIN STATEMENT SET; insert; … END`."""
+
+    inserts: tuple[Insert, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +190,47 @@ class SelectStatement(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Explain(Syntax):
-    """`EXPLAIN [stage] statement`; the stage is a word such as LOGICAL."""
+    """`EXPLAIN [stage | PLAN FOR] statement`; the stage is a word such as LOGICAL."""
 
     stage: Identifier | None
     statement: Insert | SelectStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Show(Syntax):
+    """`SHOW TABLES` or the like: a list of what has been declared; `what` is the word behind SHOW."""
+
+    what: Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreate(Syntax):
+    """`SHOW CREATE TABLE | VIEW name`."""
+
+    name: QualifiedName
+    view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Describe(Syntax):
+    """`DESCRIBE name`: the columns of a table or view."""
+
+    name: QualifiedName
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption(Syntax):
+    """`SET 'key' = 'value'`."""
+
+    key: StringLiteral
+    value: StringLiteral
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOption(Syntax):
+    """`RESET 'key'`; without a key, all."""
+
+    key: StringLiteral | None
 
 
 @dataclass(frozen=True, slots=True)

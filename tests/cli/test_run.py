@@ -160,3 +160,46 @@ def test_input_of_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for engine in ("columnar", "model"):
         said = fsql("run", "-q", "--engine", engine, "-e", f"{NUMBERS} SELECT n FROM numbers")
         assert said == (0, "", "")
+
+
+@pytest.mark.usefixtures("numbers")
+def test_show_describe_and_explain_are_printed_before_the_rows() -> None:
+    script = f"{NUMBERS} SHOW TABLES; DESCRIBE numbers; EXPLAIN PLAN FOR SELECT n FROM numbers;"
+    code, out, err = fsql("run", "-q", "--format", "table", "-e", script)
+    assert (code, err) == (0, "")
+    assert out == (
+        "table name\n"
+        "numbers\n"
+        "\n"
+        "name  type    null  key  extras  watermark  comment\n"
+        "n     BIGINT  TRUE\n"
+        "\n"
+        "Insert into stdout\n"
+        "│  columns: n BIGINT\n"
+        "│  changes: append\n"
+        "└─ Scan numbers; line 2\n"
+        "      columns: n BIGINT\n"
+        "      time: offset\n"
+        "\n"
+    )
+    for flags in ((), ("--workers=2",)):
+        code, out, _ = fsql(
+            "run", "-q", *flags, "-e", f"{script} SELECT n FROM numbers WHERE n > 2"
+        )
+        lines = out.splitlines()
+        assert (code, lines[0], lines[-1]) == (0, '{"table name":"numbers"}', '{"n":3}')
+        assert len(lines) == 4
+
+
+def test_a_script_that_only_shows_prints_its_warnings_and_is_no_job(numbers: Path) -> None:
+    (numbers / "show.sql").write_text("SET 'parallelism.default' = '2'; SHOW TABLES;")
+    code, out, err = fsql("run", "show.sql")
+    assert (code, out) == (0, "")
+    assert err.startswith("warning[FSQL-W202]: setting 'parallelism.default' has no effect\n")
+    code, out, _ = fsql("check", "show.sql")
+    assert (code, out) == (0, "show.sql: 0 INSERTs\n")
+    code, out, err = fsql("compile", "show.sql", "-o", "plan")
+    assert (code, out) == (1, "")
+    assert err.startswith(
+        "error[FSQL-E314]: script has no INSERT and no SELECT: nothing of it runs\n"
+    )

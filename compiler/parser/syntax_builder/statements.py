@@ -28,12 +28,32 @@ def script(_span: Span, *statements: syntax.Statement | None) -> tuple[syntax.St
 
 def insert(
     span: Span,
+    verb: Token,
     table: syntax.QualifiedName,
+    partition: tuple[syntax.PartitionValue, ...] | None,
     columns: tuple[syntax.Identifier, ...] | None,
     query: syntax.Query,
 ) -> syntax.Insert:
     """Return `INSERT INTO t (a, b) query`."""
-    return syntax.Insert(span, table, columns or (), query)
+    overwrite = verb.text.upper() == "OVERWRITE"
+    return syntax.Insert(span, table, columns or (), query, partition or (), overwrite)
+
+
+def partition(_span: Span, *values: syntax.PartitionValue) -> tuple[syntax.PartitionValue, ...]:
+    """Return `PARTITION (a = 1, b)`."""
+    return values
+
+
+def partition_value(
+    span: Span, column: syntax.Identifier, value: syntax.Expression | None
+) -> syntax.PartitionValue:
+    """Return `a = 1` in PARTITION."""
+    return syntax.PartitionValue(span, column, value)
+
+
+def statement_set(span: Span, *inserts: syntax.Insert | None) -> syntax.StatementSet:
+    """Return `EXECUTE STATEMENT SET BEGIN … END`; nothing between two semicolons is no statement."""
+    return syntax.StatementSet(span, tuple(each for each in inserts if each is not None))
 
 
 def select_statement(span: Span, query: syntax.Query) -> syntax.SelectStatement:
@@ -50,12 +70,65 @@ def explain(
     return syntax.Explain(span, stage, statement)
 
 
-def create_view(
+def plan_for(_span: Span) -> None:
+    """Return that PLAN FOR names no stage."""
+
+
+def show(span: Span, what: syntax.Identifier) -> syntax.Show:
+    """Return `SHOW TABLES`."""
+    return syntax.Show(span, what)
+
+
+def show_create(span: Span, kind: Token, name: syntax.QualifiedName) -> syntax.ShowCreate:
+    """Return `SHOW CREATE TABLE t`."""
+    return syntax.ShowCreate(span, name, view=_is_view(kind))
+
+
+def describe(span: Span, name: syntax.QualifiedName) -> syntax.Describe:
+    """Return `DESCRIBE t`."""
+    return syntax.Describe(span, name)
+
+
+def set_option(
+    span: Span, key: syntax.StringLiteral, value: syntax.StringLiteral
+) -> syntax.SetOption:
+    """Return `SET 'a' = 'b'`."""
+    return syntax.SetOption(span, key, value)
+
+
+def reset_option(span: Span, key: syntax.StringLiteral | None) -> syntax.ResetOption:
+    """Return `RESET 'a'`."""
+    return syntax.ResetOption(span, key)
+
+
+def drop(
+    span: Span,
+    temporary: Token | None,
+    kind: Token,
+    if_exists: Token | None,
+    name: syntax.QualifiedName,
+) -> syntax.Drop:
+    """Return `DROP TABLE IF EXISTS t`."""
+    return syntax.Drop(
+        span,
+        name,
+        view=_is_view(kind),
+        temporary=temporary is not None,
+        if_exists=if_exists is not None,
+    )
+
+
+def _is_view(kind: Token) -> bool:
+    return kind.text.upper() == "VIEW"
+
+
+def create_view(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
     temporary: Token | None,
     if_not_exists: Token | None,
     name: syntax.QualifiedName,
     columns: tuple[syntax.Identifier, ...] | None,
+    comment: syntax.StringLiteral | None,
     query: syntax.Query,
 ) -> syntax.CreateView:
     """Return `CREATE VIEW v AS query`."""
@@ -64,6 +137,7 @@ def create_view(
         name,
         columns or (),
         query,
+        comment,
         temporary=temporary is not None,
         if_not_exists=if_not_exists is not None,
     )
@@ -113,8 +187,9 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     if_not_exists: Token | None,
     name: syntax.QualifiedName,
     elements: tuple[_TableElement, ...] | None,
+    comment: syntax.StringLiteral | None,
     options: tuple[syntax.TableOption, ...] | None,
-    query: syntax.Query | None,
+    origin: syntax.Query | syntax.LikeTable | None,
 ) -> syntax.CreateTable:
     """Return `CREATE TABLE t (…) WITH (…)`, its elements sorted by kind."""
     columns: list[syntax.TableColumn] = []
@@ -138,13 +213,15 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
         tuple(watermarks),
         tuple(keys),
         options or (),
-        query,
+        origin if isinstance(origin, syntax.Query) else None,
+        origin if isinstance(origin, syntax.LikeTable) else None,
+        comment,
         temporary=temporary is not None,
         if_not_exists=if_not_exists is not None,
     )
 
 
-def table_elements(_span: Span, *elements: _TableElement) -> tuple[_TableElement, ...]:
+def table_element_list(_span: Span, *elements: _TableElement) -> tuple[_TableElement, ...]:
     """Return everything between the brackets of CREATE TABLE."""
     return elements
 
@@ -155,38 +232,48 @@ def physical_column(
     type_: syntax.TypeName,
     not_null: bool,  # noqa: FBT001
     key: tuple[Span, bool] | None,
+    comment: syntax.StringLiteral | None,
 ) -> _PhysicalColumn:
     """Return `a INT NOT NULL`, and its key if it ends with PRIMARY KEY."""
-    column = syntax.PhysicalColumn(span, name, type_, not_null)
+    column = syntax.PhysicalColumn(span, name, type_, not_null, comment)
     return column, None if key is None else syntax.PrimaryKey(key[0], (name,), key[1])
 
 
 def computed_column(
-    span: Span, name: syntax.Identifier, expression: syntax.Expression
+    span: Span,
+    name: syntax.Identifier,
+    expression: syntax.Expression,
+    comment: syntax.StringLiteral | None,
 ) -> syntax.ComputedColumn:
     """Return `a AS b + 1`."""
-    return syntax.ComputedColumn(span, name, expression)
+    return syntax.ComputedColumn(span, name, expression, comment)
 
 
-def metadata_column(
+def metadata_column(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
     name: syntax.Identifier,
     type_: syntax.TypeName,
     not_null: bool,  # noqa: FBT001
     key: syntax.StringLiteral | None,
     virtual: Token | None,
+    comment: syntax.StringLiteral | None,
 ) -> syntax.MetadataColumn:
     """Return `a BIGINT METADATA FROM 'offset' VIRTUAL`."""
-    return syntax.MetadataColumn(span, name, type_, not_null, key, virtual is not None)
+    return syntax.MetadataColumn(span, name, type_, not_null, key, virtual is not None, comment)
 
 
-def key_constraint(span: Span, enforced: bool) -> tuple[Span, bool]:  # noqa: FBT001
-    """Return `PRIMARY KEY NOT ENFORCED` after a column."""
+def key_constraint(
+    span: Span,
+    _name: syntax.Identifier | None,
+    enforced: bool,  # noqa: FBT001
+) -> tuple[Span, bool]:
+    """Return `PRIMARY KEY NOT ENFORCED` after a column; nothing refers to the name of a constraint."""
     return span, enforced
 
 
 def primary_key(
     span: Span,
+    _name: syntax.Identifier | None,
     columns: tuple[syntax.Identifier, ...],
     enforced: bool,  # noqa: FBT001
 ) -> syntax.PrimaryKey:
@@ -206,9 +293,11 @@ def watermark(
     return syntax.Watermark(span, column, expression)
 
 
-def table_options(_span: Span, *options: syntax.TableOption) -> tuple[syntax.TableOption, ...]:
-    """Return `WITH ('a' = 'b')`."""
-    return options
+def table_option_list(
+    _span: Span, *options: syntax.TableOption | None
+) -> tuple[syntax.TableOption, ...]:
+    """Return `'a' = 'b', 'c' = 'd'`."""
+    return tuple(option for option in options if option is not None)
 
 
 def table_option(
@@ -216,3 +305,16 @@ def table_option(
 ) -> syntax.TableOption:
     """Return `'a' = 'b'`."""
     return syntax.TableOption(span, key, value)
+
+
+def like_table(
+    span: Span, table: syntax.QualifiedName, *options: syntax.LikeOption | None
+) -> syntax.LikeTable:
+    """Return `LIKE t (INCLUDING ALL)`."""
+    return syntax.LikeTable(span, table, tuple(each for each in options if each is not None))
+
+
+def like_option(span: Span, handling: Token, part: Token | syntax.Identifier) -> syntax.LikeOption:
+    """Return `EXCLUDING OPTIONS`."""
+    named = part.name if isinstance(part, syntax.Identifier) else part.text
+    return syntax.LikeOption(span, handling.text.upper(), named.upper())

@@ -1,0 +1,133 @@
+"""SHOW and DESCRIBE: what a script has declared so far, as lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.catalog import TableEntry, ViewEntry
+from fsql.compiler.binder.report import Abandoned, refusal
+from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.tables import find_entry
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.inspections import Listing
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.catalog import Entry
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.schema import Column
+    from fsql.compiler.text.source import SourceText
+
+_LISTS: Final = ("TABLES", "VIEWS")
+_DESCRIPTION: Final = ("name", "type", "null", "key", "extras", "watermark", "comment")
+
+
+def show(written: syntax.Show, context: Context) -> Listing:
+    """Return the names of all tables, views among them, or of all views, in the order of declaration.
+
+    Raises:
+        Refusal: E314.
+    """
+    what = written.what.name.upper()
+    entries = context.catalog.entries()
+    if what == "TABLES":
+        return Listing(("table name",), tuple((entry.name,) for entry in entries))
+    if what == "VIEWS":
+        views = (entry.name for entry in entries if isinstance(entry, ViewEntry))
+        return Listing(("view name",), tuple((name,) for name in views))
+    raise refusal(
+        "E314",
+        f"SHOW has no {what}",
+        written.what.span,
+        note=f"it has {listing([*_LISTS, 'CREATE TABLE', 'CREATE VIEW'])}",
+        help={
+            "FUNCTIONS": "docs/language.md lists the functions",
+            "CONNECTORS": "run fsql connectors",
+            "JOBS": "run fsql ps",
+        }.get(what),
+    )
+
+
+def show_create(written: syntax.ShowCreate, context: Context, source: SourceText) -> Listing:
+    """Return the statement that declares a table or view, as the script has it.
+
+    Raises:
+        Refusal: E201.
+    """
+    entry = find_kind(written.name, context, view=written.view)
+    assert entry.declaration is not None
+    return Listing(("result",), ((source.slice(entry.declaration.span),),))
+
+
+def find_kind(name: syntax.QualifiedName, context: Context, *, view: bool) -> Entry:
+    """Return the table or view of that name.
+
+    Raises:
+        Refusal: E201, if there is none, or one of the other kind.
+        Abandoned: if its declaration was refused.
+    """
+    entry = find_entry(name, context)
+    if isinstance(entry, ViewEntry) and entry.plan is None:
+        raise Abandoned
+    if isinstance(entry, ViewEntry) != view:
+        kind, other = ("view", "table") if view else ("table", "view")
+        raise refusal(
+            "E201",
+            f'{kind} "{entry.name}" does not exist',
+            name.span,
+            secondary=(Label(entry.span, f"declared as a {other} here"),),
+            help=f"it is a {other}: write {other.upper()}",
+        )
+    return entry
+
+
+def describe(written: syntax.Describe, context: Context, source: SourceText) -> Listing:
+    """Return the columns of a table or view.
+
+    Raises:
+        Refusal: E201.
+        Abandoned: if its declaration was refused.
+    """
+    entry = find_entry(written.name, context)
+    if isinstance(entry, ViewEntry):
+        if entry.plan is None:
+            raise Abandoned
+        rows = tuple(_row(column) for column in entry.plan.schema)
+        return Listing(_DESCRIPTION, rows)
+    return Listing(_DESCRIPTION, tuple(_table_rows(entry, source)))
+
+
+def _table_rows(entry: TableEntry, source: SourceText) -> list[tuple[str | None, ...]]:
+    """Return a row for each column of a table, in the order of declaration."""
+    declared = entry.declaration
+    assert declared is not None
+    keys = [entry.columns[index].name for index in entry.primary_key or ()]
+    key = f"PRI({', '.join(keys)})"
+    watermarks = {
+        each.column.name.lower(): source.slice((each.expression or each.column).span)
+        for each in declared.watermarks
+    }
+    schema: dict[str, Column] = {column.name: column for column in entry.columns}
+    computed = {column.name: column.expression for column in entry.computed}
+    rows: list[tuple[str | None, ...]] = []
+    for column in declared.columns:
+        name = column.name.name
+        comment = None if column.comment is None else column.comment.value
+        watermark = watermarks.get(name.lower())
+        if isinstance(column, syntax.ComputedColumn):
+            value = computed[name]
+            extras = f"AS {source.slice(column.expression.span)}"
+            null = _truth(value.nullable)
+            rows.append((name, str(value.type), null, None, extras, watermark, comment))
+        else:
+            own = key if name in keys else None
+            rows.append((*_row(schema[name])[:3], own, None, watermark, comment))
+    return rows
+
+
+def _row(column: Column) -> tuple[str | None, ...]:
+    return (column.name, str(column.type), _truth(column.nullable), None, None, None, None)
+
+
+def _truth(value: bool) -> str:  # noqa: FBT001
+    return "TRUE" if value else "FALSE"

@@ -1,0 +1,182 @@
+"""CREATE TABLE … LIKE and CREATE TABLE … AS: the elements that a table takes from another table or a query.
+
+Both are rewritten to a CREATE TABLE with all elements, which is then bound like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.catalog import TableEntry
+from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
+from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.tables import find_entry
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.sqltypes import Kind, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.text.source import Span
+
+_PARTS: Final = ("CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "WATERMARKS")
+_ABSENT: Final = ("DISTRIBUTION", "PARTITIONS")
+"""Parts that tables of other systems have; there is nothing to take over."""
+_OVERWRITABLE: Final = ("GENERATED", "METADATA", "OPTIONS", "WATERMARKS")
+_INCLUDING, _EXCLUDING, _OVERWRITING = "INCLUDING", "EXCLUDING", "OVERWRITING"
+
+_Column = syntax.PhysicalColumn | syntax.ComputedColumn | syntax.MetadataColumn
+
+
+def like_table(table: syntax.CreateTable, context: Context) -> syntax.CreateTable:
+    """Return `CREATE TABLE … LIKE` with the elements of the other table before its own.
+
+    Raises:
+        Refusal: E201, E205, E217, E325.
+        Abandoned: if the other table was refused.
+    """
+    like = table.like
+    assert like is not None
+    handling = _handling(like)
+    entry = find_entry(like.table, context)
+    if not isinstance(entry, TableEntry):
+        if entry.plan is None:
+            raise Abandoned
+        raise refusal(
+            "E217",
+            f'"{entry.name}" is a view, and has no options to take over',
+            like.table.span,
+            secondary=(Label(entry.span, "declared as a view here"),),
+            help="declare the table with its columns, or write CREATE TABLE … AS SELECT",
+        )
+    base = entry.declaration
+    assert base is not None
+    watermarks = table.watermarks
+    if handling["WATERMARKS"] != _EXCLUDING and not (
+        table.watermarks and handling["WATERMARKS"] == _OVERWRITING
+    ):
+        watermarks = base.watermarks + table.watermarks
+    keys = table.primary_keys
+    if handling["CONSTRAINTS"] == _INCLUDING:
+        keys = base.primary_keys + keys
+    return replace(
+        table,
+        columns=_columns(base, table, handling),
+        watermarks=watermarks,
+        primary_keys=keys,
+        options=_options(base, table, handling["OPTIONS"]),
+        comment=table.comment or base.comment,
+        like=None,
+    )
+
+
+def _handling(like: syntax.LikeTable) -> dict[str, str]:
+    """Return what to do with each part: what is written for it, else for ALL, else INCLUDING.
+
+    Options of the new table replace those of the other one, unless something else is written.
+
+    Raises:
+        Refusal: E325.
+    """
+    written: dict[str, syntax.LikeOption] = {}
+    for option in like.options:
+        if option.part not in {"ALL", *_PARTS, *_ABSENT}:
+            parts = listing([*_PARTS, "ALL"], limit=8)
+            raise refusal(
+                "E325", f"LIKE has no part {option.part}", option.span, note=f"parts: {parts}"
+            )
+        if option.handling == _OVERWRITING and option.part not in _OVERWRITABLE:
+            raise refusal(
+                "E325",
+                f"{option.part} cannot be overwritten",
+                option.span,
+                help=f"write INCLUDING {option.part} or EXCLUDING {option.part}",
+            )
+        first = written.setdefault(option.part, option)
+        if first is not option:
+            raise refusal(
+                "E325",
+                f"{option.part} of LIKE is written more than once",
+                option.span,
+                secondary=(Label(first.span, "first here"),),
+            )
+    default = written["ALL"].handling if "ALL" in written else None
+    handling = dict.fromkeys(_PARTS, default or _INCLUDING)
+    if default is None:
+        handling["OPTIONS"] = _OVERWRITING
+    return handling | {
+        part: option.handling for part, option in written.items() if part in handling
+    }
+
+
+def _columns(
+    base: syntax.CreateTable, table: syntax.CreateTable, handling: Mapping[str, str]
+) -> tuple[_Column, ...]:
+    """Return the columns of both tables, those of the other one first."""
+    own = {column.name.name.lower() for column in table.columns}
+    parts: dict[type[_Column], str] = {
+        syntax.ComputedColumn: handling["GENERATED"],
+        syntax.MetadataColumn: handling["METADATA"],
+    }
+    taken: list[_Column] = []
+    for column in base.columns:
+        how = parts.get(type(column), _INCLUDING)
+        replaced = how == _OVERWRITING and column.name.name.lower() in own
+        if how != _EXCLUDING and not replaced:
+            taken.append(column)
+    return (*taken, *table.columns)
+
+
+def _options(
+    base: syntax.CreateTable, table: syntax.CreateTable, handling: str
+) -> tuple[syntax.TableOption, ...]:
+    if handling == _EXCLUDING:
+        return table.options
+    own = {option.key.value.lower() for option in table.options}
+    replaced = own if handling == _OVERWRITING else set()
+    taken = (each for each in base.options if each.key.value.lower() not in replaced)
+    return (*taken, *table.options)
+
+
+def with_columns_of(
+    table: syntax.CreateTable, schema: Schema, spans: Iterable[Span]
+) -> syntax.CreateTable:
+    """Return `CREATE TABLE … AS` with a column for each of the query's; `spans` are theirs.
+
+    Raises:
+        Refusal: E301.
+    """
+    for element in (*table.columns, *table.watermarks):
+        raise not_implemented(
+            "columns and watermarks in CREATE TABLE … AS",
+            element.span,
+            help="leave them out: the columns are those of the query",
+        )
+    columns = tuple(
+        syntax.PhysicalColumn(
+            span,
+            syntax.Identifier(span, column.name, quoted=True),
+            _type_name(column.type, span),
+            not_null=not column.nullable,
+        )
+        for column, span in zip(schema, spans, strict=True)
+    )
+    return replace(table, columns=columns, query=None)
+
+
+def _type_name(type_: SqlType, span: Span) -> syntax.TypeName:
+    """Return a type as a script would write it."""
+    if type_.kind is Kind.NULL:
+        return syntax.TypeName(span, Kind.STRING.value)
+    numbers = (type_.precision, type_.scale) if type_.kind is Kind.DECIMAL else ()
+    return syntax.TypeName(
+        span,
+        type_.kind.value,
+        numbers,
+        tuple(_type_name(part, span) for part in type_.parts),
+        tuple(syntax.Identifier(span, name, quoted=True) for name, _ in type_.fields),
+    )

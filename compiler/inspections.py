@@ -1,0 +1,28 @@
+"""What the statements SHOW, DESCRIBE and EXPLAIN of a script ask for; it is printed before the job runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of what a script declares: names of columns, and rows of texts; None is no value."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A query to show at a stage of compilation, as the job of it alone; the query does not run."""
+
+    stage: str
+    job: Job
+
+
+Inspection = Listing | Explanation
