@@ -42,6 +42,7 @@ from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
 from fsql.console.stats_command import stats
+from fsql.console.test_command import test
 from fsql.console.tick_commands import tick
 from fsql.console.top.command import top
 from fsql.console.zookeeper_command import zookeeper
@@ -340,6 +341,7 @@ for _command in (
     snapshot,
     stats,
     top,
+    test,
     tick,
     worker,
     zookeeper,

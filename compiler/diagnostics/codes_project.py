@@ -33,4 +33,18 @@ PROJECT_ROWS: Final = (
         "Name a new directory: `fsql init NAME`.",
         "fsql init /tmp",
     ),
+    (
+        "E711",
+        "malformed file of tests",
+        "A file of cases cannot be read, or has a block that is not known, or rows of another form.",
+        "Correct the place that is shown; `docs/projects.md` describes the form.",
+        "```json inputs views",
+    ),
+    (
+        "E712",
+        "case does not fit its script",
+        "The case has no script, names another table than the script, lacks rows, or expects nothing.",
+        "Correct the name, or add the block that the message names. `--record` writes what is expected.",
+        "```json output page_view",
+    ),
 )

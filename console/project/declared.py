@@ -110,6 +110,13 @@ SETTINGS: Final = (
         for_users=False,
     ),
     Setting(
+        "tests",
+        Kind.PATHS,
+        "the files of tests, and directories of them, that `test` takes if none is named",
+        default=("tests",),
+        for_users=False,
+    ),
+    Setting(
         "run.workers",
         Kind.COUNT,
         "number of workers",

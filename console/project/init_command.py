@@ -25,14 +25,14 @@ _MAY_BE_THERE: Final = frozenset({".git"})
 @click.argument("directory", default=".", metavar="[DIR]")
 @reporting
 def init(reporter: Reporter, directory: str) -> None:
-    """Create a project in DIR, by default in the working directory: settings, a script and data.
+    """Create a project in DIR, by default in the working directory: settings, a script, data and tests.
 
     DIR must be new or empty; a directory .git may be in it.
     """
     target = Path(directory)
     _check_empty(target)
     files = create_project(target)
-    commands = [*_go_there(target), "fsql run", "fsql check", "fsql explain --stage tick"]
+    commands = [*_go_there(target), "fsql run", "fsql test", "fsql check"]
     fields = {"directory": str(target), "files": files, "commands": commands}
     tree = "".join(f"  {line}\n" for line in _tree(files))
     steps = "".join(f"  {command}\n" for command in commands)

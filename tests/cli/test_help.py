@@ -48,6 +48,7 @@ Commands:
   stats          Show the statistics of a job.
   status         Show how a job is doing.
   stop           Stop a job.
+  test           Run the tests of scripts.
   tick           Change owners of keys, and the plan, while a job runs.
   top            Watch the jobs, live.
   up             Start the agent that keeps deployed jobs running.
@@ -89,6 +90,7 @@ def test_version() -> None:
         "sim",
         "snapshot",
         "stats",
+        "test",
         "tick",
         "worker",
         "zookeeper",

@@ -18,6 +18,10 @@ CHECKED = """\
   into stdout: append by (window_end, page)
     state of WindowAggregate: one row per group with its values per open window
 """
+TESTED = """\
+ok      ../tests/page_views.md:5  Views are counted in the window of their time
+ok      ../tests/page_views.md:20  A view that is more than five seconds late is not counted
+"""
 VIEWS = """\
 {"window_end":"2026-01-01T12:00:10Z","page":"/","views":3,"visitors":2}
 {"window_end":"2026-01-01T12:00:10Z","page":"/cart","views":2,"visitors":2}
@@ -46,13 +50,15 @@ def test_a_new_project_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "    views.jsonl\n"
         "  queries/\n"
         "    page_views.sql\n"
+        "  tests/\n"
+        "    page_views.md\n"
         "\n"
         "next:\n"
         "\n"
         "  cd demo\n"
         "  fsql run\n"
-        "  fsql check\n"
-        "  fsql explain --stage tick\n",
+        "  fsql test\n"
+        "  fsql check\n",
     )
     monkeypatch.chdir(tmp_path / "demo" / "data")
     assert fsql("run", "--quiet") == (0, VIEWS, "")
@@ -62,6 +68,9 @@ def test_a_new_project_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         CHECKED,
         "",
     )
+    code, out, err = fsql("test")
+    assert (code, out) == (0, TESTED)
+    assert err.startswith("2 cases: 2 passed, 0 failed, in ")
     assert fsql("explain").out.startswith("Insert into stdout\n")
     assert fsql("compile", "-o", tmp_path / "views.plan").code == 0
     assert fsql("run", "--quiet", tmp_path / "views.plan").out == VIEWS
@@ -73,12 +82,18 @@ def test_messages_as_json(tmp_path: Path) -> None:
     assert json.loads(err) == {
         "event": "created",
         "directory": f"{tmp_path}/new/demo",
-        "files": ["fsql.toml", ".gitignore", "data/views.jsonl", "queries/page_views.sql"],
+        "files": [
+            "fsql.toml",
+            ".gitignore",
+            "data/views.jsonl",
+            "queries/page_views.sql",
+            "tests/page_views.md",
+        ],
         "commands": [
             f"cd {tmp_path}/new/demo",
             "fsql run",
+            "fsql test",
             "fsql check",
-            "fsql explain --stage tick",
         ],
     }
     assert fsql("init", "--quiet", tmp_path / "other") == (0, "", "")

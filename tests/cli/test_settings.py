@@ -15,6 +15,7 @@ from fsql.tests.docs.pages import page_text, section, table_rows
 SHOWN = """\
 script = "a.sql"        # fsql.toml
 scripts = ["queries"]   # default
+tests = ["tests"]       # default
 
 [run]
 workers = 3             # environment variable FSQL_RUN_WORKERS

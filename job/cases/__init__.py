@@ -1,0 +1,1 @@
+"""Cases: tests that users write for their scripts."""
