@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.compiler.binder.calls import FORMS
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.refused import LATER, NOT_DETERMINISTIC
-from fsql.compiler.functions.table import CALLABLE
+from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 from fsql.compiler.parser.keywords import RESERVED
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
@@ -25,6 +26,7 @@ from fsql.tests.cli.commands import fsql
 from fsql.tests.docs.connectors_page import CONNECTORS_PAGE, connectors_page
 from fsql.tests.docs.data_errors import FAILING, script
 from fsql.tests.docs.errors_page import ERRORS_PAGE, errors_page
+from fsql.tests.docs.function_pages import ENTRIES, FAMILIES, function_pages, names_of
 from fsql.tests.docs.pages import (
     PAGES,
     ROOT,
@@ -41,6 +43,7 @@ from fsql.tests.unit.state.directories import make_state
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
     from fsql.tests.docs.pages import Example
 
@@ -162,25 +165,42 @@ def test_the_page_of_connectors_is_up_to_date(request: pytest.FixtureRequest) ->
     assert path.read_text() == connectors_page(), "run pytest tests/test_docs.py --rewrite"
 
 
-def test_the_tables_of_functions_are_complete() -> None:
-    text = section(page_text(LANGUAGE), "## Functions")
-    named = set(
-        re.findall(r"`([A-Z_][A-Z0-9_]*)(?=[(`])", "\n".join(row[0] for row in table_rows(text)))
-    )
-    assert named == {*CALLABLE, *AGGREGATES, "NULLIF", "IF"}
+@pytest.mark.parametrize("path", function_pages())
+def test_the_pages_of_functions_are_up_to_date(path: str, request: pytest.FixtureRequest) -> None:
+    made = function_pages()[path]
+    if request.config.getoption("--rewrite"):
+        (ROOT / path).parent.mkdir(exist_ok=True)
+        (ROOT / path).write_text(made)
+    assert page_text(path) == made, "run pytest tests/test_docs.py --rewrite"
 
 
+def test_every_function_has_an_entry() -> None:
+    assert {name for each in ENTRIES for name in names_of(each)} == {*CALLABLE, *FORMS}
+    assert {name for name in ENTRIES if name not in FUNCTIONS} == {*FORMS, "CONCAT_WS"}
+    fails = {name: any(s.fallible for s in FUNCTIONS[name].signatures) for name in FUNCTIONS}
+    assert {n: bool(e.fails) for n, e in ENTRIES.items() if n in fails} == {
+        name: fails[name] for name in ENTRIES if name in fails
+    }
+
+
+def test_the_aggregate_functions_are_listed() -> None:
+    text = section(page_text(LANGUAGE), "### Aggregate functions")
+    rows = "\n".join(row[0] for row in table_rows(text))
+    assert set(re.findall(r"`([A-Z_][A-Z0-9_]*)(?=[(`])", rows)) == {*AGGREGATES}
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=[family.TITLE for family in FAMILIES])
 def test_the_examples_of_functions_are_true(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    family: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = table_rows(section(page_text(LANGUAGE), "## Functions"))
-    written = [text for row in rows if len(row) == 3 for text in re.findall(r"`([^`]+)`", row[2])]
-    assert len(written) >= 60
+    written = [example for entry in family.ENTRIES.values() for example in entry.examples]
+    assert all(entry.examples for entry in family.ENTRIES.values())
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.jsonl").write_text('{"k": 1}')
     table = "CREATE TABLE t (k INT) WITH ('connector' = 'file', 'path' = 't.jsonl');"
     items = ", ".join(f"{text} AS x{number}" for number, text in enumerate(written))
     said = fsql("run", "--quiet", "-e", f"{table} SELECT {items} FROM t;")
+    assert said.err == ""
     values = json.loads(said.out)
     assert [text for text, value in zip(written, values.values(), strict=True) if not value] == []
 

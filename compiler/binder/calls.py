@@ -13,7 +13,6 @@ from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
-from fsql.compiler.functions.calendar_fields import FIELDS
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import (
@@ -23,7 +22,7 @@ from fsql.compiler.functions.refused import (
     WINDOW_BOUNDS,
     WINDOW_FUNCTIONS,
 )
-from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
+from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.sqltypes import BIGINT, STRING, Kind
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 
 _GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
 GROUPING_ARGUMENTS_MAX: Final = 31
+FORMS: Final = {"NULLIF": (2, bind_nullif), "IF": (3, bind_if)}
+"""What is written like a function and means an expression: how many arguments it takes, and what binds it."""
 
 
 def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
@@ -57,10 +58,8 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     _refuse_clauses(written, name)
     if name in WINDOW_BOUNDS and binder.window is not None:
         return _bind_window_bound(binder, binder.window, written, name)
-    if name == "NULLIF" and len(written.arguments) == 2:
-        return bind_nullif(binder, written)
-    if name == "IF" and len(written.arguments) == 3:
-        return bind_if(binder, written)
+    if name in FORMS and len(written.arguments) == FORMS[name][0]:
+        return FORMS[name][1](binder, written)
     if name not in CALLABLE:
         raise _unknown_function(name, written)
     return _bind_scalar(binder, written, name)
@@ -107,11 +106,10 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
 
 
 def _unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
-    near = near_name(name, (*CALLABLE, *AGGREGATES, "NULLIF", "IF"))
+    near = near_name(name, (*CALLABLE, *AGGREGATES, *FORMS))
     suggestion = f"a function with a similar name exists: {near}" if near else None
-    if name in {"NULLIF", "IF"}:
-        count = {"NULLIF": "2", "IF": "3"}[name]
-        return refusal("E401", f"function {name} takes {count} arguments", written.span)
+    if name in FORMS:
+        return refusal("E401", f"function {name} takes {FORMS[name][0]} arguments", written.span)
     return refusal(
         "E202",
         f'function "{written.name.parts[-1].name}" does not exist',
@@ -196,10 +194,13 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
 
 def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
     function = CALLABLE[name]
-    arguments = [_bind_argument(binder, argument) for argument in written.arguments]
+    arguments = [
+        _bind_argument(binder, _word_as_text(function, place, argument))
+        for place, argument in enumerate(written.arguments)
+    ]
     if name == "CONCAT_WS":
         if len(arguments) < 2 or not _all_texts(arguments):
-            raise _argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
+            raise argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
         arguments = [call("array", *arguments[1:]), arguments[0]]
     elif function.name == "concat" and len(arguments) > 2:
         if _all_texts(arguments):
@@ -211,7 +212,7 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
         )
     made = make_call(function.name, *arguments)
     if made is None:
-        raise _argument_error(function, name, arguments, written.span)
+        raise argument_error(function, name, arguments, written.span)
     made = checked_literal(function, made, written)
     _check_constants(function, made, written)
     return made
@@ -243,23 +244,27 @@ def _bind_argument(
     return binder.bind(argument)
 
 
-def _argument_error(
+_BARE_WORDS: Final = frozenset({"unit", "form"})
+"""The literals that may be written as a word without quotes: TIMESTAMPADD(DAY, 1, t)."""
+
+
+def _word_as_text(
+    function: Function, place: int, argument: syntax.Expression | syntax.Star
+) -> syntax.Expression | syntax.Star:
+    """Return a bare word where the function takes one as a text in quotes."""
+    wanted = place == function.literal_place and function.literal_word in _BARE_WORDS
+    if wanted and isinstance(argument, syntax.ColumnReference) and len(argument.parts) == 1:
+        return syntax.StringLiteral(argument.span, argument.parts[0].name)
+    return argument
+
+
+def argument_error(
     function: Function, name: str, arguments: list[Expression], span: Span
 ) -> Refusal:
+    """Return the refusal of arguments that a function does not take."""
     given = ", ".join(str(argument.type) for argument in arguments)
     forms = "; ".join(f"{name}{signature}" for signature in function.signatures)
     return refusal("E401", f"function {name} does not take ({given})", span, note=f"it is {forms}")
-
-
-_LITERALS: Final = {
-    "like": "pattern of LIKE",
-    "split": "separator of SPLIT",
-    "date_trunc": "unit of DATE_TRUNC",
-    "regexp_like": "pattern of REGEXP_LIKE",
-    "regexp_extract": "pattern of REGEXP_EXTRACT",
-    "regexp_replace": "pattern of REGEXP_REPLACE",
-    "parse_url": "part of PARSE_URL",
-}
 
 
 def checked_literal(
@@ -275,103 +280,20 @@ def checked_literal(
     assert isinstance(made, Call)
     arguments = list(made.arguments)
     place = function.literal_place
+    if place >= len(arguments):
+        return made
     span = (
         written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
     ).span
     value = constant_value(arguments[place])
     if not isinstance(value, str):
-        raise refusal("E403", f"{_LITERALS[function.name]} is not constant", span)
+        name = (
+            written.name.parts[-1].name.upper()
+            if isinstance(written, syntax.FunctionCall)
+            else "LIKE"
+        )
+        raise refusal("E403", f"{function.literal_word} of {name} is not constant", span)
     if wrong := function.literal_check(value):
         raise refusal("E405", wrong, span)
     arguments[place] = Literal(STRING, nullable=False, value=value)
     return call(function.name, *arguments)
-
-
-def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
-    r"""Bind `a [NOT] LIKE 'pattern'`; the escape character is `\`."""
-    if like.ignore_case:
-        raise not_implemented("ILIKE", like.span, help="compare LOWER(…) LIKE '…'")
-    if like.escape is not None and like.escape != syntax.StringLiteral(like.escape.span, "\\"):
-        raise not_implemented(
-            "ESCAPE", like.escape.span, help="the escape character is the backslash"
-        )
-    operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
-    made = make_call("like", operand, pattern)
-    if made is None:
-        raise refusal(
-            "E206",
-            f"LIKE does not take {operand.type} and {pattern.type}",
-            like.span,
-            help="cast the value: CAST(… AS STRING)" if pattern.type == STRING else None,
-        )
-    found = checked_literal(FUNCTIONS["like"], made, like)
-    return call("not", found) if like.negated else found
-
-
-def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expression:
-    """Bind `EXTRACT(YEAR FROM t)`: YEAR(t)."""
-    if written.unit not in FIELDS:
-        raise refusal(
-            "E405",
-            f"a field of EXTRACT is {', '.join(FIELDS)}",
-            written.span,
-            help="write ISODOW, from Monday, 1" if written.unit in {"DOW", "DAYOFWEEK"} else None,
-        )
-    name = FIELDS[written.unit]
-    operand = binder.bind(written.operand)
-    made = make_call(name, operand)
-    if made is None:
-        raise _argument_error(FUNCTIONS[name], "EXTRACT", [operand], written.span)
-    return made
-
-
-def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:
-    """Bind `ARRAY[a, b]`."""
-    if not array.items:
-        raise refusal("E206", "the empty array has no type", array.span)
-    elements = unify(
-        [(binder.bind(item), item.span) for item in array.items], "elements are {} and {}"
-    )
-    if elements[0].type.kind is Kind.NULL:
-        raise refusal(
-            "E206",
-            "an array of NULLs has no type",
-            array.span,
-            help="cast one of them: CAST(NULL AS STRING)",
-        )
-    return call("array", *elements)
-
-
-def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
-    """Bind `a[i]`: the element at an ordinal from 1, NULL if there is none."""
-    operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
-    if operand.type.kind is not Kind.ARRAY:
-        raise refusal(
-            "E218",
-            f"value must be an ARRAY, not {operand.type}",
-            subscript.operand.span,
-            f"this is {operand.type}",
-        )
-    made = make_call("element_at", operand, index)
-    if made is None:
-        raise refusal(
-            "E206",
-            f"subscript must be BIGINT, not {index.type}",
-            subscript.index.span,
-            f"this is {index.type}",
-        )
-    return made
-
-
-def bind_trim(binder: ExpressionBinder, trim: syntax.Trim) -> Expression:
-    """Bind `TRIM(LEADING FROM s)`; only spaces are trimmed."""
-    if trim.characters is not None and trim.characters != syntax.StringLiteral(
-        trim.characters.span, " "
-    ):
-        raise not_implemented("TRIM of characters other than the space", trim.characters.span)
-    name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[trim.side]
-    operand = binder.bind(trim.operand)
-    made = make_call(name, operand)
-    if made is None:
-        raise _argument_error(FUNCTIONS[name], "TRIM", [operand], trim.span)
-    return made

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder import calls, conditionals, operators, records
+from fsql.compiler.binder import (
+    calls,
+    conditionals,
+    matching,
+    operators,
+    records,
+    worded_calls,
+)
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
@@ -237,13 +244,13 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.Is: operators.bind_is,
     syntax.Between: operators.bind_between,
     syntax.InList: operators.bind_in_list,
-    syntax.Like: calls.bind_like,
+    syntax.Like: matching.bind_like,
     syntax.Case: conditionals.bind_case,
     syntax.Cast: conditionals.bind_cast,
-    syntax.ArrayConstructor: calls.bind_array,
-    syntax.Subscript: calls.bind_subscript,
+    syntax.ArrayConstructor: worded_calls.bind_array,
+    syntax.Subscript: worded_calls.bind_subscript,
     syntax.FunctionCall: calls.bind_function_call,
-    syntax.Trim: calls.bind_trim,
+    syntax.Trim: worded_calls.bind_trim,
     syntax.RowConstructor: records.bind_row,
     syntax.MapConstructor: _later("maps"),
     syntax.FieldAccess: records.bind_field,
@@ -251,6 +258,6 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.Exists: _TEST,
     syntax.ScalarSubquery: _bind_scalar_subquery,
     syntax.AtTimeZone: _later("AT TIME ZONE"),
-    syntax.Extract: calls.bind_extract,
-    syntax.RoundTime: _later("FLOOR and CEIL of a TIMESTAMP", "use a TUMBLE window"),
+    syntax.Extract: worded_calls.bind_extract,
+    syntax.RoundTime: worded_calls.bind_round_time,
 }

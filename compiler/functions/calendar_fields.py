@@ -9,41 +9,55 @@ from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_US: Final = 1_000_000
 
 
-def _part(name: str, spellings: tuple[str, ...], read: Callable[[datetime], int]) -> Function:
-    def scalar(at_us: int) -> int:
-        return read(_EPOCH + timedelta(microseconds=at_us))
-
-    return Function(name, spellings, (Signature((TIMESTAMP,), BIGINT, scalar),))
+def _of(read: Callable[[datetime], int]) -> Callable[[int], int]:
+    return lambda at_us: read(_EPOCH + timedelta(microseconds=at_us))
 
 
-CALENDAR_FIELDS = (
-    _part("year", ("YEAR",), lambda at: at.year),
-    _part("quarter", ("QUARTER",), lambda at: (at.month + 2) // 3),
-    _part("month", ("MONTH",), lambda at: at.month),
-    _part("week", ("WEEK",), lambda at: at.isocalendar().week),
-    _part("dayofmonth", ("DAYOFMONTH", "DAY"), lambda at: at.day),
-    _part("dayofyear", ("DAYOFYEAR",), lambda at: at.timetuple().tm_yday),
-    _part("isodow", ("ISODOW",), lambda at: at.isoweekday()),
-    _part("dayofweek", ("DAYOFWEEK",), lambda at: at.isoweekday() % 7 + 1),
-    _part("hour", ("HOUR",), lambda at: at.hour),
-    _part("minute", ("MINUTE",), lambda at: at.minute),
-    _part("second", ("SECOND",), lambda at: at.second),
+BY_NAME: Final[Mapping[str, Callable[[int], int]]] = {
+    "millennium": _of(lambda at: (at.year + 999) // 1000),
+    "century": _of(lambda at: (at.year + 99) // 100),
+    "decade": _of(lambda at: at.year // 10),
+    "year": _of(lambda at: at.year),
+    "isoyear": _of(lambda at: at.isocalendar().year),
+    "quarter": _of(lambda at: (at.month + 2) // 3),
+    "month": _of(lambda at: at.month),
+    "week": _of(lambda at: at.isocalendar().week),
+    "dayofmonth": _of(lambda at: at.day),
+    "dayofyear": _of(lambda at: at.timetuple().tm_yday),
+    "isodow": _of(lambda at: at.isoweekday()),
+    "dayofweek": _of(lambda at: at.isoweekday() % 7 + 1),
+    "hour": _of(lambda at: at.hour),
+    "minute": _of(lambda at: at.minute),
+    "second": _of(lambda at: at.second),
+    "unix_timestamp": lambda at_us: at_us // _SECOND_US,
+}
+"""The parts of a timestamp, by the names of their functions."""
+
+_OTHER_NAMES: Final = {"dayofmonth": ("DAY",), "week": ("WEEKOFYEAR",), "isoyear": ("YEAROFWEEK",)}
+
+CALENDAR_FIELDS = tuple(
     Function(
-        "unix_timestamp",
-        ("UNIX_TIMESTAMP",),
-        (Signature((TIMESTAMP,), BIGINT, lambda at_us: at_us // _SECOND_US),),
-    ),
+        name,
+        (name.upper(), *_OTHER_NAMES.get(name, ())),
+        (Signature((TIMESTAMP,), BIGINT, scalar),),
+    )
+    for name, scalar in BY_NAME.items()
+    if name != "unix_timestamp"
 )
 """Functions of a timestamp."""
 
 FIELDS: Final = {
+    "MILLENNIUM": "millennium",
+    "CENTURY": "century",
+    "DECADE": "decade",
     "YEAR": "year",
+    "ISOYEAR": "isoyear",
     "QUARTER": "quarter",
     "MONTH": "month",
     "WEEK": "week",

@@ -125,5 +125,6 @@ ENCODINGS = (
         Nullability.ALWAYS,
         literal_check=_url_part_error,
         literal_place=1,
+        literal_word="part",
     ),
 )

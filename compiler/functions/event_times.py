@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from fsql.compiler.functions.signature import Function, Signature
-from fsql.compiler.functions.timestamps import in_range, parse_timestamp
+from fsql.compiler.functions.timestamps import in_range
 from fsql.compiler.functions.truncation import truncate, unit_error
 from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
 
 _MILLISECOND_US = 1_000
 
 EVENT_TIMES = (
-    Function(
-        "to_timestamp",
-        ("TO_TIMESTAMP",),
-        (Signature((STRING,), TIMESTAMP, parse_timestamp, fallible=True),),
-    ),
     Function(
         "timestamp_millis",
         ("TIMESTAMP_MILLIS",),
@@ -29,7 +24,7 @@ EVENT_TIMES = (
     ),
     Function(
         "epoch_millis",
-        ("EPOCH_MILLIS", "UNIX_MILLIS"),
+        ("EPOCH_MILLIS", "UNIX_MILLIS", "EPOCH_MS"),
         (Signature((TIMESTAMP,), BIGINT, lambda at: at // _MILLISECOND_US),),
     ),
     Function(
@@ -38,5 +33,6 @@ EVENT_TIMES = (
         (Signature((STRING, TIMESTAMP), TIMESTAMP, truncate),),
         literal_check=unit_error,
         literal_place=0,
+        literal_word="unit",
     ),
 )

@@ -33,20 +33,16 @@ A query whose result is to be the same at every replay can only be made of what 
 
 LATER: Final[Mapping[str, str | None]] = {
     "LEAD": "it would hold each row back until a later one comes; use LAG, which looks from that one",
-    "DATE_FORMAT": "cast to STRING, and cut with SUBSTRING",
-    "TO_CHAR": "cast to STRING, and cut with SUBSTRING",
     "JSON_VALUE": None,
     "CURRENT_WATERMARK": None,
 }
 """Functions of the language that this version does not carry out; and what may serve."""
 
-_EVENT_TIME_TEXT: Final = "use CAST(text AS TIMESTAMP), or TIMESTAMP_MILLIS(milliseconds)"
 _TABLE_OVER_FILE: Final = "declare a table: CREATE TABLE … WITH ('connector' = 'file', 'path' = …)"
 _JSON: Final = "declare the fields of the JSON object as columns of the table"
 
 OTHER_DIALECTS: Final[Mapping[str, str]] = {
-    "DATE_BIN": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
-    "TIME_BUCKET": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
+    "TIME_BUCKET": "use DATE_BIN(width, t), or group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "ISNULL": "write a IS NULL",
     "IIF": "use IF",
     "LEN": "use CHAR_LENGTH",
@@ -55,9 +51,22 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "GROUP_CONCAT": "collect with ARRAY_AGG",
     "LATEST_BY_OFFSET": "use MAX, or keep each row",
     "EARLIEST_BY_OFFSET": "use MIN, or keep each row",
-    "TO_TIMESTAMP": _EVENT_TIME_TEXT,
-    "TO_TIMESTAMP_LTZ": _EVENT_TIME_TEXT,
-    "FROM_UNIXTIME": _EVENT_TIME_TEXT,
+    "TO_TIMESTAMP_LTZ": "use TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n)",
+    "STRINGTOTIMESTAMP": "use EPOCH_MILLIS(TO_TIMESTAMP(text, pattern))",
+    "TIMESTAMPTOSTRING": "use DATE_FORMAT(TIMESTAMP_MILLIS(n), pattern)",
+    "STRINGTODATE": "use UNIX_DATE(TO_DATE(text, pattern))",
+    "DATETOSTRING": "use DATE_FORMAT(DATE_FROM_UNIX_DATE(n), pattern)",
+    "STR_TO_DATE": "use TO_DATE(text, 'yyyy-MM-dd') or STRPTIME(text, '%Y-%m-%d')",
+    "FROM_DAYS": "use DATE_FROM_UNIX_DATE(n), which counts from 1970-01-01",
+    "TO_DAYS": "use UNIX_DATE(d), which counts from 1970-01-01",
+    "WEEKDAY": "it counts from Sunday in some dialects and from Monday in others: use ISODOW or DAYOFWEEK",
+    "DAYOFWEEK_ISO": "use ISODOW",
+    "YEARWEEK": "use ISOYEAR(t) * 100 + WEEK(t)",
+    "MILLISECOND": "use DATE_FORMAT(t, 'SSS')",
+    "MICROSECOND": "use DATE_FORMAT(t, 'SSSSSS')",
+    "DATESUB": "use TIMESTAMPDIFF(unit, from, to)",
+    "MONTHS_BETWEEN": "use TIMESTAMPDIFF(MONTH, from, to)",
+    "CONVERT_TZ": "timestamps are in UTC",
     "EXPLODE": "write CROSS JOIN UNNEST(array) AS u(x)",
     "JSON_EXTRACT": _JSON,
     "JSON_EXTRACT_STRING": _JSON,

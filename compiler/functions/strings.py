@@ -73,5 +73,6 @@ STRINGS = (
             ),
         ),
         literal_check=_empty_separator,
+        literal_word="separator",
     ),
 )

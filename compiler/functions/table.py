@@ -12,6 +12,7 @@ from fsql.compiler.functions.arithmetic import ARITHMETIC
 from fsql.compiler.functions.arrays import ARRAYS
 from fsql.compiler.functions.calendar_fields import CALENDAR_FIELDS
 from fsql.compiler.functions.comparison import COMPARISON
+from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.event_times import EVENT_TIMES
@@ -20,6 +21,7 @@ from fsql.compiler.functions.rounding import ROUNDING
 from fsql.compiler.functions.signature import Function, Match, match_signature
 from fsql.compiler.functions.strings import STRINGS
 from fsql.compiler.functions.texts import TEXTS
+from fsql.compiler.functions.time_texts import TIME_TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +42,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         *ELEMENTARY,
         *EVENT_TIMES,
         *CALENDAR_FIELDS,
+        *TIME_TEXTS,
+        *DATE_ARITHMETIC,
     )
 }
 """Every scalar function and operator, by its name in plans."""

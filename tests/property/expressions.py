@@ -17,8 +17,10 @@ from fsql.compiler.expression import (
 )
 from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
+from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.signature import TypeVariable, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.functions.time_texts import TIME_TEXTS
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
@@ -52,6 +54,8 @@ RECORD: Final = row_of((("x", INT), ("y", STRING), ("z", array_of(PAIR))))
 ROWS: Final = (PAIR, RECORD)
 TYPES: Final = (*SCALARS, *(array_of(type_) for type_ in (BIGINT, DOUBLE, STRING, PAIR)), *ROWS)
 PATTERNS: Final = ("a%", "%", "_", "a\\%b", "%b", "a_b", "", "%a%", "\\\\")
+ON_THEIR_OWN: Final = frozenset(function.name for function in (*TIME_TEXTS, *DATE_ARITHMETIC))
+"""The functions that are drawn by name only: with them the others would be too rare."""
 FAILING: Final = {"divide", "modulo", "multiply", "to_timestamp", "timestamp_millis"}
 """The functions that fail rows that are not rare."""
 SEPARATORS: Final = (",", "a", ",,", " ")
@@ -63,6 +67,20 @@ LITERALS: Final = {
     "split": SEPARATORS,
     "date_trunc": UNITS,
     "parse_url": URL_PARTS,
+    **dict.fromkeys(
+        ("date_format", "from_unixtime"), ("yyyy-MM-dd", "D HH:mm:ss.SSS", "EEE MMM yy")
+    ),
+    **dict.fromkeys(
+        ("to_timestamp", "try_to_timestamp", "to_date", "try_to_date", "unix_timestamp"),
+        ("yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ssX", "y"),
+    ),
+    "strftime": ("%Y-%m-%d %H", "%f", "%j %a"),
+    **dict.fromkeys(("strptime", "try_strptime"), ("%Y-%m-%d", "%FT%T%z")),
+    "to_char": ("YYYY-MM-DD", "HH12:MI am", "FMDay, DDD US"),
+    **dict.fromkeys(("timestamp_add", "timestamp_diff", "date_diff"), (*UNITS, "MINUTES")),
+    "date_ceil": UNITS,
+    "date_part": ("year", "doy", "epoch"),
+    "next_day": ("Mon", "sunday"),
     **dict.fromkeys(("regexp_like", "regexp_extract", "regexp_replace"), REGEXPS),
 }
 """The constants that functions take, by name."""
@@ -155,6 +173,7 @@ class ExpressionMaker:
         fitting = [
             (function, signature)
             for function in FUNCTIONS.values()
+            if function.name not in ON_THEIR_OWN
             for signature in function.signatures
             if gives(signature, type_) and not (safe and function.name in FAILING)
         ]
@@ -172,7 +191,8 @@ class ExpressionMaker:
             parameters += parameters[-1:] * self.random.randrange(3)
         arguments: list[Expression] = []
         for index, parameter in enumerate(parameters):
-            place = function.literal_place % len(parameters)
+            place = function.literal_place
+            place = len(parameters) - 1 if place < 0 else place
             if function.literal_check is not None and index == place:
                 texts = LITERALS[function.name]
                 arguments.append(Literal(STRING, nullable=False, value=self.random.choice(texts)))

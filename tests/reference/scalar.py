@@ -11,8 +11,7 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from itertools import accumulate, repeat
-from operator import or_
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.expression import (
@@ -54,6 +53,7 @@ from fsql.tests.reference.lines import text
 from fsql.tests.reference.order import order_key
 from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS
 from fsql.tests.reference.scalar_texts import TEXT_FUNCTIONS
+from fsql.tests.reference.scalar_times import TIME_FUNCTIONS, time_of_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -192,26 +192,6 @@ def power(base: float, exponent: float) -> float:
         return math.copysign(math.inf, base) if odd else math.inf
 
 
-def like(value: str, pattern: str) -> bool:
-    r"""Match with `%`, `_` and the escape `\`: a table of which prefixes match."""
-    parts: list[tuple[str, bool]] = []
-    escaped = False
-    for character in pattern:
-        if character == "\\" and not escaped:
-            escaped = True
-            continue
-        parts.append((character, not escaped and character in "%_"))
-        escaped = False
-    matches = [True] + [False] * len(value)
-    for part, wild in parts:
-        if wild and part == "%":
-            matches = list(accumulate(matches, or_))
-        else:
-            fits = [wild or part == character for character in value]
-            matches = [False, *(before and fit for before, fit in zip(matches, fits, strict=False))]
-    return matches[-1]
-
-
 def substring(value: str, start: int, length: int | None = None) -> str:
     """Return the characters at positions `start` to `start + length - 1`, counted from 1."""
     return "".join(
@@ -299,7 +279,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "gt": lambda a, b: order_key(a) > order_key(b),
     "ge": lambda a, b: order_key(a) >= order_key(b),
     "not": lambda a: not a,
-    "like": like,
     "lower": str.lower,
     "upper": str.upper,
     "trim": lambda a: a.strip(" "),
@@ -321,12 +300,13 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "power": power,
     "greatest": lambda *a: max(a, key=order_key),
     "least": lambda *a: min(a, key=order_key),
-    "to_timestamp": timestamp_of_text,
+    "to_timestamp": lambda a, *b: time_of_pattern(a, *b) if b else timestamp_of_text(a),
     "timestamp_millis": lambda a: a * 1000,
     "epoch_millis": lambda a: a // 1000,
     "date_trunc": date_trunc,
     **TEXT_FUNCTIONS,
     **NUMBER_FUNCTIONS,
+    **TIME_FUNCTIONS,
 }
 """The functions over values that are not NULL; results out of range fail afterwards."""
 

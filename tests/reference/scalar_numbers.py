@@ -105,6 +105,10 @@ NUMBER_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "bitor": lambda a, b: a + b - (a & b),
     "bitxor": lambda a, b: (a | b) - (a & b),
     "year": lambda a: int(f"{at(a):%Y}"),
+    "isoyear": lambda a: int(f"{at(a):%G}"),
+    "millennium": lambda a: (int(f"{at(a):%Y}") - 1) // 1000 + 1,
+    "century": lambda a: (int(f"{at(a):%Y}") - 1) // 100 + 1,
+    "decade": lambda a: int(f"{at(a):%Y}") // 10,
     "quarter": lambda a: {1: 1, 4: 2, 7: 3, 10: 4}[3 * ((at(a).month - 1) // 3) + 1],
     "month": lambda a: int(f"{at(a):%m}"),
     "week": lambda a: week(at(a)),
@@ -115,6 +119,5 @@ NUMBER_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "hour": lambda a: a // 3_600_000_000 % 24,
     "minute": lambda a: a // 60_000_000 % 60,
     "second": lambda a: a // 1_000_000 % 60,
-    "unix_timestamp": lambda a: (at(a) - EPOCH) // timedelta(seconds=1),
 }
 """The functions of numbers and timestamps, by name."""

@@ -7,6 +7,8 @@ import re
 import zlib
 from base64 import decodebytes, encodebytes
 from functools import cache
+from itertools import accumulate
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.tests.reference.failure import OUT_OF_RANGE, FailureError
@@ -194,6 +196,26 @@ def parse_url(url: str, wanted: str, key: str | None = None) -> str | None:
     return next((text for name, text in named if name == key), None)
 
 
+def like(value: str, pattern: str) -> bool:
+    r"""Match with `%`, `_` and the escape `\`: a table of which prefixes match."""
+    parts: list[tuple[str, bool]] = []
+    escaped = False
+    for character in pattern:
+        if character == "\\" and not escaped:
+            escaped = True
+            continue
+        parts.append((character, not escaped and character in "%_"))
+        escaped = False
+    matches = [True] + [False] * len(value)
+    for part, wild in parts:
+        if wild and part == "%":
+            matches = list(accumulate(matches, or_))
+        else:
+            fits = [wild or part == character for character in value]
+            matches = [False, *(before and fit for before, fit in zip(matches, fits, strict=False))]
+    return matches[-1]
+
+
 def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
     """Return a group of the first match."""
     found = re.search(pattern, text)
@@ -229,6 +251,7 @@ def filled(by: str, found: re.Match[str]) -> str:
 
 
 TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "like": like,
     "position": position,
     "instr": lambda a, b: position(b, a),
     "left": left,

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.calendar_fields import CALENDAR_FIELDS
+from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.texts import TEXTS
+from fsql.compiler.functions.time_texts import TIME_TEXTS
 from fsql.runtime.kernels.expressions import (
     functions_arithmetic,
     functions_array,
+    functions_calendar,
     functions_comparison,
     functions_logic,
     functions_string,
@@ -34,17 +36,19 @@ _VALUE_BY_VALUE: Final = (
     *ENCODINGS,
     *REGULAR_EXPRESSIONS,
     *ELEMENTARY,
-    *CALENDAR_FIELDS,
+    *TIME_TEXTS,
+    *DATE_ARITHMETIC,
 )
-"""The functions that have no form of their own over columns."""
+"""The functions that are computed value by value, unless another table below has them."""
 
 MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
+    **{function.name: per_value for function in _VALUE_BY_VALUE},
     **functions_logic.MAKERS,
     **functions_comparison.MAKERS,
     **functions_arithmetic.MAKERS,
     **functions_string.MAKERS,
     **functions_array.MAKERS,
     **functions_time.MAKERS,
+    **functions_calendar.MAKERS,
     **rows.MAKERS,
-    **{function.name: per_value for function in _VALUE_BY_VALUE},
 }

@@ -10,6 +10,7 @@ from fsql.compiler.expression import Literal
 from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.functions.truncation import FIXED_US, MONTHS, WEEK_START_US
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
+from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.timestamp_text import parse_timestamps
 from fsql.runtime.kernels.expressions.vectors import DTYPES, TIMESTAMP_RANGE, codes_where
@@ -56,10 +57,14 @@ def _date_trunc(call: Call) -> Kernel:
     return total(_truncation(str(unit.value).lower()))
 
 
+def _to_timestamp(call: Call) -> Kernel:
+    if len(call.arguments) > 1:
+        return per_value(call)
+    return over_dictionary(from_text(parse_timestamps, parse_timestamp, DTYPES[Kind.TIMESTAMP]))
+
+
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
-    "to_timestamp": lambda _call: over_dictionary(
-        from_text(parse_timestamps, parse_timestamp, DTYPES[Kind.TIMESTAMP])
-    ),
+    "to_timestamp": _to_timestamp,
     "timestamp_millis": lambda _call: partial(_of_millis),
     "epoch_millis": lambda _call: total(_to_millis),
     "date_trunc": _date_trunc,

@@ -73,8 +73,8 @@ def _values(argument: Vector, kind: object) -> list[Value]:
 
 
 def _identity(value: Value) -> object:
-    """Return what tells values apart: -0.0 is not 0.0."""
-    return repr(value) if isinstance(value, float) else value
+    """Return what tells values apart: -0.0 is not 0.0, also inside of an array or a row."""
+    return repr(value) if isinstance(value, float | tuple) else value
 
 
 def _guarded(

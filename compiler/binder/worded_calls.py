@@ -1,0 +1,105 @@
+"""Forms with words inside of them: EXTRACT, FLOOR … TO, TRIM; and arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.calls import argument_error
+from fsql.compiler.binder.conditionals import make_cast
+from fsql.compiler.binder.operators import call, make_call, unify
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.expression import Literal
+from fsql.compiler.functions.calendar_fields import FIELDS
+from fsql.compiler.functions.date_arithmetic import unit_of
+from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.sqltypes import DATE, STRING, Kind
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.expression import Expression
+
+
+def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expression:
+    """Bind `EXTRACT(YEAR FROM t)`: YEAR(t)."""
+    if written.unit not in FIELDS:
+        raise refusal(
+            "E405",
+            f"a field of EXTRACT is {', '.join(FIELDS)}",
+            written.span,
+            help="write ISODOW, from Monday, 1" if written.unit in {"DOW", "DAYOFWEEK"} else None,
+        )
+    name = FIELDS[written.unit]
+    operand = binder.bind(written.operand)
+    made = make_call(name, operand)
+    if made is None:
+        raise argument_error(FUNCTIONS[name], "EXTRACT", [operand], written.span)
+    return made
+
+
+def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expression:
+    """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; of a DATE they are a DATE."""
+    name = "date_trunc" if written.direction == "FLOOR" else "date_ceil"
+    operand = binder.bind(written.operand)
+    unit = Literal(STRING, nullable=False, value=unit_of(written.unit))
+    made = make_call(name, unit, operand)
+    if made is None:
+        raise refusal(
+            "E206",
+            f"{written.direction} … TO does not take {operand.type}",
+            written.operand.span,
+            f"this is {operand.type}",
+        )
+    return make_cast(made, DATE) if operand.type.kind is Kind.DATE else made
+
+
+def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:
+    """Bind `ARRAY[a, b]`."""
+    if not array.items:
+        raise refusal("E206", "the empty array has no type", array.span)
+    elements = unify(
+        [(binder.bind(item), item.span) for item in array.items], "elements are {} and {}"
+    )
+    if elements[0].type.kind is Kind.NULL:
+        raise refusal(
+            "E206",
+            "an array of NULLs has no type",
+            array.span,
+            help="cast one of them: CAST(NULL AS STRING)",
+        )
+    return call("array", *elements)
+
+
+def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
+    """Bind `a[i]`: the element at an ordinal from 1, NULL if there is none."""
+    operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
+    if operand.type.kind is not Kind.ARRAY:
+        raise refusal(
+            "E218",
+            f"value must be an ARRAY, not {operand.type}",
+            subscript.operand.span,
+            f"this is {operand.type}",
+        )
+    made = make_call("element_at", operand, index)
+    if made is None:
+        raise refusal(
+            "E206",
+            f"subscript must be BIGINT, not {index.type}",
+            subscript.index.span,
+            f"this is {index.type}",
+        )
+    return made
+
+
+def bind_trim(binder: ExpressionBinder, trim: syntax.Trim) -> Expression:
+    """Bind `TRIM(LEADING FROM s)`; only spaces are trimmed."""
+    if trim.characters is not None and trim.characters != syntax.StringLiteral(
+        trim.characters.span, " "
+    ):
+        raise not_implemented("TRIM of characters other than the space", trim.characters.span)
+    name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[trim.side]
+    operand = binder.bind(trim.operand)
+    made = make_call(name, operand)
+    if made is None:
+        raise argument_error(FUNCTIONS[name], "TRIM", [operand], trim.span)
+    return made

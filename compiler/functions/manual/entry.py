@@ -1,0 +1,31 @@
+"""An entry of the manual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a function means: `examples` are conditions that are TRUE, `fails` says which rows fail."""
+
+    meaning: str
+    examples: tuple[str, ...]
+    fails: str = ""
+    signatures: tuple[str, ...] = ()
+    """The forms of a function that has no row in the table; `table.py` has those of the others."""
+
+
+def entry(meaning: str, *examples: str, fails: str = "") -> Entry:
+    """Return the entry of a function of the table."""
+    return Entry(meaning, examples, fails)
+
+
+def form(signatures: str, meaning: str, *examples: str, fails: str = "") -> Entry:
+    """Return the entry of what is written like a function and means an expression; `;` parts its forms."""
+    return Entry(meaning, examples, fails, tuple(signatures.split("; ")))
+
+
+RANGE = "FSQL-E502 if the result is out of range"
+YEARS = "FSQL-E504 outside of the years 1 to 9999"
+UNREADABLE = "FSQL-E503 if the text cannot be read"

@@ -1,0 +1,226 @@
+"""Dates and times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.manual.entry import UNREADABLE, YEARS, Entry, entry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TITLE: Final = "Dates and times"
+INTRODUCTION: Final = """\
+Times are in UTC. A DATE stands for its midnight where a TIMESTAMP is expected. A unit is `microsecond`, `millisecond`,
+`second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter` or `year`, in quotes or as a bare word, in the
+singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up. A month later is the same day of
+the month, or the last one where the month is shorter.
+
+A pattern is a literal, checked before the job runs. What is not listed here is refused. Names of days and months are English,
+and are read in any case. A text has to match the whole pattern; parts that the pattern does not have are January, the first
+day, and midnight.
+
+| part | Java: `DATE_FORMAT`, `TO_TIMESTAMP` | strftime: `STRFTIME`, `STRPTIME` | PostgreSQL: `TO_CHAR` |
+|---|---|---|---|
+| year | `yyyy` or `uuuu`, `yy` (from 2000) | `%Y`, `%y` (not read) | `YYYY`, `YY` |
+| quarter | `Q` | | `Q` |
+| month | `M`, `MM`, `MMM` (Jan), `MMMM` (January), or `L` | `%m`, `%b` (Jan), `%B` (January) | `MM`, `Mon`, `Month`, also `MON` and `mon` |
+| day | `d`, `dd` | `%d` | `DD` |
+| day of the year | `D`, `DDD` | `%j` | `DDD` |
+| day of the week | `E`, `EEE` (Mon), `EEEE` (Monday) | `%a`, `%A`, `%u` (from Monday, 1), `%w` (from Sunday, 0) | `Dy`, `Day`, `ID` (from Monday, 1), `D` (from Sunday, 1) |
+| year and week of ISO 8601 | | `%G`, `%V` | `IYYY`, `IW` |
+| hour | `H`, `HH` | `%H` | `HH24` |
+| hour of 12 | `h`, `hh` with `a` (AM) | `%I` with `%p` | `HH12` or `HH` with `AM`, `PM`, `am` or `pm` |
+| minute, second | `m`, `mm`, `s`, `ss` | `%M`, `%S` | `MI`, `SS` |
+| fraction | `S` to `SSSSSS` | `%f` (6 digits) | `MS`, `US` |
+| zone | `X`, `XX` and so on (Z), `x`, `xx`, `xxx` (+00:00), `Z` (+0000) | `%z` (+00), `%Z` (UTC, not read) | |
+| others | `'text'`, `''` for a quote | `%F` is `%Y-%m-%d`, `%T` is `%H:%M:%S`, `%%`; `%-d` has no leading zero | `"text"`; `FMDD` has no leading zero, `FMMonth` no padding |
+"""
+
+_AT: Final = "TIMESTAMP '2026-05-17 12:30:15.25'"
+
+ENTRIES: Final[Mapping[str, Entry]] = {
+    "date_format": entry(
+        "The timestamp as text, by a Java pattern.",
+        f"DATE_FORMAT({_AT}, 'dd.MM.yyyy HH:mm') = '17.05.2026 12:30'",
+        f"DATE_FORMAT({_AT}, 'EEE, d MMM yy') = 'Sun, 17 May 26'",
+    ),
+    "strftime": entry(
+        "The timestamp as text, by a pattern of strftime.",
+        f"STRFTIME({_AT}, '%Y-%m-%d %H:%M') = '2026-05-17 12:30'",
+    ),
+    "to_char": entry(
+        "The timestamp as text, by a pattern of PostgreSQL. Numbers are not formatted.",
+        f"TO_CHAR({_AT}, 'YYYY-MM-DD HH24:MI:SS') = '2026-05-17 12:30:15'",
+        f"TO_CHAR({_AT}, 'FMDay') = 'Sunday'",
+    ),
+    "to_timestamp": entry(
+        "The timestamp that a text names: by a Java pattern, or of the form that JSON input has.",
+        "TO_TIMESTAMP('17.05.2026 12:30', 'dd.MM.yyyy HH:mm') = TIMESTAMP '2026-05-17 12:30:00'",
+        "TO_TIMESTAMP('2026-05-17T12:30:00+02:00') = TIMESTAMP '2026-05-17 10:30:00'",
+        fails=f"{UNREADABLE}; {YEARS}",
+    ),
+    "try_to_timestamp": entry(
+        "As `TO_TIMESTAMP`, NULL where that fails.",
+        "TRY_TO_TIMESTAMP('17.5.', 'dd.MM.yyyy') IS NULL",
+    ),
+    "to_date": entry(
+        "The date that a text names: by a Java pattern, or `yyyy-MM-dd`.",
+        "TO_DATE('17/05/2026', 'dd/MM/yyyy') = DATE '2026-05-17'",
+        "TO_DATE('2026-05-17') = DATE '2026-05-17'",
+        fails=UNREADABLE,
+    ),
+    "try_to_date": entry(
+        "As `TO_DATE`, NULL where that fails.", "TRY_TO_DATE('2026-02-30') IS NULL"
+    ),
+    "strptime": entry(
+        "The timestamp that a text names, by a pattern of strftime.",
+        "STRPTIME('17.5.2026', '%d.%-m.%Y') = TIMESTAMP '2026-05-17 00:00:00'",
+        fails=UNREADABLE,
+    ),
+    "try_strptime": entry(
+        "As `STRPTIME`, NULL where that fails.", "TRY_STRPTIME('x', '%Y') IS NULL"
+    ),
+    "from_unixtime": entry(
+        "Seconds since 1970 as text, by a Java pattern; `yyyy-MM-dd HH:mm:ss` unless given.",
+        "FROM_UNIXTIME(60) = '1970-01-01 00:01:00'",
+        "FROM_UNIXTIME(0, 'yyyy') = '1970'",
+        fails=YEARS,
+    ),
+    "unix_timestamp": entry(
+        "Seconds since 1970, rounded down: of a timestamp, or of a text by a Java pattern, `yyyy-MM-dd HH:mm:ss` unless given. It has no form without arguments, which would read the clock.",
+        "UNIX_TIMESTAMP(TIMESTAMP '1970-01-01 00:01:00') = 60",
+        "UNIX_TIMESTAMP('1970-01-01 00:01:00') = 60",
+        "UNIX_TIMESTAMP('1970', 'yyyy') = 0",
+        fails=f"{UNREADABLE}; {YEARS}",
+    ),
+    "timestamp_seconds": entry(
+        "The timestamp of seconds since 1970.",
+        "TIMESTAMP_SECONDS(60) = TIMESTAMP '1970-01-01 00:01:00'",
+        fails=YEARS,
+    ),
+    "timestamp_millis": entry(
+        "The timestamp of milliseconds since 1970.",
+        "TIMESTAMP_MILLIS(500) = TIMESTAMP '1970-01-01 00:00:00.5'",
+        fails=YEARS,
+    ),
+    "timestamp_micros": entry(
+        "The timestamp of microseconds since 1970.",
+        "TIMESTAMP_MICROS(1) = TIMESTAMP '1970-01-01 00:00:00.000001'",
+        fails=YEARS,
+    ),
+    "epoch_millis": entry(
+        "Milliseconds since 1970, rounded down.",
+        "EPOCH_MILLIS(TIMESTAMP '1970-01-01 00:00:01') = 1000",
+    ),
+    "epoch_micros": entry(
+        "Microseconds since 1970.", "EPOCH_MICROS(TIMESTAMP '1970-01-01 00:00:01') = 1000000"
+    ),
+    "epoch_nanos": entry(
+        "Nanoseconds since 1970.",
+        "EPOCH_NANOS(TIMESTAMP '1970-01-01 00:00:01') = 1000000000",
+        fails="FSQL-E502 outside of the years 1678 to 2261",
+    ),
+    "unix_date": entry("Days since 1970.", "UNIX_DATE(DATE '1970-01-02') = 1"),
+    "date_from_unix_date": entry(
+        "The date of days since 1970.", "DATE_FROM_UNIX_DATE(-1) = DATE '1969-12-31'", fails=YEARS
+    ),
+    "date": entry(
+        "The date of a timestamp, or of a text `yyyy-MM-dd`.",
+        f"DATE({_AT}) = DATE '2026-05-17'",
+        "DATE('2026-05-17') = DATE '2026-05-17'",
+        fails=UNREADABLE,
+    ),
+    "make_date": entry(
+        "The date of a year, a month and a day.",
+        "MAKE_DATE(2026, 5, 17) = DATE '2026-05-17'",
+        fails=f"FSQL-E503 if there is no such day; {YEARS}",
+    ),
+    "make_timestamp": entry(
+        "The timestamp of a year, month, day, hour, minute and second; the second is rounded to microseconds.",
+        f"MAKE_TIMESTAMP(2026, 5, 17, 12, 30, 15.25) = {_AT}",
+        fails=f"FSQL-E503 if there is no such time; {YEARS}",
+    ),
+    "timestamp_add": entry(
+        "The timestamp a number of units later. Beside this, `t + INTERVAL '1' DAY`.",
+        "TIMESTAMPADD(MONTH, 1, TIMESTAMP '2024-01-31 10:00:00') = TIMESTAMP '2024-02-29 10:00:00'",
+        "DATEADD('hours', -1, TIMESTAMP '2024-01-31 10:00:00') = TIMESTAMP '2024-01-31 09:00:00'",
+        fails=YEARS,
+    ),
+    "timestamp_diff": entry(
+        "How many whole units fit between two times, rounded towards zero: the greatest n for which the first time plus n units is not behind the second.",
+        "TIMESTAMPDIFF(MONTH, DATE '2024-01-31', DATE '2024-02-28') = 0",
+        "TIMESTAMPDIFF(HOUR, TIMESTAMP '2024-01-01 10:00:00', TIMESTAMP '2024-01-01 08:30:00') = -1",
+    ),
+    "date_diff": entry(
+        "How many beginnings of a unit lie between two times.",
+        "DATE_DIFF(MONTH, DATE '2024-01-31', DATE '2024-02-01') = 1",
+        "DATE_DIFF('year', DATE '2024-12-31', DATE '2024-01-01') = 0",
+    ),
+    "datediff": entry(
+        "Days from the second date to the first: `DATEDIFF(end, start)`. With a unit, use `DATE_DIFF(unit, start, end)`.",
+        "DATEDIFF(DATE '2024-03-01', DATE '2024-02-28') = 2",
+    ),
+    "date_add": entry(
+        "A date some days later; a date or timestamp an interval later.",
+        "DATE_ADD(DATE '2024-02-28', 2) = DATE '2024-03-01'",
+        "DATE_ADD(TIMESTAMP '2024-02-28 00:00:00', INTERVAL '1' HOUR) = TIMESTAMP '2024-02-28 01:00:00'",
+        fails=YEARS,
+    ),
+    "date_sub": entry(
+        "A date some days before; a date or timestamp an interval before.",
+        "DATE_SUB(DATE '2024-03-01', 1) = DATE '2024-02-29'",
+        fails=YEARS,
+    ),
+    "add_months": entry(
+        "A date or timestamp some months later.",
+        "ADD_MONTHS(DATE '2024-01-31', 1) = DATE '2024-02-29'",
+        fails=YEARS,
+    ),
+    "last_day": entry(
+        "The last day of the month.", "LAST_DAY(DATE '2024-02-03') = DATE '2024-02-29'"
+    ),
+    "next_day": entry(
+        "The first date behind a date that is a day of the week; the day is a literal such as 'Monday', 'Mon' or 'Mo'.",
+        "NEXT_DAY(DATE '2024-02-29', 'Thu') = DATE '2024-03-07'",
+        fails=YEARS,
+    ),
+    "dayname": entry("The English name of the day of the week.", f"DAYNAME({_AT}) = 'Sunday'"),
+    "monthname": entry("The English name of the month.", f"MONTHNAME({_AT}) = 'May'"),
+    "date_bin": entry(
+        "The beginning of the bin that a timestamp is in; bins have a width and begin at an origin, 1970-01-01 unless given.",
+        f"DATE_BIN(INTERVAL '15' MINUTE, {_AT}) = TIMESTAMP '2026-05-17 12:30:00'",
+        f"DATE_BIN(INTERVAL '1' HOUR, {_AT}, TIMESTAMP '2026-01-01 00:20:00') = TIMESTAMP '2026-05-17 12:20:00'",
+        fails=f"FSQL-E502 if the width is not positive; {YEARS}",
+    ),
+    "date_trunc": entry(
+        "The beginning of the unit that a timestamp is in: `FLOOR(t TO unit)`.",
+        f"DATE_TRUNC('month', {_AT}) = TIMESTAMP '2026-05-01 00:00:00'",
+        f"FLOOR({_AT} TO HOUR) = TIMESTAMP '2026-05-17 12:00:00'",
+        f"CEIL({_AT} TO HOUR) = TIMESTAMP '2026-05-17 13:00:00'",
+    ),
+    "date_part": entry(
+        "A field of a timestamp, as `EXTRACT(field FROM t)`: a literal 'millennium', 'century', 'decade', 'year', 'isoyear', 'quarter', 'month', 'week', 'day', 'doy', 'isodow', 'hour', 'minute', 'second' or 'epoch'.",
+        f"DATE_PART('doy', {_AT}) = 137",
+        f"EXTRACT(HOUR FROM {_AT}) = 12",
+    ),
+    "millennium": entry(
+        "The millennium; the third begins in 2001.", "MILLENNIUM(DATE '2000-12-31') = 2"
+    ),
+    "century": entry("The century; the 21st begins in 2001.", "CENTURY(DATE '2000-12-31') = 20"),
+    "decade": entry("The year divided by 10.", "DECADE(DATE '2026-01-01') = 202"),
+    "year": entry("The year.", f"YEAR({_AT}) = 2026"),
+    "isoyear": entry(
+        "The year that the week of ISO 8601 belongs to.", "ISOYEAR(DATE '2027-01-01') = 2026"
+    ),
+    "quarter": entry("The quarter, from 1.", f"QUARTER({_AT}) = 2"),
+    "month": entry("The month, from 1.", f"MONTH({_AT}) = 5"),
+    "week": entry("The week of ISO 8601.", "WEEK(DATE '2027-01-01') = 53"),
+    "dayofmonth": entry("The day of the month, from 1.", f"DAYOFMONTH({_AT}) = 17"),
+    "dayofyear": entry("The day of the year, from 1.", f"DAYOFYEAR({_AT}) = 137"),
+    "isodow": entry("The day of the week, from **Monday**, 1.", f"ISODOW({_AT}) = 7"),
+    "dayofweek": entry("The day of the week, from **Sunday**, 1.", f"DAYOFWEEK({_AT}) = 1"),
+    "hour": entry("The hour, from 0.", f"HOUR({_AT}) = 12"),
+    "minute": entry("The minute, from 0.", f"MINUTE({_AT}) = 30"),
+    "second": entry("The whole second, from 0.", f"SECOND({_AT}) = 15"),
+}

@@ -1,0 +1,218 @@
+"""The three families of patterns of times, each a table of directives.
+
+The pages of functions list the directives; what is not listed is refused, so that no pattern means
+something else here than where it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.time_patterns import (
+    Family,
+    PatternError,
+    Piece,
+    day_name,
+    fraction,
+    half_day,
+    month_name,
+    number,
+    short,
+    text_piece,
+    zone,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OFFSET: Final = r"[+-]\d\d(?::?\d\d)?"
+
+_JAVA: Final[Mapping[str, Piece]] = {
+    **{letter * 4: number("year", 4) for letter in "yu"},
+    **{letter: number("year", 1) for letter in "yu"},
+    **{letter * 2: number("year of century", 2) for letter in "yu"},
+    **{f"{letter}": number("month", 1) for letter in "ML"},
+    **{letter * 2: number("month", 2) for letter in "ML"},
+    **{letter * 3: month_name(short) for letter in "ML"},
+    **{letter * 4: month_name() for letter in "ML"},
+    **{letter: number(part, 1) for letter, part in (("d", "day"), ("H", "hour"))},
+    **{letter * 2: number(part, 2) for letter, part in (("d", "day"), ("H", "hour"))},
+    **{"h" * width: number("hour of 12", width) for width in (1, 2)},
+    **{"m" * width: number("minute", width) for width in (1, 2)},
+    **{"s" * width: number("second", width) for width in (1, 2)},
+    **{"S" * width: fraction(width) for width in range(1, 7)},
+    **{"D" * width: number("day of year", width) for width in (1, 3)},
+    **{"E" * width: day_name(short) for width in (1, 2, 3)},
+    "EEEE": day_name(),
+    "Q": number("quarter", 1),
+    "a": half_day("AM", "PM"),
+    **{"X" * width: zone("Z") for width in (1, 2, 3)},
+    "x": zone("+00", _OFFSET),
+    "xx": zone("+0000", _OFFSET),
+    "xxx": zone("+00:00", _OFFSET),
+    "Z": zone("+0000", _OFFSET),
+}
+"""The runs of letters of Java's DateTimeFormatter."""
+
+_JAVA_TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z'])", re.DOTALL)
+
+
+def _java_pieces(text: str) -> list[Piece]:
+    pieces = []
+    at = 0
+    while at < len(text):
+        found = _JAVA_TOKEN.match(text, at)
+        if found is None:
+            raise PatternError("has a quote that does not end")
+        quoted, run, _, sign = found.groups()
+        if quoted is not None:
+            pieces.append(text_piece(quoted.replace("''", "'") or "'"))
+        elif sign is not None:
+            if sign in "[]{}#":
+                raise PatternError(f"has the sign {sign}, which is reserved; quote it: '{sign}'")
+            pieces.append(text_piece(sign))
+        elif run in _JAVA:
+            pieces.append(_JAVA[run])
+        else:
+            hint = "; the year is yyyy" if run[0] == "Y" else ""
+            raise PatternError(f"has the letters {run}, which are not supported{hint}")
+        at = found.end()
+    return pieces
+
+
+def _numbers(directive: str, part: str, width: int) -> dict[str, Piece]:
+    """Return a directive of strftime, and the one without leading zeros; both read any digits."""
+    plain = number(part, 1)
+    return {directive: replace(number(part, width), read=plain.read), f"-{directive}": plain}
+
+
+_ISO_DATE: Final = (
+    *(number("year", 4), text_piece("-"), number("month", 2)),
+    *(text_piece("-"), number("day", 2)),
+)
+_ISO_TIME: Final = (
+    *(number("hour", 2), text_piece(":"), number("minute", 2)),
+    *(text_piece(":"), number("second", 2)),
+)
+
+_STRFTIME: Final[Mapping[str, Piece | tuple[Piece, ...]]] = {
+    "Y": number("year", 4),
+    "y": replace(number("year of century", 2), read=None),
+    **_numbers("m", "month", 2),
+    **_numbers("d", "day", 2),
+    **_numbers("H", "hour", 2),
+    **_numbers("I", "hour of 12", 2),
+    **_numbers("M", "minute", 2),
+    **_numbers("S", "second", 2),
+    **_numbers("j", "day of year", 3),
+    "f": fraction(6),
+    "p": half_day("AM", "PM"),
+    "a": day_name(short),
+    "A": day_name(),
+    "b": month_name(short),
+    "B": month_name(),
+    "G": number("ISO year", 4),
+    "V": number("ISO week", 2),
+    "u": number("ISO weekday", 1),
+    "w": number("weekday from Sunday, 0", 1),
+    "z": zone("+00", _OFFSET),
+    "Z": zone("UTC", None),
+    "F": _ISO_DATE,
+    "T": _ISO_TIME,
+    "%": text_piece("%"),
+}
+"""The directives of strftime, without `%`."""
+
+
+def _strftime_pieces(text: str) -> list[Piece]:
+    pieces: list[Piece] = []
+    for plain, directive in re.findall(r"([^%]+)|%(-?.?)", text, re.DOTALL):
+        if plain:
+            pieces.append(text_piece(plain))
+            continue
+        made = _STRFTIME.get(directive)
+        if made is None:
+            raise PatternError(f"has %{directive}, which is not supported")
+        pieces += made if isinstance(made, tuple) else (made,)
+    return pieces
+
+
+def _padded(name: str) -> str:
+    """Return a name in the width of the longest, as PostgreSQL writes it."""
+    return name.ljust(9)
+
+
+_SHAPES: Final = (str, str.upper, str.lower)
+"""What a template in capitals, or not, makes of a name."""
+
+
+def _named(directive: str) -> dict[str, Piece]:
+    """Return the three shapes of the long and the short name of a month or a day."""
+    make = month_name if directive.startswith("Mon") else day_name
+    short_directive = "Mon" if make is month_name else "Dy"
+    made = {}
+    for shape in _SHAPES:
+        made[shape(directive)] = make(lambda name, s=shape: _padded(s(name)))  # type: ignore[misc]
+        made[f"FM{shape(directive)}"] = make(shape)
+        made[shape(short_directive)] = make(lambda name, s=shape: s(name[:3]))  # type: ignore[misc]
+    return made
+
+
+_POSTGRES_NUMBERS: Final = {
+    "YYYY": ("year", 4),
+    "YY": ("year of century", 2),
+    "IYYY": ("ISO year", 4),
+    "IW": ("ISO week", 2),
+    "ID": ("ISO weekday", 1),
+    "Q": ("quarter", 1),
+    "MM": ("month", 2),
+    "DDD": ("day of year", 3),
+    "DD": ("day", 2),
+    "D": ("weekday from Sunday, 1", 1),
+    "HH24": ("hour", 2),
+    "HH12": ("hour of 12", 2),
+    "HH": ("hour of 12", 2),
+    "MI": ("minute", 2),
+    "SS": ("second", 2),
+}
+
+_POSTGRES: Final[Mapping[str, Piece]] = {
+    **{name: number(part, width) for name, (part, width) in _POSTGRES_NUMBERS.items()},
+    **{f"FM{name}": number(part, 1) for name, (part, _) in _POSTGRES_NUMBERS.items()},
+    **_named("Month"),
+    **_named("Day"),
+    "MS": fraction(3),
+    "US": fraction(6),
+    **dict.fromkeys(("AM", "PM"), half_day("AM", "PM")),
+    **dict.fromkeys(("am", "pm"), half_day("am", "pm")),
+}
+"""The templates of PostgreSQL's TO_CHAR."""
+
+_POSTGRES_TOKEN: Final = re.compile(
+    r'"([^"]*)"|'
+    f"({'|'.join(sorted(map(re.escape, _POSTGRES), key=lambda name: (-len(name), name)))})"
+    r"|([^A-Za-z\"])",
+    re.DOTALL,
+)
+
+
+def _postgres_pieces(text: str) -> list[Piece]:
+    pieces = []
+    at = 0
+    while at < len(text):
+        found = _POSTGRES_TOKEN.match(text, at)
+        if found is None:
+            letters = re.match(r'"|[A-Za-z]+', text[at:])
+            assert letters is not None
+            raise PatternError(f"has {letters[0]}, which is not supported; text stands in quotes")
+        quoted, template, sign = found.groups()
+        pieces.append(_POSTGRES[template] if template else text_piece(quoted or sign or ""))
+        at = found.end()
+    return pieces
+
+
+JAVA: Final = Family("Java", _java_pieces)
+STRFTIME: Final = Family("strftime", _strftime_pieces)
+POSTGRES: Final = Family("PostgreSQL", _postgres_pieces)

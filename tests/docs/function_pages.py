@@ -1,0 +1,100 @@
+"""`docs/functions.md` and `docs/functions/`, made from the table of functions and its manual."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.manual import arrays, conditions, encodings, numbers, texts, times
+from fsql.compiler.functions.signature import Nullability
+from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from fsql.compiler.functions.manual.entry import Entry
+
+FUNCTIONS_PAGE: Final = "docs/functions.md"
+FAMILIES: Final = (texts, encodings, numbers, times, arrays, conditions)
+ENTRIES: Final[dict[str, Entry]] = {
+    name: entry for family in FAMILIES for name, entry in family.ENTRIES.items()
+}
+
+_MADE: Final = (
+    "<!-- Made from compiler/functions/manual by `pytest tests/test_docs.py --rewrite`. -->"
+)
+_NULLS: Final = {
+    Nullability.ANY_ARGUMENT: "NULL if an argument is NULL.",
+    Nullability.ALL_ARGUMENTS: "NULL if every argument is NULL.",
+    Nullability.ALWAYS: "NULL if an argument is NULL, and where said above.",
+    Nullability.NEVER: "Never NULL.",
+}
+
+
+def names_of(name: str) -> list[str]:
+    """Return the names by which SQL calls a function, the one of its entry first."""
+    if name not in FUNCTIONS:
+        return [name]
+    function = FUNCTIONS[name]
+    spellings = [each for each in function.spellings if CALLABLE.get(each) is function]
+    return [each for each in spellings if each not in ENTRIES]
+
+
+def function_pages() -> dict[str, str]:
+    """Return the pages by their paths."""
+    pages = {f"docs/functions/{_file(family)}": _page(family) for family in FAMILIES}
+    return {FUNCTIONS_PAGE: _index(), **pages}
+
+
+def _file(family: ModuleType) -> str:
+    return f"{family.__name__.rpartition('.')[2]}.md"
+
+
+def _index() -> str:
+    names = [name for each in ENTRIES for name in names_of(each)]
+    head = (
+        f"There are {len(ENTRIES)} functions, with {len(names)} names. Each has an entry with its"
+        " signatures, what it gives of NULL,\nwhich rows it fails, and examples, which are"
+        " conditions that are TRUE. Aggregate functions are in\n"
+        "[language.md](language.md#aggregate-functions).\n"
+    )
+    parts = [f"{_MADE}\n\n# Scalar functions\n\n", head]
+    for family in FAMILIES:
+        listed = sorted((n, names_of(each)[0]) for each in family.ENTRIES for n in names_of(each))
+        links = (f"[{n}](functions/{_file(family)}#{first.lower()})" for n, first in listed)
+        parts.append(f"\n## {family.TITLE}\n\n{', '.join(links)}\n")
+    return "".join(parts)
+
+
+def _page(family: ModuleType) -> str:
+    parts = [f"{_MADE}\n\n# {family.TITLE}\n\n{family.INTRODUCTION}"]
+    for name, entry in family.ENTRIES.items():
+        first, *others = names_of(name)
+        also = f" Also called {', '.join(f'`{other}`' for other in others)}." if others else ""
+        fails = f" Fails a row: {entry.fails}." if entry.fails else ""
+        parts.append(
+            f"\n## {first}\n\n{_signatures(name, first, entry)}\n{entry.meaning}{also}"
+            f" {_nulls(name)}{fails}\n\n"
+        )
+        parts += [f"    {example}\n" for example in entry.examples]
+    return "".join(parts)
+
+
+def _signatures(name: str, first: str, entry: Entry) -> str:
+    forms = entry.signatures or [str(each) for each in FUNCTIONS[name].signatures]
+    return "".join(f"    {first}{form}\n" for form in forms)
+
+
+def _nulls(name: str) -> str:
+    """Return what a function gives of NULL; an expression's entry says it."""
+    if name not in FUNCTIONS:
+        return "NULL as the meaning says."
+    function = FUNCTIONS[name]
+    if function.strict or function.nullability is not Nullability.ALWAYS:
+        return _NULLS[function.nullability]
+    return "NULL as the meaning says."
+
+
+def written_names(text: str) -> set[str]:
+    """Return the functions that have an entry in a page."""
+    return set(re.findall(r"^## ([A-Z_0-9]+)$", text, re.MULTILINE))
