@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.diagnostics.render import render_json
-from fsql.compiler.explain.traits import key_names, state_bound
+from fsql.compiler.explain.traits import key_names, operator_name, state_bound
 from fsql.compiler.logical import operators
 from fsql.job.compilation import compile_job
 from fsql.job.input_warnings import missing_inputs, unkept_rows
@@ -63,7 +63,7 @@ def check_script(script: Script) -> ScriptCheck:
 
 def _facts(insert: Insert) -> InsertFacts:
     sink = insert.sink
-    bounds = [(type(each).__name__, state_bound(each)) for each in operators(insert.query)]
+    bounds = [(operator_name(each), state_bound(each)) for each in operators(insert.query)]
     return InsertFacts(
         sink.name,
         sink.changes.value,

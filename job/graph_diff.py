@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
+from fsql.compiler.explain.traits import operator_name
 from fsql.connectors.live.live_splits import needs_front_log
 from fsql.connectors.settings import settings_of
 from fsql.job.state_operators import state_operators
@@ -173,7 +174,7 @@ def _why_new(plan: Plan, gone: Iterable[Plan]) -> str:
 
 
 def _text(plan: Plan) -> str:
-    return headline(type(plan).__name__, operator_parts(plan))
+    return headline(operator_name(plan), operator_parts(plan))
 
 
 def _outputs(job: Job) -> list[str]:

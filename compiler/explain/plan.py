@@ -16,7 +16,14 @@ from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import fields, headline
 from fsql.compiler.explain.scans import no_scan_lines
-from fsql.compiler.explain.traits import changes, columns_json, columns_text, key_names, state_bound
+from fsql.compiler.explain.traits import (
+    changes,
+    columns_json,
+    columns_text,
+    key_names,
+    operator_name,
+    state_bound,
+)
 from fsql.compiler.explain.tree import Tree, draw
 from fsql.compiler.logical import Changes, Insert, Job, Plan, Scan, operators
 from fsql.compiler.serialize import operator_ids
@@ -80,7 +87,7 @@ def _plan_json(
     key = next(iter(derived_keys(plan)), None)
     return {
         "id": ids[plan],
-        "operator": type(plan).__name__,
+        "operator": operator_name(plan),
         "operator_id": names[plan],
         **fields(operator_parts(plan, scan_lines)),
         **({"time": _time_text(plan.table)} if isinstance(plan, Scan) else {}),
@@ -106,7 +113,7 @@ class _Drawing:
         self._names = {node: f"r{number}" for number, node in enumerate(shared)}
         self._trees: dict[Plan, Tree] = {}
         for node in found:
-            head = headline(type(node).__name__, operator_parts(node, scan_lines))
+            head = headline(operator_name(node), operator_parts(node, scan_lines))
             below = tuple(self.tree(each) for each in node.inputs)
             self._trees[node] = Tree(head, _plan_details(node) if details else (), below)
 

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Column, Schema
 
 
+def operator_name(plan: logical.Plan) -> str:
+    """Return what EXPLAIN calls an operator: its class, and for sessions of one time what they are for."""
+    if isinstance(plan, logical.AssignSessions) and plan.sorts:
+        return "TemporalSort"
+    return type(plan).__name__
+
+
 def changes(plan: logical.Plan, key: Key | None) -> Changes:
     """Return which changes `plan`, whose derived key is `key`, produces."""
     if append_only(plan):
@@ -86,7 +93,7 @@ def _rows_of(plan: logical.Plan) -> str:
         case logical.ApplyChanges():
             return "one row per key, unbounded"
         case logical.AssignSessions():
-            return "the rows of open sessions"
+            return "the rows ahead of the watermark" if plan.sorts else "the rows of open sessions"
         case logical.Join():
             return _of_join(plan)
         case _:

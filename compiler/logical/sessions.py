@@ -42,6 +42,11 @@ class AssignSessions(Plan):
     end_column: int
     order_column: int | None = None
 
+    @property
+    def sorts(self) -> bool:
+        """Return whether each session is the rows of one time, so that rows are only put in order."""
+        return self.end_column == self.time_column
+
     @cached_property
     def schema(self) -> Schema:
         """Return the input's columns, then the session's three."""
