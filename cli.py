@@ -15,6 +15,7 @@ from fsql.console.check_command import check
 from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
+from fsql.console.completion_command import completion
 from fsql.console.flags import (
     auto,
     coordination,
@@ -28,6 +29,7 @@ from fsql.console.flags import (
     tick_seconds,
     workers,
 )
+from fsql.console.fmt_command import fmt
 from fsql.console.job_commands import COMMANDS
 from fsql.console.keys_commands import keys as keys_group
 from fsql.console.merge_command import merge
@@ -331,9 +333,11 @@ for _command in (
     bench,
     check,
     compile_,
+    completion,
     config,
     coordinator,
     warm,
+    fmt,
     init,
     keys_group,
     merge,

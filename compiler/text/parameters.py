@@ -156,6 +156,11 @@ def used_parameters(source: SourceText) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[1] for match, _ in _parameters_in(source.text)))
 
 
+def parameter_spans(source: SourceText) -> list[Span]:
+    """Return where `${name}` stands outside of quotes and comments."""
+    return [Span(*match.span()) for match, quote in _parameters_in(source.text) if not quote]
+
+
 def unused_parameters(
     sources: Iterable[SourceText], parameters: Mapping[str, str]
 ) -> list[Diagnostic]:

@@ -105,7 +105,7 @@ SETTINGS: Final = (
     Setting(
         "scripts",
         Kind.PATHS,
-        "the scripts, and directories of scripts, that `check` takes if none is named",
+        "the scripts, and directories of scripts, that `check` and `fmt` take if none is named",
         default=("queries",),
         for_users=False,
     ),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PROJECT_FILE: Final = "fsql.toml"
 DEFAULT: Final = "default"
 WITH_SETTINGS: Final = frozenset(
-    {"check", "compile", "config", "deploy", "explain", "merge", "run", "sim", "test"}
+    {"check", "compile", "config", "deploy", "explain", "fmt", "merge", "run", "sim", "test"}
 )
 """The commands that settings and parameters of a project hold for."""
 _META: Final = "fsql.settings"

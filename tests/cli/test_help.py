@@ -25,6 +25,7 @@ Commands:
   bench          Measure fsql on this machine.
   check          Check scripts without running them.
   compile        Check a script and write its plan to a file.
+  completion     Print the completion script of a shell.
   config         Show the settings.
   connectors     List connectors and formats with their options.
   consume        Store the rows that a job sends with connector tcp.
@@ -34,6 +35,7 @@ Commands:
   drop           Stop a job and remove its state.
   explain        Show a script at one stage of compilation.
   explain-error  Explain an error code.
+  fmt            Format scripts.
   init           Create a project that runs at once.
   keys           Make and show the CURVE keys of this machine.
   list           List the jobs.
@@ -81,10 +83,12 @@ def test_version() -> None:
         "bench",
         "check",
         "compile",
+        "completion",
         "config",
         "consume",
         "explain",
         "explain-error",
+        "fmt",
         "init",
         "run",
         "sim",

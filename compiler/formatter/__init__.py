@@ -1,0 +1,7 @@
+"""The layout of scripts: `format_script` changes spaces, line ends and the case of keywords, nothing else."""
+
+from __future__ import annotations
+
+from fsql.compiler.formatter.layout import format_script
+
+__all__ = ["format_script"]

@@ -1,0 +1,47 @@
+"""Where a space is between two tokens of a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.formatter.pieces import TYPE_CLOSES, TYPE_OPENS
+
+if TYPE_CHECKING:
+    from fsql.compiler.formatter.pieces import Piece
+
+_CALLED: Final = frozenset({
+    "ARRAY", "CAST", "CEIL", "CUBE", "DATE", "DESCRIPTOR", "EXTRACT", "FLOOR", "GROUPING", "LEFT", "MAP",
+    "NAME", "QUOTED_NAME", "RIGHT", "ROLLUP", "ROW", "STRUCT", "SUBSTRING", "TABLE", "TIME", "TIMESTAMP",
+    "TRIM", "TRY_CAST", "UNNEST",
+})  # fmt: skip
+"""What a bracket follows without a space: the name of what is called, or of a type."""
+_TIGHT: Final = frozenset({")", "]", ",", ";", ".", "::"})
+_NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
+
+
+def has_space(before: Piece, piece: Piece) -> bool:
+    """Return whether a space stands between two tokens."""
+    if piece.text in _TIGHT or before.text in {"(", "[", ".", "::"}:
+        return False
+    if piece.text in {"(", "["}:
+        return opens_with_space(before, piece)
+    types = {TYPE_OPENS} & (piece.rules | before.rules) or {TYPE_CLOSES} & piece.rules
+    return not types and not _is_sign(before)
+
+
+def opens_with_space(before: Piece | None, opening: Piece) -> bool:
+    """Return whether a space stands before a bracket."""
+    if before is None or before.text in {"(", "[", "."} or _is_sign(before):
+        return False
+    if TYPE_OPENS in opening.rules | before.rules:
+        return False
+    if opening.text == "[":
+        return before.kind not in _CALLED and before.text not in {")", "]"}
+    return before.kind not in _CALLED or (
+        before.kind != "DESCRIPTOR" and bool(opening.rules & _NAMES)
+    )
+
+
+def _is_sign(piece: Piece) -> bool:
+    """Return whether a token is the sign of what follows, and no operator between two values."""
+    return "unary" in piece.rules and piece.text in {"-", "+"}

@@ -1,0 +1,31 @@
+"""`fsql completion`: the script by which a shell completes the command line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+_SHELLS: Final = ("bash", "zsh", "fish")
+_INSTALLED: Final = {
+    "bash": 'eval "$(fsql completion bash)"    # in ~/.bashrc',
+    "zsh": 'eval "$(fsql completion zsh)"     # in ~/.zshrc',
+    "fish": "fsql completion fish | source     # in ~/.config/fish/config.fish",
+}
+
+
+@click.command(
+    short_help="Print the completion script of a shell.",
+    epilog="\b\n" + "\n".join(_INSTALLED[shell] for shell in _SHELLS),
+)
+@click.argument("shell", type=click.Choice(_SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the script by which SHELL completes commands, flags, choices and files of fsql."""
+    from click.shell_completion import get_completion_class
+
+    made_for = get_completion_class(shell)
+    assert made_for is not None, f"click has no completion for {shell}"
+    root = ctx.find_root()
+    script = made_for(root.command, {}, "fsql", "_FSQL_COMPLETE").source()
+    click.echo(script)
