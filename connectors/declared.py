@@ -13,6 +13,7 @@ from fsql.connectors.blackhole.options import CONNECTOR as BLACKHOLE
 from fsql.connectors.documents.options import CONNECTOR as DOCUMENTS
 from fsql.connectors.file.options import CONNECTOR as FILE
 from fsql.connectors.memory.options import CONNECTOR as MEMORY
+from fsql.connectors.one_row.options import CONNECTOR as ONE_ROW
 from fsql.connectors.socket.options import CONNECTOR as SOCKET
 from fsql.connectors.stdin.options import CONNECTOR as STDIN
 from fsql.connectors.stdout.options import CONNECTOR as STDOUT
@@ -20,6 +21,6 @@ from fsql.connectors.tcp.options import CONNECTOR as TCP
 from fsql.connectors.words.options import CONNECTOR as WORDS
 from fsql.formats.declared import FORMATS
 
-CONNECTORS: Final = (FILE, STDIN, SOCKET, STDOUT, TCP, BLACKHOLE, DOCUMENTS, WORDS, MEMORY)
+CONNECTORS: Final = (FILE, STDIN, SOCKET, STDOUT, TCP, BLACKHOLE, DOCUMENTS, WORDS, MEMORY, ONE_ROW)
 
 DECLARED: Final = Declarations(CONNECTORS, FORMATS)

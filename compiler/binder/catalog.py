@@ -92,7 +92,7 @@ class Catalog:
         self._entries: dict[str, Entry] = {}
         self._by_lower_name: dict[str, Entry] = {}
         self._used: set[int] = set()
-        self._dropped: dict[str, TableEntry] = {}
+        self._hidden: dict[str, TableEntry] = {}
 
     def add(self, entry: Entry) -> None:
         """Add `entry`; the caller has checked that `here` does not have its name."""
@@ -130,12 +130,16 @@ class Catalog:
         for other in self._entries.values():
             self._by_lower_name.setdefault(other.name.lower(), other)
         if isinstance(entry, TableEntry) and entry.ordinal in self._used:
-            self._dropped[entry.name.lower()] = entry
+            self.hide(entry)
         return entry
+
+    def hide(self, entry: TableEntry) -> None:
+        """Add a table to the job that its statements cannot name."""
+        self._hidden[entry.name.lower()] = entry
 
     def dropped(self, name: Identifier) -> TableEntry | None:
         """Return the table of that name that was dropped and is still part of the job."""
-        return self._dropped.get(name.name.lower())
+        return self._hidden.get(name.name.lower())
 
     def table(self, ordinal: int) -> TableEntry:
         """Return the table with that ordinal, which there is."""
@@ -150,9 +154,9 @@ class Catalog:
         return tuple(self._entries.values())
 
     def job_tables(self) -> Iterator[TableEntry]:
-        """Yield the tables of this catalog, and those that were dropped and are still part of the job."""
+        """Yield the tables of this catalog, and those without a name that are part of the job."""
         yield from (each for each in self._entries.values() if isinstance(each, TableEntry))
-        yield from self._dropped.values()
+        yield from self._hidden.values()
 
     def names(self) -> Iterator[str]:
         """Yield the names in view, the nearest first."""

@@ -9,7 +9,9 @@ from fsql.compiler.binder.limits import SCANS_MAX
 from fsql.compiler.binder.report import refusal
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.catalog import Catalog
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.catalog import Catalog, TableEntry
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
@@ -44,7 +46,8 @@ class ScanNumbers:
 class Context:
     """The context of binding a query: the report, the source spans and the catalog.
 
-    `declared` has the available connectors and formats.
+    `declared` has the available connectors and formats.  `one_row` returns the table that queries without
+    FROM read, which is part of the job from then on.
     """
 
     report: Report
@@ -52,6 +55,7 @@ class Context:
     scan_numbers: ScanNumbers
     source_spans: SourceSpans
     declared: Declarations
+    one_row: Callable[[], TableEntry]
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context with another catalog."""

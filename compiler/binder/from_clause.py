@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.constants import one_row
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import check_names, fallible_key, join, shift_columns, side_by_side
 from fsql.compiler.binder.lateral import bind_lateral, unnest
@@ -62,12 +63,18 @@ class FromBinder:
     where: tuple[Condition, ...]
     bind_query: Callable[[syntax.Query, Context], Plan]
 
-    def bind(self, relations: tuple[syntax.Relation, ...]) -> Source:
-        """Return the join of the relations between commas.
+    def bind(self, select: syntax.Select) -> Source:
+        """Return the join of the relations between commas; without FROM, one row.
 
         Raises:
             Refusal: E2xx to E4xx.
         """
+        relations = select.relations
+        if not relations:
+            stars = [item for item in select.items if isinstance(item, syntax.Star)]
+            if stars:
+                raise refusal("E317", "SELECT * without FROM", stars[0].span, help="add FROM")
+            return Source(one_row(self.context, select.span))
         if len(relations) > RELATIONS_MAX:
             raise refusal(
                 "E315",
@@ -114,12 +121,7 @@ class FromBinder:
             case syntax.Joined():
                 return self._joined(written)
             case syntax.Unnest():
-                raise refusal(
-                    "E317",
-                    "UNNEST must follow the relation that has the array",
-                    written.span,
-                    help="write FROM t CROSS JOIN UNNEST(t.a) AS u(x)",
-                )
+                return Source(unnest(one_row(self.context, written.span), written, self.context))
 
     def _table(self, written: syntax.TableReference) -> Relation:
         if written.system_time is not None:

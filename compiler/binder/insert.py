@@ -8,6 +8,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry, ViewEntry
 from fsql.compiler.binder.changes import resolve_changes
 from fsql.compiler.binder.conditionals import make_cast
+from fsql.compiler.binder.constants import bind_values
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
@@ -43,11 +44,13 @@ def bind_insert(
         Abandoned: where several parts were refused.
     """
     _check_form(insert)
+    table: TableEntry | None = None
     with context.report.whole():
         with context.report.part():
             table = _written_table(insert.table, context)
         with context.report.part():
-            query = bind_query(insert.query, context)
+            query = _bind_written(insert, table, context)
+    assert table is not None
     below, given = output_expressions(query)
     spans = output_spans(insert.query, len(given))
     placed = _placed(insert, table, list(zip(given, spans, strict=True)))
@@ -106,6 +109,20 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
         grain_us=1,
     )
     return Insert(resolve_changes(table, plan, select.span), plan)
+
+
+def _bind_written(insert: syntax.Insert, table: TableEntry | None, context: Context) -> Plan:
+    """Return the query of an INSERT; values take the types of the columns that they are written to."""
+    values = insert.query.body
+    bare = insert.query == syntax.Query(insert.query.span, values)
+    if table is None or not bare or not isinstance(values, syntax.Values):
+        return bind_query(insert.query, context)
+    types = {column.name.lower(): column.type for column in table.columns}
+    if insert.columns:
+        return bind_values(
+            values, context, [types.get(name.name.lower()) for name in insert.columns]
+        )
+    return bind_values(values, context, list(types.values()))
 
 
 def _check_form(insert: syntax.Insert) -> None:

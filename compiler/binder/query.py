@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
+from fsql.compiler.binder.constants import bind_values
 from fsql.compiler.binder.limit import bind_limited
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.select import bind_select
 from fsql.compiler.binder.set_operations import counted, distinct_rows, union
 
@@ -79,7 +80,7 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
         case syntax.SetOperation():
             return _bind_set_operation(body, context)
         case syntax.Values():
-            raise not_implemented("VALUES", body.span, help="read a file")
+            return bind_values(body, context)
 
 
 def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Plan:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
+from fsql.compiler.binder.constants import ONE_ROW, one_row_entry
 from fsql.compiler.binder.context import Context, ScanNumbers
 from fsql.compiler.binder.ddl import create_table, create_view, drop, exists
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement, output_spans
@@ -33,6 +34,7 @@ from fsql.compiler.text.source import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan
 
@@ -127,6 +129,7 @@ class _ScriptBinder:
         self.inspections: list[Inspection] = []
         self._inserts: list[Insert] = []
         self._written: dict[str, _Written] = {}
+        self._single: TableEntry | None = None
 
     def bind(self) -> Job:
         """Return the job.
@@ -158,7 +161,12 @@ class _ScriptBinder:
 
     def _bind_statement(self, statement: syntax.Statement) -> None:
         context = Context(
-            self._report, self._catalog, ScanNumbers(), self._source_spans, self._declared
+            self._report,
+            self._catalog,
+            ScanNumbers(),
+            self._source_spans,
+            self._declared,
+            self._one_row,
         )
         match statement:
             case syntax.Insert():
@@ -251,13 +259,24 @@ class _ScriptBinder:
             schema = bind_query(query, context.with_own_scan_numbers()).schema
             spans = output_spans(query, len(schema))
             statement = with_columns_of(statement, schema, spans)
-        known = self._ordinals.get(statement.name.parts[-1].name)
-        ordinal = next(self._free_ordinals) if known is None else known
+        ordinal = self._ordinal(statement.name.parts[-1].name)
         with self._report.part():
             create_table(statement, ordinal, context)
         self._declare(statement.name)
         if query is not None:
             self._insert(syntax.Insert(statement.span, statement.name, (), query), context)
+
+    def _ordinal(self, name: str) -> int:
+        """Return the ordinal of a table: the one that the job had before, or a free one."""
+        known = self._ordinals.get(name)
+        return next(self._free_ordinals) if known is None else known
+
+    def _one_row(self) -> TableEntry:
+        """Return the table that queries without FROM read; the first of them adds it to the job."""
+        if self._single is None:
+            self._single = one_row_entry(self._ordinal(ONE_ROW), self._declared)
+            self._catalog.hide(self._single)
+        return self._single
 
     def _declare(self, name: syntax.QualifiedName) -> None:
         """Add an entry for a table that was refused, so that references to it give no further errors."""

@@ -46,8 +46,6 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
         Refusal: E2xx to E4xx.
         Abandoned: where several parts were refused.
     """
-    if not select.relations:
-        raise refusal("E317", "query reads no table", select.span, help="add FROM")
     with context.report.whole():
         relation = bind_rows(select, context, bind_query).relation
         relation, window = _windowed(select, relation, context)

@@ -63,12 +63,16 @@ def bind_table(name: QualifiedName, context: Context) -> Relation:
     """
     entry = find_entry(name, context)
     if isinstance(entry, TableEntry):
-        return relation_of(_scan(entry, context, name.span), entry.name)
+        return relation_of(scan_table(entry, context, name.span), entry.name)
     return relation_of(_inline(entry, context, name.span), entry.name)
 
 
-def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
-    """Return the scan of a table, with its computed columns."""
+def scan_table(entry: TableEntry, context: Context, span: Span) -> Plan:
+    """Return the scan of a table, with its computed columns.
+
+    Raises:
+        Refusal: E217, E301, E311, E315.
+    """
     if not entry.connector.reads:
         raise refusal(
             "E217",

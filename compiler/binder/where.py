@@ -52,7 +52,7 @@ def bind_rows(
     """
     where = _and_parts(select.where)
     plain = tuple(read_condition(each) for each in where if not has_subquery(each))
-    source = FromBinder(context, plain, bind_query).bind(select.relations)
+    source = FromBinder(context, plain, bind_query).bind(select)
     relation, width = source.relation, source.relation.width
     scope = Scope(_layers(relation, width, outer))
     kept: list[Expression] = []

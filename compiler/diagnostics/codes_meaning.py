@@ -142,9 +142,9 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E317",
         "query reads no table",
-        "A streaming query computes its result from input rows, so it must read a table.",
+        "`*` stands for the columns of the relations in FROM, and LATERAL for what follows one of them.",
         "Add FROM with a table.",
-        "SELECT 1;",
+        "SELECT *;",
     ),
     (
         "E318",

@@ -1,0 +1,1 @@
+"""Connector `one_row`: the table that queries without FROM read."""
