@@ -205,13 +205,21 @@ def _bind_literal(_binder: ExpressionBinder, literal: syntax.Literal) -> Express
 
 
 def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
+    return _subqueries(binder, written.span).bind(binder, written)
+
+
+def _bind_test(binder: ExpressionBinder, written: syntax.InSubquery | syntax.Exists) -> Expression:
+    return _subqueries(binder, written.span).bind_test(binder, written)
+
+
+def _subqueries(binder: ExpressionBinder, span: Span) -> SubqueryCollector:
     if binder.subqueries is None:
         raise not_implemented(
             f"subquery in {binder.clause}",
-            written.span,
+            span,
             help="compute it in the SELECT of a subquery in FROM",
         )
-    return binder.subqueries.bind(binder, written)
+    return binder.subqueries
 
 
 def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
@@ -222,10 +230,6 @@ def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
 
     return refuse
 
-
-_TEST = _later(
-    "IN and EXISTS of a subquery in this place", "use them among the conditions of WHERE"
-)
 
 _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.ColumnReference: _bind_column,
@@ -254,8 +258,8 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.RowConstructor: records.bind_row,
     syntax.MapConstructor: _later("maps"),
     syntax.FieldAccess: records.bind_field,
-    syntax.InSubquery: _TEST,
-    syntax.Exists: _TEST,
+    syntax.InSubquery: _bind_test,
+    syntax.Exists: _bind_test,
     syntax.ScalarSubquery: _bind_scalar_subquery,
     syntax.AtTimeZone: _later("AT TIME ZONE"),
     syntax.Extract: worded_calls.bind_extract,

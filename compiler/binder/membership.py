@@ -74,13 +74,7 @@ def join_test(
         Refusal: E2xx to E4xx.
     """
     written, rows = test.written, subquery.rows
-    pairs = _compared(written, subquery, binder) if isinstance(written, syntax.InSubquery) else []
-    if subquery.aggregated:
-        raise not_implemented(
-            f"aggregate without GROUP BY in the subquery of {_name(test)}",
-            subquery.span,
-            help="compare with its value: x = (SELECT MAX(y) …)" if pairs else None,
-        )
+    pairs = compared(test, subquery, binder)
     spans, width = context.source_spans, relation.width
     correlated = [rows.beside(each, width, spans) for each in rows.correlated]
 
@@ -124,14 +118,25 @@ def _name(test: Test) -> str:
     )
 
 
-def _compared(
-    written: syntax.InSubquery, subquery: Subquery, binder: ExpressionBinder
+def compared(
+    test: Test, subquery: Subquery, binder: ExpressionBinder
 ) -> list[tuple[Expression, Expression]]:
-    """Return the values that IN compares, each with the subquery's item, of one type.
+    """Return the values that IN compares, each with the subquery's item, of one type; none for EXISTS.
 
     Raises:
-        Refusal: E2xx, E209 if they are not as many.
+        Refusal: E2xx, E209 if they are not as many; E301 for the row of an aggregate.
     """
+    written = test.written
+    if subquery.aggregated:
+        raise not_implemented(
+            f"aggregate without GROUP BY in the subquery of {_name(test)}",
+            subquery.span,
+            help="compare with its value: x = (SELECT MAX(y) …)"
+            if isinstance(written, syntax.InSubquery)
+            else None,
+        )
+    if isinstance(written, syntax.Exists):
+        return []
     operand = written.operand
     operands = operand.items if isinstance(operand, syntax.RowConstructor) else (operand,)
     if len(subquery.items) != len(operands):

@@ -1,6 +1,8 @@
 """Subqueries as values: LEFT joins with at most one row for each row of the outer query.
 
     (SELECT MAX(v) FROM b WHERE b.k = a.k)    →    a LEFT JOIN (SELECT k, MAX(v) FROM b GROUP BY k) ON …
+    EXISTS (… WHERE b.k = a.k)                →    (SELECT COUNT(*) … WHERE b.k = a.k) > 0
+    x IN (SELECT y … WHERE b.k = a.k)         →    EXISTS (… WHERE b.k = a.k AND y = x), or NULL
 
 What is computed from aggregates is computed behind the join, so that it has a value for no rows too: there
 the aggregates are NULL, and counts, which are never NULL, are 0.
@@ -9,7 +11,7 @@ the aggregates are NULL, and counts, which are never NULL, are 0.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -19,6 +21,7 @@ from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.group import make_group
 from fsql.compiler.binder.items import Grouping
 from fsql.compiler.binder.join import all_from, equality_keys, shift_columns
+from fsql.compiler.binder.membership import Test, compared, tested_query
 from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.outer_join import ZERO, zero_where
 from fsql.compiler.binder.pending import SubqueryValue, replace_pending
@@ -26,12 +29,13 @@ from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subquery import unbounded
-from fsql.compiler.expression import ColumnRef, Literal
+from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Literal
 from fsql.compiler.logical import Join, JoinKind
 from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.expression import ExpressionBinder
@@ -87,15 +91,106 @@ class SubqueryCollector:
         else:
             _check_rows(written.query, subquery, keys)
             plan, value = self._single(subquery, keys)
+        self._add(plan, outer_keys, keys, written.span)
+        return value
+
+    def bind_test(
+        self, binder: ExpressionBinder, written: syntax.InSubquery | syntax.Exists
+    ) -> Expression:
+        """Return the value of IN or EXISTS, with placeholders for counts of rows.
+
+        Of IN it is NULL if no row is equal, and one would be if the NULLs on either side were other values.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+            Abandoned: where several parts of the subquery were refused.
+        """
+        negated = isinstance(written, syntax.InSubquery) and written.negated
+        test = Test(written, negated)
+        subquery = self.bind_subquery(tested_query(test), binder.scope.fields)
+        operand = replace(binder, clause="the operand of IN", running=None, subqueries=None)
+        pairs = compared(test, subquery, operand)
+        outer_keys, keys = self._keys(subquery)
+        self.context.report.warn(unbounded(written.span))
+        (found,) = self._counts(
+            subquery,
+            [*(mine for mine, _ in pairs), *outer_keys],
+            [*(other for _, other in pairs), *keys],
+            [None],
+        )
+        value = call("gt", found, ZERO)
+        unknown = self._unknown(written, subquery, pairs, (outer_keys, keys))
+        if unknown:
+            value = make_case(
+                [
+                    (value, Literal(BOOLEAN, nullable=False, value=True)),
+                    (combine_balanced("or", unknown), Literal(BOOLEAN, nullable=True, value=None)),
+                ],
+                Literal(BOOLEAN, nullable=False, value=False),
+            )
+        return call("not", value) if negated else value
+
+    def _unknown(
+        self,
+        written: syntax.InSubquery | syntax.Exists,
+        subquery: Subquery,
+        pairs: Sequence[tuple[Expression, Expression]],
+        by: tuple[list[Expression], list[Expression]],
+    ) -> list[Expression]:
+        """Return when IN without an equal row is NULL: y is NULL in a row, or x is and there are rows.
+
+        Raises:
+            Refusal: E301.
+        """
+        if not any(each.nullable for pair in pairs for each in pair):
+            return []
+        if len(pairs) > 1:
+            raise not_implemented(
+                "IN of several columns that may be NULL, in this place",
+                written.span,
+                help="write EXISTS, or declare the columns NOT NULL",
+            )
+        ((mine, other),) = pairs
+        rows, *known = self._counts(subquery, *by, [None, other] if other.nullable else [None])
+        unknown = [call("lt", each, rows) for each in known]
+        if mine.nullable:
+            unknown.append(call("and", call("is_null", mine), call("gt", rows, ZERO)))
+        return unknown
+
+    def _counts(
+        self,
+        subquery: Subquery,
+        outer_keys: list[Expression],
+        keys: list[Expression],
+        counted: Sequence[Expression | None],
+    ) -> list[Expression]:
+        """Return how many rows with the keys there are, and how many with a value that is not NULL."""
+        calls = tuple(
+            AggregateCall(AggregateFunction.COUNT, each, BIGINT, nullable=False) for each in counted
+        )
+        names = make_distinct_names([*["key"] * len(keys), *["count"] * len(calls)])
+        grouping = Grouping(tuple(keys), names[: len(keys)], calls, names[len(keys) :])
+        written = "subquery", subquery.span
+        plan = make_group(subquery.rows.relation.plan, grouping, None, written, self.context.report)
+        zero = Literal(BIGINT, nullable=False, value=0)
+        found = [
+            call("coalesce", SubqueryValue(BIGINT, True, len(self.values), len(keys) + place), zero)  # noqa: FBT003
+            for place in range(len(calls))
+        ]
+        self._add(plan, outer_keys, keys, subquery.span)
+        return found
+
+    def _add(
+        self, plan: Plan, outer_keys: list[Expression], keys: list[Expression], span: Span
+    ) -> None:
+        """Add the rows of a subquery, whose first columns are `keys`."""
         columns = (
             ColumnRef(column.type, column.nullable, index)
             for index, column in enumerate(plan.schema[: len(keys)])
         )
         outer_keys = outer_keys or [ZERO]
         constants = (ZERO,) * (len(outer_keys) - len(keys))
-        made = _Value(plan, tuple(outer_keys), (*columns, *constants), written.span)
-        self.values.append(made)
-        return value
+        self.values.append(_Value(plan, tuple(outer_keys), (*columns, *constants), span))
 
     def _keys(self, subquery: Subquery) -> tuple[list[Expression], list[Expression]]:
         """Return the keys of the outer query, and those of the subquery.

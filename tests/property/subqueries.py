@@ -61,7 +61,7 @@ class _Writer:
 
     def query(self) -> str:
         """Return SELECT … WHERE, sometimes grouped."""
-        conditions = [self.test("a", 0) for _ in range(self.random.choice((1, 1, 2)))]
+        conditions = [self.condition() for _ in range(self.random.choice((1, 1, 2)))]
         if self.random.random() < 0.3:
             other = self.random.choice((self.column("a"), self.value("a")))
             conditions.append(f"{self.value('a')} {self.random.choice('<>=')} {other}")
@@ -71,8 +71,11 @@ class _Writer:
         source = f"FROM a WHERE {' AND '.join(conditions)}"
         if self.random.random() < 0.2:
             having = f" HAVING COUNT(*) > {self.value()}" if self.random.random() < 0.3 else ""
+            if self.random.random() < 0.3:
+                having = f" HAVING COUNT(*) > 1 OR MAX(v) {self.not_()}IN (SELECT v FROM b)"
             return f"SELECT k, COUNT(*) AS n, {self.value()} AS x {source} GROUP BY k{having}"
-        value = f", {self.value('a')} AS x" if self.random.random() < 0.5 else ""
+        made = self.test("a", 1, value=True) if self.random.random() < 0.3 else self.value("a")
+        value = f", {made} AS x" if self.random.random() < 0.5 else ""
         return f"SELECT k, v, n{value} {source}"
 
     def column(self, table: str) -> str:
@@ -83,17 +86,27 @@ class _Writer:
         """Return a condition on one table."""
         return f"{self.column(table)} {self.random.choice(('>', '=', '<>'))} {self.random.choice('01')}"
 
-    def test(self, outer: str, depth: int) -> str:
-        """Return IN or EXISTS."""
-        not_ = self.random.choice(("", "NOT "))
+    def condition(self) -> str:
+        """Return IN or EXISTS, by itself or under OR."""
+        if self.random.random() < 0.7:
+            return self.test("a", 0)
+        return f"({self.plain('a')} OR {self.test('a', 1, value=True)})"
+
+    def not_(self) -> str:
+        """Return NOT or nothing."""
+        return self.random.choice(("", "NOT "))
+
+    def test(self, outer: str, depth: int, *, value: bool = False) -> str:
+        """Return IN or EXISTS; as a value, its subquery is correlated by equalities only."""
+        not_ = self.not_()
         if self.random.random() < 0.4:
-            return f"{not_}EXISTS ({self.subquery(outer, '*', depth)})"
+            return f"{not_}EXISTS ({self.subquery(outer, '*', depth, value=value)})"
         if self.random.random() < 0.1:
             columns = f"({outer}.n, 1)", "n, n"
         else:
             columns = self.random.choice((f"{outer}.v", f"{outer}.n", f"{outer}.v + 1", "1")), ""
         inner = columns[1] or self.random.choice("kvn")
-        return f"{columns[0]} {not_}IN ({self.subquery(outer, inner, depth)})"
+        return f"{columns[0]} {not_}IN ({self.subquery(outer, inner, depth, value=value)})"
 
     def value(self, outer: str | None = None) -> str:
         """Return a subquery as a value: an aggregate, the first row, or the row of a key."""
@@ -116,7 +129,7 @@ class _Writer:
         having = " HAVING COUNT(*) <> 1" if self.random.random() < 0.1 else ""
         return f"(SELECT {item} FROM {table} AS {alias}{where}{having})"
 
-    def subquery(self, outer: str, items: str, depth: int) -> str:
+    def subquery(self, outer: str, items: str, depth: int, *, value: bool = False) -> str:
         """Return a SELECT, mostly correlated."""
         table, alias = self.random.choice(TABLES), f"s{self.aliases}"
         self.aliases += 1
@@ -126,7 +139,7 @@ class _Writer:
         if self.random.random() < 0.6:
             equal = self.random.choice(("=", "=", "=", "IS NOT DISTINCT FROM"))
             conditions.append(f"{self.column(alias)} {equal} {self.column(outer)}")
-            if self.random.random() < 0.3:
+            if self.random.random() < 0.3 and not value:
                 conditions.append(f"{self.column(alias)} < {self.column(outer)}")
         if self.random.random() < 0.2:
             conditions.append(self.plain(outer))
