@@ -32,6 +32,12 @@ POSITION_COLUMN: Final = "position"
 """The field of a sharded table with the root position of each row."""
 
 
+METADATA: Final = "metadata"
+"""The option of a table that is read in which its metadata columns stand; scripts cannot set it."""
+FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
+"""The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
+
+
 class OptionKind(enum.Enum):
     """What values an option takes; the member's value is used in messages."""
 
@@ -143,7 +149,8 @@ class Connector:
     """A connector: whether a query can read it and write it, and its options.
 
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` says which formats it carries,
-    if its options have `FORMAT`.  A connector that is `library_only` is not suggested to authors of scripts.
+    if its options have `FORMAT`.  With `has_metadata` the rows have `FILE_METADATA`.  A connector that is
+    `library_only` is not suggested to authors of scripts.
     """
 
     name: str
@@ -155,6 +162,7 @@ class Connector:
     notes: str = ""
     columns: ColumnRule | None = None
     library_only: bool = False
+    has_metadata: bool = False
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key."""

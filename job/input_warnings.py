@@ -13,6 +13,7 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import Kind
+from fsql.connectors.file.metadata import MetadataSplit, record_columns
 from fsql.connectors.file.source import FileSplit
 from fsql.job.places import option_span
 from fsql.job.run import open_splits
@@ -94,6 +95,8 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
 
 def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
     """Return the first readable rows of a file of JSON lines, with line numbers; the run reports errors."""
+    if isinstance(split, MetadataSplit):
+        split = split.inner
     if not isinstance(split, FileSplit):
         return []
     rows = []
@@ -108,8 +111,9 @@ def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
 
 
 def _of_row(table: Table, row: dict[str, object], place: str) -> Iterator[Diagnostic]:
-    names = {column.name for column in table.columns}
-    by_lower = {column.name.lower(): column.name for column in table.columns}
+    columns = record_columns(table)
+    names = {column.name for column in columns}
+    by_lower = {column.name.lower(): column.name for column in columns}
     for field in row:
         meant = by_lower.get(field.lower())
         if field not in names and meant is not None and meant not in row:
@@ -119,7 +123,7 @@ def _of_row(table: Table, row: dict[str, object], place: str) -> Iterator[Diagno
                 notes=(f'{place} has that field, and column "{meant}" is NULL',),
                 helps=(f'declare the column as "{field}", with the quotes',),
             )
-    for column in table.columns:
+    for column in columns:
         value = row.get(column.name)
         if column.type.kind is Kind.TIMESTAMP and type(value) is int and value in _EPOCH_SECONDS:
             yield Diagnostic(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan, TimeKind
-    from fsql.compiler.schema import Schema
+    from fsql.compiler.schema import Column, Schema
     from fsql.compiler.syntax import CreateTable, CreateView, Identifier
     from fsql.compiler.text.source import Span
 
@@ -31,6 +31,18 @@ class ComputedColumn:
     name: str
     place: int
     expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataColumn:
+    """A column with what the connector knows of each row: the value of `key`.
+
+    `place` is its index among all columns of the table, physical, computed and metadata.
+    """
+
+    column: Column
+    place: int
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class TableEntry:
     delay_us: int
     grain_us: int
     declaration: CreateTable | None = None
+    metadata: tuple[MetadataColumn, ...] = ()
 
     def option(self, key: str) -> str | None:
         """Return the value of an option, or its default."""

@@ -60,6 +60,12 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ReadColumns
             span,
             help="declare a PRIMARY KEY, and write 'changes' = 'upsert'",
         )
+    if entry.metadata:
+        raise not_implemented(
+            "metadata columns of a table that is read as changes",
+            span,
+            help="read it with 'changes' = 'append'",
+        )
     if entry.primary_key is None:
         raise refusal(
             "E311",

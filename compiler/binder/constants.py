@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.operators import call, unify
@@ -29,7 +30,6 @@ from fsql.compiler.text.source import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler import syntax
     from fsql.compiler.binder.context import Context
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan
@@ -65,6 +65,18 @@ def one_row_entry(ordinal: int, declared: Declarations) -> TableEntry:
 def one_row(context: Context, span: Span) -> Relation:
     """Return a relation with one row, and no column that has a name."""
     return Relation(scan_table(context.one_row(), context, span), ())
+
+
+def one_row_of(select: syntax.Select, context: Context) -> Relation:
+    """Return what a SELECT without FROM reads.
+
+    Raises:
+        Refusal: E317, if it selects `*`.
+    """
+    for item in select.items:
+        if isinstance(item, syntax.Star):
+            raise refusal("E317", "SELECT * without FROM", item.span, help="add FROM")
+    return one_row(context, select.span)
 
 
 def bind_values(

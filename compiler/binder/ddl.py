@@ -9,6 +9,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import ComputedColumn, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.inspect import find_kind
+from fsql.compiler.binder.metadata import metadata_columns
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
 from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
@@ -51,7 +52,9 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
         check_clock_options(options)
     if watermark is not None and time is TimeKind.EVENT:
         columns = mark_event_time(watermark, columns)
-    computed = _computed_columns(table, columns, context)
+    metadata = metadata_columns(table, options, context.report)
+    readable = (*columns, *(each.column for each in metadata))
+    computed = _computed_columns(table, readable, context)
     # The form is checked also where another kind of time leaves the watermark without effect.
     at = None if watermark is None else event_time(watermark, columns, computed)
     delay = 0 if watermark is None else delay_us(watermark)
@@ -72,6 +75,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             delay_us=delay if time is TimeKind.EVENT else 0,
             grain_us=int(options.value("grain_ms") or "1") * 1_000,
             declaration=table,
+            metadata=metadata,
         )
     )
 
@@ -141,13 +145,11 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
             _check_names(table)
         for written in table.columns:
             with context.report.part():
-                if isinstance(written, syntax.MetadataColumn):
-                    raise not_implemented("METADATA columns", written.span)
                 if isinstance(written, syntax.PhysicalColumn):
                     nullable = not (written.not_null or written.type.not_null)
                     type_ = bind_type(written.type)
                     columns.append(Column(written.name.name, type_, nullable=nullable))
-        if not table.columns or all(isinstance(c, syntax.ComputedColumn) for c in table.columns):
+        if not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns):
             with context.report.part():
                 raise refusal(
                     "E322",

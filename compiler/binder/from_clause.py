@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.constants import one_row
+from fsql.compiler.binder.constants import one_row, one_row_of
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import check_names, fallible_key, join, shift_columns, side_by_side
 from fsql.compiler.binder.lateral import bind_lateral, unnest
@@ -71,10 +71,7 @@ class FromBinder:
         """
         relations = select.relations
         if not relations:
-            stars = [item for item in select.items if isinstance(item, syntax.Star)]
-            if stars:
-                raise refusal("E317", "SELECT * without FROM", stars[0].span, help="add FROM")
-            return Source(one_row(self.context, select.span))
+            return Source(one_row_of(select, self.context))
         if len(relations) > RELATIONS_MAX:
             raise refusal(
                 "E315",

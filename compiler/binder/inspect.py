@@ -108,6 +108,7 @@ def _table_rows(entry: TableEntry, source: SourceText) -> list[tuple[str | None,
         for each in declared.watermarks
     }
     schema: dict[str, Column] = {column.name: column for column in entry.columns}
+    metadata = {each.column.name: each for each in entry.metadata}
     computed = {column.name: column.expression for column in entry.computed}
     rows: list[tuple[str | None, ...]] = []
     for column in declared.columns:
@@ -119,6 +120,9 @@ def _table_rows(entry: TableEntry, source: SourceText) -> list[tuple[str | None,
             extras = f"AS {source.slice(column.expression.span)}"
             null = _truth(value.nullable)
             rows.append((name, str(value.type), null, None, extras, watermark, comment))
+        elif isinstance(column, syntax.MetadataColumn):
+            known = metadata[name]
+            rows.append((*_row(known.column)[:4], f"METADATA FROM '{known.key}'", None, comment))
         else:
             own = key if name in keys else None
             rows.append((*_row(schema[name])[:3], own, None, watermark, comment))

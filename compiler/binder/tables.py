@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
@@ -9,6 +10,7 @@ from fsql.compiler.binder.change_source import apply_changes, is_change_source, 
 from fsql.compiler.binder.relation import Relation, column_refs, project, relation_of, replace_scans
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.binder.scope import listing
+from fsql.compiler.connectors import METADATA
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.logical import Plan, Scan, Table, TimeKind, operators
@@ -83,11 +85,12 @@ def scan_table(entry: TableEntry, context: Context, span: Span) -> Plan:
     if any(column.type.contains(Kind.INTERVAL) for column in entry.columns):
         raise not_implemented("reading columns of type INTERVAL", span)
     read = read_columns(entry, context, span)
+    keys = ",".join(each.key for each in entry.metadata)
     table = Table(
         entry.name,
         entry.ordinal,
-        read.columns,
-        entry.options,
+        (*read.columns, *(each.column for each in entry.metadata)),
+        (*entry.options, (METADATA, keys)) if keys else entry.options,
         # The kind of time may depend on the other tables of the job; see `time_kinds`.
         TimeKind.OFFSET if entry.time is None else entry.time,
         read.event_time,
@@ -98,10 +101,17 @@ def scan_table(entry: TableEntry, context: Context, span: Span) -> Plan:
     scan = Scan(table, context.scan_numbers.take(1, span))
     context.source_spans.add(scan, span)
     rows = apply_changes(entry, scan) if is_change_source(entry) else scan
-    expressions, names = column_refs(rows), [column.name for column in rows.schema]
-    for column in entry.computed:
-        expressions.insert(column.place, column.expression)
-        names.insert(column.place, column.name)
+    width = len(rows.schema) - len(entry.metadata)
+    references = column_refs(rows)
+    expressions, names = references[:width], [column.name for column in rows.schema[:width]]
+    added = [(each.place, each.name, each.expression) for each in entry.computed]
+    added += [
+        (each.place, each.column.name, reference)
+        for each, reference in zip(entry.metadata, references[width:], strict=True)
+    ]
+    for place, name, expression in sorted(added, key=itemgetter(0)):
+        expressions.insert(place, expression)
+        names.insert(place, name)
     return project(rows, expressions, names)
 
 

@@ -21,6 +21,7 @@ CONNECTOR: Final = Connector(
     "files: one, those of a directory, or those that a pattern matches; each is a split",
     reads=True,
     writes=True,
+    has_metadata=True,
     options=(
         Option("path", OptionKind.TEXT, "file, directory, or pattern of files", required=True),
         FORMAT,

@@ -14,6 +14,7 @@ from fsql.compiler.connectors import Layout
 from fsql.connectors import paths
 from fsql.connectors.file.compression import CompressedBlocks, codec_of
 from fsql.connectors.file.found_files import find_files
+from fsql.connectors.file.metadata import MetadataSplit, metadata_of, record_columns
 from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.blocks import FileBlocks
 from fsql.connectors.streams.line_reader import LineReader, read_header
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.streams.blocks import Blocks
+    from fsql.formats.factories import FileSplit as WholeFile
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import SourceOffset, Split
@@ -116,13 +118,13 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     found = find_files(context.resolve(settings.text("path")))
     for file in found:  # a directory may have links that lead elsewhere
         context.resolve(str(file.path))
+    columns, keys = record_columns(table), metadata_of(table)
+    splits: Sequence[FileSplit | WholeFile]
     if has_layout(settings, Layout.FILE):
-        whole = [make_split(name, path, table.columns, settings) for name, path in found]
-        for file_split in whole:
-            file_split.check()
-        return whole
-    decoder, option = make_decoder(table.columns, settings), settings.text("compression")
-    splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
+        splits = [make_split(name, path, columns, settings) for name, path in found]
+    else:
+        decoder, option = make_decoder(columns, settings), settings.text("compression")
+        splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
     for split in splits:
         split.check()
-    return splits
+    return [MetadataSplit(split, keys) for split in splits] if keys else splits

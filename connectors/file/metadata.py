@@ -1,0 +1,97 @@
+"""Metadata columns of files: the name of the file of each row, and the row's number in it.
+
+They are the last columns of a table, behind those that its records have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fsql.compiler.connectors import FILE_METADATA, METADATA
+from fsql.runtime.ports import Chunk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.logical import Table
+    from fsql.compiler.schema import Schema
+    from fsql.connectors.file.source import FileSplit
+    from fsql.formats.factories import FileSplit as WholeFile
+    from fsql.runtime.ports import SourceOffset, SplitReader, Wait
+
+
+def metadata_of(table: Table) -> tuple[str, ...]:
+    """Return what the last columns of a table have: for each its key."""
+    keys = dict(table.options).get(METADATA)
+    return () if keys is None else tuple(keys.split(","))
+
+
+def record_columns(table: Table) -> Schema:
+    """Return the columns that the records of a table have."""
+    return table.columns[: len(table.columns) - len(metadata_of(table))]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSplit:
+    """A file whose rows have metadata columns behind their own."""
+
+    inner: FileSplit | WholeFile
+    keys: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file."""
+        return self.inner.name
+
+    @property
+    def path(self) -> Path:
+        """Return the path of the file."""
+        return self.inner.path
+
+    def open(self, source_offset: SourceOffset | None = None) -> MetadataReader:
+        """Return a reader that stands at the first row, or at `source_offset`.
+
+        Raises:
+            FsqlError: as the split without metadata.
+        """
+        return MetadataReader(self.inner.open(source_offset), self.name, self.keys)
+
+
+class MetadataReader:
+    """Reads a file, and adds the metadata columns."""
+
+    def __init__(self, inner: SplitReader, name: str, keys: tuple[str, ...]) -> None:
+        """Read by `inner` the file of that name."""
+        self._inner = inner
+        self._name = name
+        self._keys = keys
+
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        """Return up to about `rows_max` rows, a Wait, or None at the end."""
+        chunk = self._inner.read(rows_max)
+        if not isinstance(chunk, Chunk):
+            return chunk
+        added = [self._column(key, chunk) for key in self._keys]
+        return replace(chunk, columns=[*chunk.columns, *added])
+
+    def bytes_passed(self) -> int:
+        """Return how far the reader is in its file."""
+        return self._inner.bytes_passed()
+
+    def source_offset(self) -> SourceOffset:
+        """Return where the reader stands."""
+        return self._inner.source_offset()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._inner.close()
+
+    def _column(self, key: str, chunk: Chunk) -> pa.Array:
+        """Return a metadata column of the rows of a chunk."""
+        assert key in FILE_METADATA
+        if key == "row":
+            return pa.array(chunk.rows, pa.int64())
+        return pa.repeat(pa.scalar(self._name, pa.string()), len(chunk.rows))
