@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
 _STAGES: Final = ("logical", "graph", "tick")
 """The stages that EXPLAIN shows, of those in `fsql.job.stages`."""
+_CHANGES: Final = "changelog_mode"
+"""How Flink asks for the changes of each operator, which the logical plan has."""
 _STACK_DEPTH: Final = 10_000
 """200 nested subqueries, the limit of the parser, need about 3,000 nested calls."""
 
@@ -215,7 +217,8 @@ class _ScriptBinder:
         Raises:
             Refusal: E2xx to E4xx.
         """
-        stage = "logical" if statement.stage is None else statement.stage.name.lower()
+        written = "logical" if statement.stage is None else statement.stage.name.lower()
+        stage = "logical" if written == _CHANGES else written
         if stage not in _STAGES:
             assert statement.stage is not None
             raise refusal(

@@ -36,6 +36,8 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "END": _ONE_JOB,
     "PRINT": "write SELECT * FROM the table",
     "FROM": "write SELECT before FROM",
+    "ADD": "remove it; connectors and formats are part of fsql",
+    "STOP": "end the job with Ctrl-C, or with fsql down",
     "TERMINATE": "end the job with Ctrl-C",
 }
 """Help for the first token of a statement."""
@@ -58,6 +60,17 @@ CREATED: Final[Mapping[str, str]] = {
     "SCHEMA": _NO_CATALOG,
 }
 """Help for the token after CREATE."""
+
+AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
+    ("DROP", "FUNCTION"): "remove it; functions exist only while their script runs",
+    ("DROP", "CATALOG"): _NO_CATALOG,
+    ("DROP", "DATABASE"): _NO_CATALOG,
+    ("DROP", "STREAM"): "write DROP TABLE or DROP VIEW",
+    ("INTO", "TABLE"): "remove TABLE: INSERT INTO t",
+    ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
+    ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
+}
+"""Help for a word after another."""
 
 CLAUSES: Final[Mapping[str, str]] = {
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",

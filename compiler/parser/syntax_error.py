@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.parser.dialects import CLAUSES, CREATED, KSQL_WINDOWS, STATEMENTS
+from fsql.compiler.parser.dialects import AFTER_WORD, CLAUSES, CREATED, KSQL_WINDOWS, STATEMENTS
 from fsql.compiler.parser.expectations import expectation
 from fsql.compiler.parser.keywords import RESERVED, kind_at
 from fsql.compiler.parser.lookahead import Lookahead
@@ -159,14 +159,17 @@ def _dialect_help(place: _Place) -> str | None:
         case _, "NUMBER" if before == "WITHIN":
             help_ = CLAUSES[before]
         case _:
-            help_ = CLAUSES.get(place.keyword) or _option_help(place)
+            help_ = AFTER_WORD.get((before, place.keyword)) or CLAUSES.get(place.keyword)
+            help_ = help_ or _option_help(place)
     return help_
 
 
 def _option_help(place: _Place) -> str | None:
-    """Return what to write for `WITH (connector = file)`."""
+    """Return what to write for `WITH (connector = file)` and `SET a = b`."""
     if "STRING" not in place.accepts or "NAME" in place.accepts:
         return None
+    if place.last_kind == "SET":
+        return "write key and value in single quotes: SET 'key' = 'value'"
     shown = place.bad.text.replace("'", "''")
     if place.bad.kind == "WORD" and place.last_kind in {"LPAR", "COMMA"}:
         return f"write the option's name in single quotes: '{shown}'"

@@ -89,6 +89,9 @@ def describe(span: Span, name: syntax.QualifiedName) -> syntax.Describe:
     return syntax.Describe(span, name)
 
 
+show_columns = describe
+
+
 def set_option(
     span: Span, key: syntax.StringLiteral, value: syntax.StringLiteral
 ) -> syntax.SetOption:
