@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """The version of the tables; a reader ignores files of another one."""
 
 TICK_SECONDS: Final = 10.0
@@ -48,6 +48,7 @@ TABLES: Final = {
         ("rows_in", "int64"),
         ("rows_out", "int64"),
         ("busy_ns", "int64"),
+        ("elapsed_ns", "int64"),
     ),
     "folds": (
         ("operator", "string"),

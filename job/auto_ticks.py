@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from fsql.job.description import PreparedJob
     from fsql.optimizer.choose_tick import TickChoice
+    from fsql.optimizer.collectors.files import Kept
     from fsql.runtime.coordination.ticks import TickRecord
 
 AUTO: Final = "auto: "
@@ -94,13 +95,14 @@ class _Chooser:
         self._state = state
         self._hosted = hosted
         self._told: set[str] = set()
+        self._kept: Kept = {}
 
     def next(self) -> AutoChoice | None:
         """Propose a tick if one pays; return what to tell, if anything."""
         if not has_coordination(self._state):
             return None  # the run has just been started
         try:
-            statistics = collect(self._state)
+            statistics = collect(self._state, self._kept)
             proposal, records = read_ticks(self._state)
             if proposal is not None:
                 return self._choice(0, (), statistics.problems)

@@ -7,11 +7,13 @@ Output never depends on it.  What is decided, each with its reason:
     policies    folds that apply too many rows again hold them instead
     filters     no estimate: conjuncts are not measured one by one
 
-Bins move only if the busiest worker was more than `IMBALANCE` above the mean in each of the last two
-intervals, was busy for at least `BUSY_LEAST`, and the gain over `HORIZON` is more than `GAIN_LEAST` times the
-cost.  Intervals count from the last tick on.  After each tick of its own, the optimizer needs twice as many
-intervals for the next one, as long as it is among the last `REMEMBERED` intervals: so a load that alternates
-causes few ticks, and a new one is followed at once.
+Bins move only if one worker was the busiest, and more than `IMBALANCE` above the mean, in each of the last
+two intervals, worked for at least `BUSY_LEAST` of them, and the gain over `HORIZON` is more than `GAIN_LEAST`
+times the cost.  Loads are compared by processor time: by the clock, a worker also seems busy while other
+programs have its core.  Whether there is much to do is told by the clock: a worker that waits for a core has
+no time left.  Intervals count from the last tick on.  After each tick of its own, the optimizer needs twice
+as many intervals for the next one, as long as it is among the last `REMEMBERED` intervals: so a load that
+alternates causes few ticks, and a new one is followed at once.
 
 A gain is in seconds that the busiest worker saves.  A cost is what a tick takes: `TICK_SECONDS`, and
 `ROW_SECONDS` for each row of state that moves.
@@ -31,8 +33,8 @@ from fsql.optimizer.levelling import level
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fsql.compiler.tick_plan import Stage, TickPlan
-    from fsql.optimizer.statistics import Cost, Statistics
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.optimizer.statistics import Statistics, WorkerLoad
 
 INTERVALS_LEAST: Final = 2
 IMBALANCE: Final = 0.1
@@ -93,22 +95,24 @@ def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | No
     if now.workers == 1:
         return None, "owners: stay; there is one worker"
     needed = INTERVALS_LEAST << sum(age < REMEMBERED for age in situation.ages)
-    history = _busy(statistics, situation.since, now.workers)
+    history = _history(statistics, situation.since, now.workers)
     if len(history) < needed:
         measured = f"{len(history)} of {needed} intervals since the last tick are measured"
         return None, f"owners: stay; no estimate, {measured}"
     last = history[-INTERVALS_LEAST:]
-    if situation.hosted and max(map(sum, last)) < CONTRACT_BELOW:
-        return _contracted(now, max(map(sum, last)))
+    together = max(sum(each.elapsed for each in loads) for loads in last)
+    if situation.hosted and together < CONTRACT_BELOW:
+        return _contracted(now, together)
     has_one_owner = len(set(now.owners)) == 1
     least = SPREAD_ABOVE if has_one_owner and situation.hosted else BUSY_LEAST
-    imbalance, busiest = min(map(_imbalance, last)), min(map(max, last))
-    measured = f"the busiest worker is busy for {busiest:.0%}, {imbalance:.2f} times the mean"
-    if busiest < least or imbalance <= 1 + IMBALANCE:
+    busy = [sum(each.busy for each in loads) / len(last) for loads in zip(*last, strict=True)]
+    busiest = busy.index(max(busy))
+    imbalance = min(_over_mean([each.busy for each in loads], busiest) for loads in last)
+    elapsed = min(loads[busiest].elapsed for loads in last)
+    if elapsed < least or imbalance <= 1 + IMBALANCE:
+        measured = f"worker {busiest} works for {elapsed:.0%}, at {imbalance:.2f} times the mean"
         return None, f"owners: stay; {measured}"
-    return _levelled(
-        situation, statistics, [sum(each) / len(last) for each in zip(*last, strict=True)]
-    )
+    return _levelled(situation, statistics, busy)
 
 
 def _contracted(now: OwnerMap, together: float) -> tuple[OwnerMap | None, str]:
@@ -124,7 +128,7 @@ def _levelled(
 ) -> tuple[OwnerMap | None, str]:
     """Return a map that levels the measured cost, if it pays; `busy` has the load of each worker."""
     now = situation.plan.assignment.bins
-    costs, unknown = bin_costs(situation.plan, statistics)
+    costs, unknown = bin_costs(situation, statistics)
     if unknown:
         return None, f"owners: stay; no estimate of the cost of {', '.join(unknown)}"
     owned = _by_owner(now, costs)
@@ -136,8 +140,8 @@ def _levelled(
     rows = sum(each.state_rows for each in statistics.folds) * moved / BINS
     cost = TICK_SECONDS + ROW_SECONDS * rows
     numbers = (
-        f"the busiest worker is busy for {max(busy):.0%}, {_imbalance(busy):.2f} times the mean,"
-        f" and would be for {most:.0%} after {moved} bins have moved:"
+        f"the busiest worker takes {max(busy):.0%} of a core, {_over_mean(busy):.2f} times the mean,"
+        f" and would take {most:.0%} after {moved} bins have moved:"
         f" {gain:.3g} s saved in {HORIZON:.0f} s, for {cost:.2g} s"
     )
     if not moved or gain <= GAIN_LEAST * cost or most > max(busy) * (1 - IMBALANCE / 2):
@@ -145,42 +149,64 @@ def _levelled(
     return after, f"owners: {moved} bins move; {numbers}"
 
 
-def bin_costs(plan: TickPlan, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
+def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
     """Return the seconds that each bin takes in a second, and the operators whose cost is not known.
 
-    The steps behind a fold go where the fold goes.  All of their time counts as that of rows, not that of
-    calls: batches are of much the same size, so the two are hard to tell apart.  With too high a cost too
-    few bins move, and the next tick moves others; with too low a cost too many would.
+    What a fold took on a worker is spread over the bins of this worker by their rows; the steps behind a fold
+    go where the fold goes.  So rows of a frequent key count less on its worker, as a batch groups them, and
+    what the bins of a worker cost together is what was measured there.
     """
-    costs = {each.operator: each for each in statistics.costs}
-    stages = {
-        stage.head.operator: stage for stage in plan.stages if isinstance(stage.head, FoldHead)
-    }
-    named = Counter(name for stage in plan.stages for name in {step.origin for step in stage.steps})
-    a_row: dict[str, float | None] = {
-        operator: _seconds_a_row(operator, stage, costs, named)
-        for operator, stage in stages.items()
-    }
+    owners = situation.plan.assignment.bins
+    rows, spent = _rows_by_fold(statistics), _spent(statistics, situation.since)
     found: dict[int, float] = {}
-    unknown: set[str] = set()
+    unknown = []
+    for operator, names in sorted(_operators_of_folds(situation.plan).items()):
+        rates = rows.get(operator, {})
+        if rates and operator not in spent:
+            unknown.append(operator)
+        of_worker = [0.0] * owners.workers
+        for number, rate in rates.items():
+            of_worker[owners.owners[number]] += rate
+        a_row = [
+            sum(spent.get(name, {}).get(worker, 0.0) for name in sorted(names)) / all_
+            if all_
+            else 0.0
+            for worker, all_ in enumerate(of_worker)
+        ]
+        for number, rate in rates.items():
+            found[number] = found.get(number, 0.0) + rate * a_row[owners.owners[number]]
+    return found, unknown
+
+
+def _rows_by_fold(statistics: Statistics) -> dict[str, dict[int, float]]:
+    """Return the rows a second of each bin of each fold, over its sides."""
+    rows: dict[str, dict[int, float]] = {}
     for load in statistics.loads:
-        seconds = a_row.get(load.operator)
-        if seconds is not None:
-            found[load.bin] = found.get(load.bin, 0.0) + load.rows_per_second * seconds
-        elif load.operator in stages:
-            unknown.add(load.operator)
-    return found, sorted(unknown)
+        of_fold = rows.setdefault(load.operator, {})
+        of_fold[load.bin] = of_fold.get(load.bin, 0.0) + load.rows_per_second
+    return rows
 
 
-def _seconds_a_row(
-    operator: str, stage: Stage, costs: Mapping[str, Cost], named: Mapping[str, int]
-) -> float | None:
-    fold = costs.get(operator)
-    if fold is None or fold.rows_per_second <= 0:
-        return None
-    steps = {step.origin for step in stage.steps if named[step.origin] == 1}
-    behind = sum(costs[name].busy for name in sorted(steps) if name in costs)
-    return (fold.busy + behind) / fold.rows_per_second
+def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
+    """Return the operators that go where the bins of a fold go: itself, and the steps that only it has."""
+    named = Counter(name for stage in plan.stages for name in {step.origin for step in stage.steps})
+    return {
+        stage.head.operator: {stage.head.operator}
+        | {step.origin for step in stage.steps if named[step.origin] == 1}
+        for stage in plan.stages
+        if isinstance(stage.head, FoldHead)
+    }
+
+
+def _spent(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
+    """Return for how much of the last intervals each worker was busy with each operator."""
+    found: dict[str, dict[int, float]] = {}
+    for each in statistics.operators:
+        if each.interval > since:
+            of_worker = found.setdefault(each.operator, {})
+            busy = each.busy / INTERVALS_LEAST
+            of_worker[each.worker] = of_worker.get(each.worker, 0.0) + busy
+    return found
 
 
 def _policies(
@@ -221,22 +247,24 @@ def _folds(plan: TickPlan) -> Iterator[FoldHead]:
             yield stage.head
 
 
-def _busy(statistics: Statistics, since: int, workers: int) -> list[list[float]]:
-    """Return how busy each worker was in each interval after `since`, in order.
+def _history(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
+    """Return the loads of all workers in each interval after `since`, in order.
 
     Intervals of workers do not begin at the same time, so they are taken together from the newest one back.
     """
-    found: list[list[float]] = [[] for _ in range(workers)]
+    found: list[list[WorkerLoad]] = [[] for _ in range(workers)]
     for each in sorted(statistics.workers):
         if each.interval > since and each.worker < workers:
-            found[each.worker].append(each.busy)
+            found[each.worker].append(each)
     count = min(map(len, found))
     return [list(each) for each in zip(*(of[len(of) - count :] for of in found), strict=True)]
 
 
-def _imbalance(busy: list[float]) -> float:
+def _over_mean(busy: list[float], worker: int | None = None) -> float:
+    """Return the load of a worker, the busiest one if none is given, by the mean."""
     mean = sum(busy) / len(busy)
-    return max(busy) / mean if mean > 0 else 1.0
+    load = max(busy) if worker is None else busy[worker]
+    return load / mean if mean > 0 else 1.0
 
 
 def _by_owner(owners: OwnerMap, costs: Mapping[int, float]) -> list[float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-RESULTS: Final = 1
+RESULTS: Final = 2
 
 
 class Load(NamedTuple):
@@ -66,10 +66,23 @@ class FrontLoad(NamedTuple):
 
 
 class WorkerLoad(NamedTuple):
-    """The part of an interval in which the operators of a worker were busy."""
+    """The part of an interval in which the operators of a worker were on the processor.
+
+    `elapsed` is the part by the clock: with the time in which other programs had the processor.
+    """
 
     interval: int
     worker: int
+    busy: float
+    elapsed: float
+
+
+class OperatorLoad(NamedTuple):
+    """The part of one of its newest intervals in which a worker was on the processor for an operator."""
+
+    interval: int
+    worker: int
+    operator: str
     busy: float
 
 
@@ -82,4 +95,5 @@ class Statistics(NamedTuple):
     folds: tuple[FoldLoad, ...] = ()
     fronts: tuple[FrontLoad, ...] = ()
     workers: tuple[WorkerLoad, ...] = ()
+    operators: tuple[OperatorLoad, ...] = ()
     problems: tuple[str, ...] = ()

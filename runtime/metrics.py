@@ -35,10 +35,14 @@ class OperatorMetrics:
 
 @dataclass(slots=True)
 class MeasuredOperator(OperatorMetrics):
-    """What is measured of an operator on its worker; the calls, and the rows that it made, stay there."""
+    """What is measured of an operator on its worker; what is added here stays there.
+
+    `busy` is the processor time in seconds: without what other programs took meanwhile.
+    """
 
     calls: int = 0
     rows_out: int = 0
+    busy: float = 0.0
 
 
 @dataclass(slots=True)

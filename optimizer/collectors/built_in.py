@@ -16,38 +16,44 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from fsql.optimizer.collectors.files import Kept
     from fsql.optimizer.collectors.results import Weight
     from fsql.optimizer.statistics import Statistics
 
     Floats = np.ndarray[Any, np.dtype[np.float64]]
+    Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def collect(state: Path) -> Statistics:
-    """Return the statistics of the job in a state directory; damaged files are left out."""
+def collect(state: Path, kept: Kept | None = None) -> Statistics:
+    """Return the statistics of the job in a state directory; damaged files are left out.
+
+    Files in `kept` are not read again; see `files.read_files`.
+    """
     parts = {name: [arrow_schema(name).empty_table()] for name in TABLES}
-    problems = read_files(state, lambda name, _, content: parts[name].append(content))
+
+    def take(name: str, path: Path, content: pa.Table) -> None:
+        del path
+        parts[name].append(content)
+
+    problems = read_files(state, take, kept=kept)
     tables = {name: pa.concat_tables(each) for name, each in parts.items()}
-    weights = weights_of(
-        spans_of(
-            span
-            for name in SPAN_TABLES
-            for span in zip(*(tables[name].column(end).to_pylist() for end in SPANS), strict=True)
-        )
-    )
+    weights = weights_of(spans_of(span for name in SPAN_TABLES for span in _distinct(tables[name])))
     weighted = {name: _ArrowTable(table, weights) for name, table in tables.items()}
     return statistics_of(weighted, problems)
+
+
+def _distinct(table: pa.Table) -> list[tuple[int, int, int, int]]:
+    """Return the spans of the rows of a table, each once."""
+    found = table.select(SPANS).group_by(SPANS).aggregate([])
+    return list(zip(*(found.column(name).to_pylist() for name in SPANS), strict=True))
 
 
 class _ArrowTable:
     """See `tables.Weighted`."""
 
     def __init__(self, table: pa.Table, weights: Sequence[Weight]) -> None:
-        places = {(each.worker, each.begins): place for place, each in enumerate(weights)}
-        keys = zip(
-            table.column("worker").to_pylist(), table.column("from").to_pylist(), strict=True
-        )
-        found = np.array([places.get(key, -1) for key in keys], np.int64)
-        self._table = table.filter(pa.array(found >= 0))
+        found = _places(table, weights)
+        self._table = table if found.min(initial=0) >= 0 else table.filter(pa.array(found >= 0))
         known = found[found >= 0]
         self.seconds = np.array([each.seconds for each in weights])[known]
         self.smooth = np.array([each.smooth for each in weights])[known]
@@ -69,6 +75,20 @@ class _ArrowTable:
             sums = _ascending_sums(grouped.column(f"{name}_list").combine_chunks())
             summed = summed.append_column(name, pa.array(sums))
         return summed.to_pylist()
+
+
+def _places(table: pa.Table, weights: Sequence[Weight]) -> Ints:
+    """Return the place of the weight of each row, -1 where there is none."""
+    places = {(each.worker, each.begins): place for place, each in enumerate(weights)}
+    workers, begins = (table.column(name).to_numpy() for name in ("worker", "from"))
+    if len(begins) == 0:
+        return np.empty(0, np.int64)
+    # The rows of a file are together, and have the same span.
+    differs = (workers[1:] != workers[:-1]) | (begins[1:] != begins[:-1])
+    starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
+    spans = zip(workers[starts].tolist(), begins[starts].tolist(), strict=True)
+    found = np.array([places.get(span, -1) for span in spans], np.int64)
+    return found.repeat(np.diff([*starts, len(begins)]))
 
 
 def _ascending_sums(lists: pa.Array) -> Floats:

@@ -1,9 +1,14 @@
-"""The files of statistics that can be read; a damaged one is left out, and named."""
+"""The files of statistics that can be read; a damaged one is left out, and named.
+
+A file does not change once it is there.  So who collects again and again keeps what was read (`Kept`), and
+reads each file once.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,17 +22,24 @@ FILE_BYTES_MAX: Final = 64 << 20
 INTERVALS: Final = 12
 """How many intervals are looked at, back from the newest one."""
 
+Kept: TypeAlias = "dict[Path, pa.Table]"
+"""What was read of files, by path; `read_files` adds to it, and removes those that it no longer looks at."""
+
 
 def read_files(
     state: Path,
     take: Callable[[str, Path, pa.Table], None],
     tables: Sequence[str] = tuple(TABLES),
     intervals: int = INTERVALS,
+    kept: Kept | None = None,
 ) -> tuple[str, ...]:
     """Read the statistics in a state directory over the newest intervals: all tables, or those given.
 
-    The table, the path and the content of each file are given to `take`.  Returned is why files are left out.
+    The table, the path and the content of each file are given to `take`; files in `kept` are not read again.
+    Returned is why files are left out.
     """
+    before = dict(kept) if kept is not None else {}
+    found: Kept = {}
     files = {table: _numbered(state / DIRECTORY / table) for table in tables}
     newest = max((number for each in files.values() for number, _ in each), default=0)
     problems = []
@@ -35,12 +47,16 @@ def read_files(
         for number, path in numbered:
             if number > newest - intervals:
                 try:
-                    content = _read(path, table)
+                    content = before[path] if path in before else _read(path, table)
                 except (OSError, pa.ArrowException, ValueError) as error:
                     reason = str(error).partition("\n")[0]
                     problems.append(f'"{path}" is left out: {reason}')
                 else:
+                    found[path] = content
                     take(table, path, content)
+    if kept is not None:
+        kept.clear()
+        kept.update(found)
     return tuple(problems)
 
 
@@ -70,7 +86,8 @@ def _read(path: Path, table: str) -> pa.Table:
     size = path.stat().st_size
     if size > FILE_BYTES_MAX:
         raise ValueError(f"it has {size:,} bytes, and the limit is {FILE_BYTES_MAX:,}")
-    content = pq.read_table(pa.BufferReader(path.read_bytes()))
+    # `read_table` would look for a data set, with more work than reading takes.
+    content = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)
     if not content.schema.equals(arrow_schema(table)):
         raise ValueError("it has other columns")
     versions = content.column("schema").unique().to_pylist()
@@ -78,7 +95,7 @@ def _read(path: Path, table: str) -> pa.Table:
         raise ValueError(f"its version is {versions}, and this is {SCHEMA}")
     if any(column.null_count for column in content.columns):
         raise ValueError("it lacks values")
-    spans = zip(content.column("from").to_pylist(), content.column("to").to_pylist(), strict=True)
-    if any(begins >= ends for begins, ends in spans):
+    begins, ends = (content.column(name).to_numpy() for name in ("from", "to"))
+    if np.any(begins >= ends):
         raise ValueError("an interval in it does not end after it begins")
     return content

@@ -15,6 +15,7 @@ from fsql.optimizer.statistics import (
     FrontLoad,
     HeavyKey,
     Load,
+    OperatorLoad,
     Statistics,
     WorkerLoad,
 )
@@ -26,6 +27,8 @@ SPAN_TABLES: Final = ("operators", "folds", "fronts")
 """The tables that show which workers were there, and when."""
 SPANS: Final = ("worker", "interval", "from", "to")
 """The columns that `results.spans_of` takes."""
+NEWEST: Final = 2
+"""Of how many intervals of each worker there are loads of operators."""
 
 
 class Weighted(Protocol):
@@ -55,6 +58,7 @@ def statistics_of(tables: Mapping[str, Weighted], problems: Sequence[str]) -> St
         _folds(tables["folds"]),
         _fronts(tables["fronts"]),
         _workers(tables["operators"]),
+        _operators(tables["operators"]),
         tuple(problems),
     )
 
@@ -142,8 +146,25 @@ def _mean(found: Sequence[dict[str, Any]], table: str) -> float:
 
 
 def _workers(operators: Weighted) -> tuple[WorkerLoad, ...]:
-    busy = operators.column("busy_ns") / 1e9 / operators.seconds
+    values = {
+        name: operators.column(f"{name}_ns") / 1e9 / operators.seconds
+        for name in ("busy", "elapsed")
+    }
     return tuple(
-        WorkerLoad(each["interval"], each["worker"], each["busy"])
-        for each in operators.sums(["interval", "worker"], {"busy": busy})
+        WorkerLoad(each["interval"], each["worker"], each["busy"], each["elapsed"])
+        for each in operators.sums(["interval", "worker"], values)
+    )
+
+
+def _operators(operators: Weighted) -> tuple[OperatorLoad, ...]:
+    busy = operators.column("busy_ns") / 1e9 / operators.seconds
+    found = operators.sums(["interval", "worker", "operator"], {"busy": busy})
+    intervals: dict[int, set[int]] = {}
+    for each in found:
+        intervals.setdefault(each["worker"], set()).add(each["interval"])
+    newest = {worker: sorted(of)[-NEWEST:] for worker, of in intervals.items()}
+    return tuple(
+        OperatorLoad(each["interval"], each["worker"], each["operator"], each["busy"])
+        for each in found
+        if each["interval"] in newest[each["worker"]]
     )

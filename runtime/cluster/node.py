@@ -1,8 +1,7 @@
 """The events that nodes take and the effects that they return.
 
-A node is a state machine: `step(event, now) -> effects`; `now` is in seconds of the host's monotonic clock.
-`next_timer()` returns when the node needs a `TimerFired` at the latest.  A host carries out the effects in
-order.  An effect with an answer is answered by an event, at once or much later.
+A node is a state machine: `step(event, now) -> effects`, in seconds of the host's monotonic clock; it needs a
+`TimerFired` by `next_timer()`.  A host carries out effects in order; some are answered by an event, later.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ class LeaderFound:
 class ChunkRead:
     """Event: front number `front` has read; its reader stood at `source_offset` before.  None is its end.
 
-    For monitoring: how many `seconds` the read took, and how many bytes of its file the reader has passed.
+    For monitoring: the `seconds` of the read, those on the processor, and the bytes passed of its file.
     """
 
     front: int
@@ -115,6 +114,7 @@ class ChunkRead:
     source_offset: SourceOffset
     seconds: float = 0.0
     bytes_passed: int = 0
+    busy_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from fsql.runtime.dataflow.messages import Message, MinTime
 from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.dataflow.worker import Worker
-from fsql.runtime.metrics import Metrics, OperatorMetrics
+from fsql.runtime.metrics import MeasuredOperator, Metrics
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class WorkerEpoch:
         """The fronts with a chunk that is not fully processed."""
         self._messages = 0
         self._instrumentation: Instrumentation = uninstrumented
-        self._reading = OperatorMetrics()
+        self._reading = MeasuredOperator()
         self._statistics: WorkerStatistics | None = None
         self._freshness = Freshness()
         self._behind: float | None = None
@@ -171,6 +171,7 @@ class WorkerEpoch:
         here.credit = None
         here.front.bytes_passed = read.bytes_passed
         self._reading.seconds += read.seconds
+        self._reading.busy += read.busy_seconds
         if read.chunk is None:
             self._put_effects(self._worker.end(here.front, read.source_offset))
             self._links.put(COORDINATOR, self._metrics(now))

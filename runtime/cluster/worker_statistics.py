@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.node import Loaded
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.front import Front
-    from fsql.runtime.metrics import MeasuredOperator, OperatorMetrics
+    from fsql.runtime.metrics import MeasuredOperator
 
     Counters = tuple[int, ...]
     Rows = list[tuple[object, ...]]
@@ -46,7 +46,7 @@ class WorkerStatistics:
         folds: Iterable[Fold],
         fronts: Iterable[Front],
         operators: Mapping[str, MeasuredOperator],
-        reading: OperatorMetrics,
+        reading: MeasuredOperator,
         behind: float,
         now: float,
     ) -> list[RecordStatistics]:
@@ -59,9 +59,9 @@ class WorkerStatistics:
         seconds, self._began = now - self._began, now
         fronts = list(fronts)
         read = sum(front.rows_read for front in fronts)
-        times: list[tuple[str, Counters]] = [("read", (0, read, read, _ns(reading.seconds)))]
+        times: list[tuple[str, Counters]] = [("read", (0, read, read, *_times(reading)))]
         times += [
-            (name, (each.calls, each.rows, each.rows_out, _ns(each.seconds)))
+            (name, (each.calls, each.rows, each.rows_out, *_times(each)))
             for name, each in operators.items()
         ]
         tables: dict[str, Sequence[tuple[object, ...]]] = {
@@ -108,5 +108,6 @@ class WorkerStatistics:
         return tuple(now - then for now, then in zip(counters, before, strict=True))
 
 
-def _ns(seconds: float) -> int:
-    return round(seconds * 1e9)
+def _times(measured: MeasuredOperator) -> Counters:
+    """Return the nanoseconds on the processor, and by the clock."""
+    return round(measured.busy * 1e9), round(measured.seconds * 1e9)

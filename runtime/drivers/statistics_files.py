@@ -2,7 +2,9 @@
 
     STATE/statistics/TABLE/INTERVAL-EPOCH-WORKER.parquet
 
-A file appears whole, and is removed `KEPT` intervals later, by whichever worker writes next.
+A file appears whole, and is removed `KEPT` intervals later, by whichever worker looks next.  Workers write
+while they have other work to do, so files are not compressed, which would take most of the time, and old
+ones are looked for at every `REMOVED_EVERY`th time only.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 KEPT: Final = 60
 """Of how many intervals there are files."""
+REMOVED_EVERY: Final = 10
 
 
 class StatisticsFiles:
@@ -35,6 +38,7 @@ class StatisticsFiles:
         self._directory = directory
         self._every = every
         self._wall_clock = wall_clock
+        self._written = 0
 
     def write(self, statistics: RecordStatistics) -> None:
         """Write a file for each table that has rows.
@@ -51,11 +55,13 @@ class StatisticsFiles:
         for table, columns in _columns_of(statistics):
             if len(columns[0]):
                 self._write(f"{DIRECTORY}/{table}", name, arrow_table(table, common, columns))
-            self._remove_old(f"{DIRECTORY}/{table}", interval - KEPT)
+            if self._written % REMOVED_EVERY == 0:
+                self._remove_old(f"{DIRECTORY}/{table}", interval - KEPT)
+        self._written += 1
 
     def _write(self, directory: str, name: str, table: pa.Table) -> None:
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd", write_statistics=False)
+        pq.write_table(table, sink, compression="none", write_statistics=False)
         self._directory.make_directory(directory)
         hidden = f"{directory}/.{name}"
         self._directory.write(hidden, sink.getvalue().to_pybytes())
@@ -79,7 +85,8 @@ def arrow_table(
         for value, (_, kind) in zip(common, COMMON, strict=True)
     ]
     arrays += [
-        pa.array(values, kind) for values, (_, kind) in zip(columns, TABLES[table], strict=True)
+        values if isinstance(values, pa.Array) else pa.array(values, kind)
+        for values, (_, kind) in zip(columns, TABLES[table], strict=True)
     ]
     return pa.table(arrays, names=[name for name, _ in fields])
 
@@ -93,11 +100,13 @@ def _columns_of(statistics: RecordStatistics) -> Iterator[tuple[str, list[Any]]]
 
 
 def _bins(loads: Sequence[EdgeLoad]) -> list[Any]:
-    parts: list[list[Any]] = [[], [], [], []]
-    for load in loads:
-        bins = np.flatnonzero(load.rows)
-        parts[0] += [load.operator] * len(bins)
-        parts[1] += [load.side] * len(bins)
-        parts[2].append(bins)
-        parts[3].append(load.rows[bins])
-    return [*parts[:2], *(np.concatenate(each) if each else [] for each in parts[2:])]
+    if not loads:
+        return [[], [], [], []]
+    bins = [np.flatnonzero(load.rows) for load in loads]
+    numbers = pa.array(np.repeat(np.arange(len(loads)), [len(each) for each in bins]))
+    return [
+        pa.array([load.operator for load in loads], pa.string()).take(numbers),
+        pa.array([load.side for load in loads], pa.int32()).take(numbers),
+        np.concatenate(bins),
+        np.concatenate([load.rows[each] for load, each in zip(loads, bins, strict=True)]),
+    ]

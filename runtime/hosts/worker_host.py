@@ -65,11 +65,14 @@ class WorkerHost(Host["WorkerMachine"]):
         transport: Transport,
         background: Background,
         prepare: Prepare,
+        busy_clock: Clock | None = None,
     ) -> None:
+        """Take the ports; `busy_clock` shows the seconds that the thread was on the processor, if known."""
         super().__init__(node, clock)
         self._transport = transport
         self._background = background
         self._prepare = prepare
+        self._busy_clock = busy_clock or clock
         self._readers: dict[int, SplitReader] = {}
         self._opened: dict[int, SplitReader] = {}
         self._chunk_rows = 0
@@ -115,15 +118,17 @@ class WorkerHost(Host["WorkerMachine"]):
             return
         reader = self._reader(readable[0])
         try:
-            source_offset, started = reader.source_offset(), self.clock()
+            source_offset = reader.source_offset()
+            started, busy = self.clock(), self._busy_clock()
             chunk = reader.read(self._chunk_rows)
             if isinstance(chunk, Chunk):
                 chunk.check_row_numbers()
         except FsqlError as error:
             self.step(SourceFailed(diagnostics_bytes(error)))
             return
-        seconds, passed = self.clock() - started, reader.bytes_passed()
-        self.step(ChunkRead(readable[0], chunk, source_offset, seconds, passed))
+        seconds, busy = self.clock() - started, self._busy_clock() - busy
+        passed = reader.bytes_passed()
+        self.step(ChunkRead(readable[0], chunk, source_offset, seconds, passed, busy))
 
     def _reader(self, front: int) -> SplitReader:
         reader = self._readers.get(front)

@@ -64,7 +64,8 @@ class WorkerProcess:
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
         self.host = WorkerHost(
-            node, time.monotonic, sending or transport, self._background, prepare
+            *(node, time.monotonic, sending or transport, self._background, prepare),
+            busy_clock=time.thread_time,
         )
         self._deadline = deadline
         self._find_leader = find_leader

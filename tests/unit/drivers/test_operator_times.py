@@ -41,4 +41,6 @@ def test_what_fails_is_measured_as_well() -> None:
 
     with pytest.raises(LookupError):
         metrics("broken", fail)()
-    assert metrics.operators["broken"].seconds > 0
+    measured = metrics.operators["broken"]
+    assert measured.seconds > 0
+    assert measured.busy > 0

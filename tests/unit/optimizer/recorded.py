@@ -38,8 +38,8 @@ def drawn(random: Random, worker: int) -> RecordStatistics:
     busy = rows * NS_A_ROW + calls * NS_A_CALL
     tables: dict[str, list[tuple[object, ...]]] = {
         "operators": [
-            ("read", 0, rows, rows, rows * 100),
-            ("aggregate-a", calls, rows, rows * 2, busy),
+            ("read", 0, rows, rows, rows * 100, rows * 150),
+            ("aggregate-a", calls, rows, rows * 2, busy, busy * 2),
         ],
         "folds": [("aggregate-a", "speculative", rows + 10, 10, 5, random.randrange(1000))],
         "fronts": [("lines", worker, rows, rows * 20, random.randrange(1_000_000))],

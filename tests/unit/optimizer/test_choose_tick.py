@@ -15,7 +15,7 @@ from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.choose_tick import IMBALANCE, Situation, choose_tick
 from fsql.optimizer.levelling import level
-from fsql.optimizer.statistics import Cost, FoldLoad, Load, Statistics, WorkerLoad
+from fsql.optimizer.statistics import Cost, FoldLoad, Load, OperatorLoad, Statistics, WorkerLoad
 from fsql.tests.unit.optimizer.jobs import plan_of
 
 if TYPE_CHECKING:
@@ -53,8 +53,13 @@ def measured(
         costs=(Cost(operator, total, 1.0, total * SECONDS_A_ROW, SECONDS_A_ROW, None, 1.0),),
         folds=(FoldLoad(operator, fold_of(plan).policy.value, 0.0, 0.0, 10_000),),
         workers=tuple(
-            WorkerLoad(first + interval, worker, share)
+            WorkerLoad(first + interval, worker, share, share)
             for interval, shares in enumerate(busy)
+            for worker, share in enumerate(shares)
+        ),
+        operators=tuple(
+            OperatorLoad(first + interval, worker, operator, share)
+            for interval, shares in list(enumerate(busy))[-2:]
             for worker, share in enumerate(shares)
         ),
     )
@@ -160,19 +165,62 @@ def test_what_is_not_known_is_no_reason_for_a_change() -> None:
         "filters: stay; no estimate, as conjuncts are not measured one by one",
     )
     known = measured(plan, skewed(1), [[0.9, 0.1]] * 2)
-    without = choose_tick(Situation(plan), known._replace(costs=()))
+    without = choose_tick(Situation(plan), known._replace(operators=()))
     assert without.reasons[0] == f"owners: stay; no estimate of the cost of {operator}"
     assert choose_tick(Situation(plan_of(SCRIPT)), known).owners is None
 
 
-def test_a_row_that_seems_to_cost_nothing_moves_no_more_bins_than_others() -> None:
-    plan, rates = plan_of(SCRIPT, 2), [1.4e6 / BINS] * BINS
+def test_what_a_worker_does_besides_its_bins_stays() -> None:
+    plan, rates = plan_of(SCRIPT, 2), [1.2e6 / BINS] * BINS
     known = measured(plan, rates, [[0.8, 0.6]] * 2)
-    seeming = known._replace(costs=(known.costs[0]._replace(seconds_per_row=1e-7),))
-    choice = choose_tick(Situation(plan), seeming)
-    assert choice == choose_tick(Situation(plan), known)
+    folds = tuple(each._replace(busy=0.6) for each in known.operators)
+    choice = choose_tick(Situation(plan), known._replace(operators=folds))
     assert choice.owners is not None
-    assert 1 < max(busy_of(choice.owners, rates)) / (sum(rates) * SECONDS_A_ROW / 2) < 1.2
+    assert busy_of(choice.owners, rates) == pytest.approx([0.5, 0.7], rel=0.02)
+    assert choose_tick(Situation(plan), known).owners != choice.owners
+
+
+def test_a_worker_whose_core_others_have_is_no_busier() -> None:
+    plan, rates = plan_of(SCRIPT, 2), [200.0] * BINS
+    even = measured(plan, rates, [busy_of(plan.assignment.bins, rates)] * 2)
+    waits = tuple(each._replace(elapsed=0.9) if each.worker else each for each in even.workers)
+    assert choose_tick(Situation(plan), even._replace(workers=waits)).owners is None
+
+
+def test_a_worker_that_waits_for_its_core_has_no_time_left() -> None:
+    plan, rates = plan_of(SCRIPT, 2), skewed(1, 200_000.0)
+    known = measured(plan, rates, [busy_of(plan.assignment.bins, rates)] * 2)
+    assert choose_tick(Situation(plan), known).owners is None
+    waits = tuple(each._replace(elapsed=each.busy * 5) for each in known.workers)
+    assert choose_tick(Situation(plan), known._replace(workers=waits)).owners is not None
+
+
+def test_workers_that_are_the_busiest_in_turn_keep_their_bins() -> None:
+    plan, rates = plan_of(SCRIPT, 2), [200.0] * BINS
+    assert (
+        choose_tick(Situation(plan), measured(plan, rates, [[0.8, 0.4], [0.4, 0.8]])).owners is None
+    )
+    assert choose_tick(Situation(plan), measured(plan, rates, [[0.8, 0.4]] * 2)).owners is not None
+
+
+def test_a_frequent_key_whose_rows_cost_less_stays() -> None:
+    plan, rates = plan_of(SCRIPT, 2), [400_000.0 / BINS] * BINS
+    rates[7] += 400_000.0
+    busy = [[0.43, 0.37]] * 2  # by rows it would be 0.6 and 0.2
+    assert busy_of(plan.assignment.bins, rates) == pytest.approx([0.6, 0.2], rel=1e-3)
+    choice = choose_tick(Situation(plan), measured(plan, rates, busy))
+    assert choice.owners is None
+    assert choice.reasons[0].startswith("owners: stay; worker 0 works for 43%, at 1.07 times")
+    clear = choose_tick(Situation(plan), measured(plan, rates, [[0.5, 0.3]] * 2))
+    assert clear.owners is not None
+    assert clear.owners.owners[7] == 0
+    moved = [
+        number for number, owner in enumerate(clear.owners.owners) if owner and number < BINS // 2
+    ]
+    by_rows = sum(rates[number] for number in moved) * SECONDS_A_ROW
+    assert by_rows * 0.5 / 0.6 == pytest.approx(
+        0.1, rel=0.05
+    )  # half of the difference, as measured
 
 
 def test_intervals_before_the_last_tick_do_not_count() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -17,6 +18,8 @@ from fsql.tests.unit.optimizer.recorded import EVERY, NS_A_CALL, NS_A_ROW, START
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fsql.optimizer.collectors.files import Kept
 
 
 def naive_rates(state: Path) -> dict[tuple[str, int, int], float]:
@@ -87,9 +90,27 @@ def test_a_damaged_file_is_left_out(tmp_path: Path, damage: str) -> None:
     assert len(found.workers) == 3 * 5 - 1
 
 
-def test_a_worker_that_has_left_does_not_count(tmp_path: Path) -> None:
-    from random import Random
+def test_who_collects_again_reads_new_files_only(tmp_path: Path) -> None:
+    kept: Kept = {}
+    record(tmp_path, intervals=12)
+    before = collect(tmp_path, kept)
+    assert before == collect(tmp_path)
+    known = dict(kept)
+    for path in known:
+        path.write_bytes(b"damaged since")
+    assert collect(tmp_path, kept) == before
+    assert kept == known
+    files = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda: STARTED + 12 * EVERY)
+    files.write(drawn(Random(1), 0))
+    collect(tmp_path, kept)
+    added = {path.name for path in kept if path not in known}
+    removed = {path.name for path in known if path not in kept}
+    first, last = int(STARTED / EVERY), int(STARTED / EVERY) + 12
+    assert added == {f"{last:012}-1-0.parquet"}
+    assert removed == {f"{first:012}-1-{worker}.parquet" for worker in range(3)}
 
+
+def test_a_worker_that_has_left_does_not_count(tmp_path: Path) -> None:
     record(tmp_path, workers=2)
     for interval in range(5, 9):
         now = STARTED + interval * EVERY
@@ -99,8 +120,6 @@ def test_a_worker_that_has_left_does_not_count(tmp_path: Path) -> None:
 
 
 def test_old_files_are_removed(tmp_path: Path) -> None:
-    from random import Random
-
     for interval in range(KEPT + 20):
         now = STARTED + interval * EVERY
         files = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda now=now: now)  # type: ignore[misc]
