@@ -161,6 +161,13 @@ def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
 
 
 @bench.command(short_help="Frequent keys: equal bins, ticks by themselves, and the best plan.")
+@click.option(
+    "--load",
+    "loads",
+    type=click.Choice(["joins", "maxima", "windows"]),
+    multiple=True,
+    help="What is run: all loads, one after the other, unless given; may be given more than once.",
+)
 @number("--rows", "Of each run.", 2_000_000)
 @exponents
 @seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
@@ -168,12 +175,15 @@ def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
 @picture("the load of the busiest worker for each plan")
 @reporting
 def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
-    """Count by keys of which some are frequent, on 2 workers, with three plans by turns.
+    """Run joins, MAX over updates, and a window by frequent keys, on 2 workers, with three plans by turns.
 
-    "equal" gives each worker the same number of bins, "auto" chooses ticks, "best" levels the rows of all
-    keys, known beforehand.  "busiest_over_mean" is of the processor time of the workers,
-    "rows_over_mean_at_end" of all rows by the last owners.  "rows_per_busy_second" are rows by the processor
-    time of the busiest worker.  "bytes_equal" compares the output with that of the first run.
+    "equal" gives each worker the same number of bins, which has the most frequent keys on one worker; "auto"
+    chooses ticks; "best" levels the rows of all keys, known beforehand.  "busiest_over_mean" is of the
+    processor time of the workers, "rows_over_mean_at_end" of all rows by the last owners.
+    "rows_per_busy_second" are rows by the processor time of the busiest worker; "busiest_over_mean_at_end" is
+    that of the last third of the run.  "chooser_seconds" is the processor time of the process that chooses
+    ticks.  "bytes_equal" compares the output with that of the first run.  After the runs of a load, the
+    medians of the throughputs are compared.
     """
     from fsql.benchmarks.skew import Skew, measure_skew, skew_svg
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-_SAMPLE_SECONDS: Final = 0.5
+_SAMPLE_SECONDS: Final = 0.2
 GATHERING: Final = "waiting for workers"
 OPENING: Final = "asking outputs what they have"
 LOADING: Final = "loading state"
@@ -86,6 +86,8 @@ class JobProcess:
         self.events: list[Event] = []
         self.usages: dict[int, Usage] = {}
         self._before: dict[int, float] = {}
+        self._samples: list[dict[str, float]] = []
+        """The processor time of each process at each sample."""
         self.running = threading.Event()
         self._finished = threading.Event()
         self._process = subprocess.Popen(  # noqa: S603 - our own command
@@ -143,6 +145,13 @@ class JobProcess:
             usage = _usage(pid, role)
             if usage is not None:
                 self.usages[pid] = usage
+        self._samples.append(self.seconds_by_process())
+
+    def seconds_at_end(self) -> dict[str, float]:
+        """Return the processor time of each process in the last third of the samples."""
+        before = self._samples[len(self._samples) * 2 // 3] if self._samples else {}
+        now = self.seconds_by_process()
+        return {name: seconds - before.get(name, 0.0) for name, seconds in now.items()}
 
     def seconds(self) -> float:
         """Return the time from where the run first ran to its end."""

@@ -1,18 +1,25 @@
 """Keys of which some are frequent, on two workers: equal bins, ticks by themselves, and the best plan.
 
-The three run by turns, for each exponent of Zipf's law.  The best plan levels the bins with all rows of the
-input known; it is proposed as soon as the run has begun.  There are as many files as workers, so reading is
-even.  Rows a second are those of the machine as it is; `rows_per_busy_second` divides by the processor time
-of the busiest worker, so it is the throughput where each process has a core, and neighbours do not count.
+With equal bins, the most frequent keys are all on one worker.  The three plans run by turns, for each load
+and each exponent of Zipf's law.  The best plan levels the bins with all rows of the input known; it is
+proposed as soon as the run has begun.  There are as many files as workers, so reading is even.
+
+Rows a second are those of the machine as it is.  `rows_per_busy_second` divides by the processor time of the
+busiest worker: it is the throughput where each process has a core, and neighbours count little.  Until two
+intervals are measured, `auto` has equal bins; `busiest_over_mean_at_end` is of the last third of the run.
 """
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from fsql.benchmarks.job_process import JobProcess
 from fsql.benchmarks.measure import SCRIPTS
@@ -35,21 +42,52 @@ from fsql.job.ticks import job_of_state, propose, read_ticks
 from fsql.optimizer.levelling import level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Bins = Callable[[ZipfKeys], NDArray[np.int64]]
 
 WORKERS: Final = 2
+CROWDED: Final = 64
+"""How many of the most frequent keys are on one worker where bins are equal."""
+LEAD: Final = 100_000
+"""Rows that a split is read ahead: without a limit, most of the input is read before a tick can begin."""
 EQUAL, AUTO, BEST = "equal", "auto", "best"
 _COLORS: Final = {EQUAL: "#9aa5b1", AUTO: "#2563a8", BEST: "#15803d"}
-_SCRIPT: Final = SCRIPTS / "skew.sql"
-_POLL_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 0.05
 _GROUP_GAP: Final = 0.25
 """The part of a group's width that is left empty."""
+_GROUPS_WITH_TEXT: Final = 3
+"""With more groups, bars are too narrow for text."""
+_DAY: Final = tuple(
+    pa.scalar(datetime(2026, 1, day, tzinfo=UTC), pa.timestamp("us", "UTC")) for day in (1, 2)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A script, what it exchanges rows by besides the key, and how many rows its bins get."""
+
+    script: str
+    beside: tuple[pa.Scalar[Any], ...]
+    bins: Bins
+
+
+LOADS: Final = {
+    "joins": Load("skew_joins.sql", (), ZipfKeys.bins),
+    # Each change of a count is a removal and an addition.
+    "maxima": Load("skew_maxima.sql", (), lambda keys: 2 * keys.bins() + keys.bins_with_items()),
+    "windows": Load("skew_windows.sql", _DAY, ZipfKeys.bins),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """The parameters: rows of each run, seconds of an interval of `auto`, how often each plan runs."""
+    """The parameters: loads, rows of each run, seconds of an interval of `auto`, how often each plan runs."""
 
+    loads: Sequence[str]
     rows: int
     exponents: Sequence[float]
     tick: float
@@ -57,37 +95,56 @@ class Skew:
 
 
 def measure_skew(skew: Skew) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each run.
+    """Yield the fields of each run, and after all runs of a load and an exponent how the plans compare.
 
     Raises:
         JobFailedError: if a run does not come to its end.
     """
-    for exponent in skew.exponents:
-        with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
-            keys, folder = ZipfKeys(exponent, skew.rows), Path(directory)
-            (folder / "input").mkdir()
-            keys.write(folder / "input", WORKERS)
-            expected = b""
-            for number in range(skew.rounds * len(_COLORS)):
-                plan = tuple(_COLORS)[number % len(_COLORS)]
-                fields, written = _run(
-                    folder / str(number), folder / "input", plan, keys, skew.tick
-                )
-                expected = expected or written
-                yield {**fields, "bytes_equal": written == expected}
+    for name in skew.loads or LOADS:
+        for exponent in skew.exponents:
+            yield from _compared(name, exponent, skew)
+
+
+def _compared(name: str, exponent: float, skew: Skew) -> Iterator[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
+        folder, load = Path(directory), LOADS[name]
+        keys = ZipfKeys(exponent, skew.rows, crowded=CROWDED, beside=load.beside)
+        (folder / "input").mkdir()
+        keys.write(folder / "input", WORKERS)
+        keys.write_keys(folder / "keys.csv")
+        expected = b""
+        for number in range(skew.rounds * len(_COLORS)):
+            plan = tuple(_COLORS)[number % len(_COLORS)]
+            measured, written = _run(folder, folder / str(number), plan, load, keys, skew.tick)
+            expected = expected or written
+            fields = {"benchmark": "skew", "load": name, "exponent": exponent, "plan": plan}
+            found.append({**fields, **measured, "bytes_equal": written == expected})
+            yield found[-1]
+    yield {
+        "benchmark": "skew",
+        "load": name,
+        "exponent": exponent,
+        "plan": "medians",
+        "auto_by_equal": _ratio(found, AUTO, EQUAL),
+        "auto_by_best": _ratio(found, AUTO, BEST),
+        "best_by_equal": _ratio(found, BEST, EQUAL),
+    }
 
 
 def _run(
-    folder: Path, source: Path, plan: str, keys: ZipfKeys, tick: float
+    shared: Path, folder: Path, plan: str, load: Load, keys: ZipfKeys, tick: float
 ) -> tuple[dict[str, Any], bytes]:
     """Return what was measured of a run, and what it has written."""
     folder.mkdir()
-    output = folder / "items.jsonl"
-    flags = ("--auto", "--tick", f"{tick:g}") if plan == AUTO else ()
-    values = {"input": str(source), "output": str(output)}
-    bins = keys.bins()
+    output = folder / "output.jsonl"
+    flags = ("--lead", str(LEAD), *(("--auto", "--tick", f"{tick:g}") if plan == AUTO else ()))
+    values = {"input": str(shared / "input"), "output": str(output)}
+    if "${keys}" in (SCRIPTS / load.script).read_text():
+        values["keys"] = str(shared / "keys.csv")
+    bins = load.bins(keys)
     equal = OwnerMap.of_equal_ranges(WORKERS)
-    with JobProcess(_SCRIPT, values, WORKERS, *flags, state=folder / "state") as job:
+    with JobProcess(SCRIPTS / load.script, values, WORKERS, *flags, state=folder / "state") as job:
         while not job.running.wait(_POLL_SECONDS) and job.lives():
             pass
         job.forget_seconds()
@@ -99,30 +156,50 @@ def _run(
         job.wait()
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
     last = OwnerMap.of_ranges(taken[0].proposal.owners, WORKERS) if taken else equal
-    seconds = job.seconds()
-    used = job.seconds_by_process()
-    busy = sorted(each for name, each in used.items() if name.startswith("worker"))[-WORKERS:]
+    seconds, (most, over_mean) = job.seconds(), _over_mean(job.seconds_by_process())
     fields = {
-        "benchmark": "skew",
-        "exponent": keys.exponent,
-        "plan": plan,
         "rows": keys.rows,
         "seconds": round(seconds, 3),
         "rows_per_second": round(keys.rows / seconds),
-        "rows_per_busy_second": round(keys.rows / max(busy)) if max(busy) else None,
-        "busiest_over_mean": round(max(busy) * WORKERS / sum(busy), 3) if sum(busy) else None,
+        "rows_per_busy_second": round(keys.rows / most) if most else None,
+        "busiest_over_mean": over_mean,
+        "busiest_over_mean_at_end": _over_mean(job.seconds_at_end())[1],
         "rows_over_mean_at_end": round(busiest_over_mean(last, bins), 3),
         "ticks": len(taken),
         "moved_bins": sum(each.moved_bins for each in taken),
+        "chooser_seconds": job.seconds_by_process().get("launcher"),
     }
     return fields, output.read_bytes()
 
 
+def _over_mean(used: dict[str, float]) -> tuple[float, float | None]:
+    """Return the processor time of the busiest worker, and that by the mean of all."""
+    busy = sorted(each for name, each in used.items() if name.startswith("worker"))[-WORKERS:]
+    most = max(busy, default=0.0)
+    return most, round(most * WORKERS / sum(busy), 3) if sum(busy) > 0 else None
+
+
+def _ratio(found: Sequence[dict[str, Any]], plan: str, other: str) -> float | None:
+    """Return the median throughput under a plan by that under another one."""
+    rates = [
+        [
+            each["rows_per_busy_second"]
+            for each in found
+            if each["plan"] == name and each["rows_per_busy_second"]
+        ]
+        for name in (plan, other)
+    ]
+    if not all(rates):
+        return None
+    return round(statistics.median(rates[0]) / statistics.median(rates[1]), 3)
+
+
 def skew_svg(measured: Sequence[dict[str, Any]]) -> str:
-    """Return the load of the busiest worker over the mean as bars, the median of each plan and exponent."""
-    exponents = sorted({each["exponent"] for each in measured})
-    bars = [(each, plan, _median(measured, each, plan)) for each in exponents for plan in _COLORS]
-    most = max(2.0, *(value for _, _, (value, _) in bars))
+    """Return the load of the busiest worker over the mean as bars, by load, exponent and plan."""
+    runs = [each for each in measured if each["plan"] in _COLORS]
+    groups = list(dict.fromkeys((each["load"], each["exponent"]) for each in runs))
+    bars = [(group, plan, *_medians(runs, group, plan)) for group in groups for plan in _COLORS]
+    most = max(2.0, *(value for _, _, value, _ in bars))
     floor = HEIGHT - BOTTOM
 
     def y(value: float) -> float:
@@ -131,30 +208,36 @@ def skew_svg(measured: Sequence[dict[str, Any]]) -> str:
     parts: list[str] = []
     for tenths in range(10, int(most * 10) + 1, 2):
         parts += grid_line(y(tenths / 10), f"{tenths / 10:.1f}")
-    group = (WIDTH - LEFT - RIGHT) / len(exponents)
-    width = group * (1 - _GROUP_GAP) / len(_COLORS)
-    for number, (exponent, plan, (value, rate)) in enumerate(bars):
+    width = (WIDTH - LEFT - RIGHT) / len(groups)
+    bar = width * (1 - _GROUP_GAP) / len(_COLORS)
+    for number, ((load, exponent), plan, value, rate) in enumerate(bars):
         place, within = divmod(number, len(_COLORS))
-        x = LEFT + group * (place + _GROUP_GAP / 2) + width * within
+        x = LEFT + width * (place + _GROUP_GAP / 2) + bar * within
         style = f'style="fill: {_COLORS[plan]}"'
-        size = f'width="{width - 4:.1f}" height="{max(floor - y(value), 1):.1f}"'
+        size = f'width="{bar - 2:.1f}" height="{max(floor - y(value), 1):.1f}"'
         parts.append(f'<rect {style} x="{x:.1f}" y="{min(y(value), floor - 1):.1f}" {size}/>')
-        middle = round(x + width / 2 - 2, 1)
-        parts.append(text_at(middle, round(y(value) - 6, 1), f"{value:.2f}", anchor="middle"))
-        parts.append(text_at(middle, floor + 16, plan, anchor="middle"))
-        parts.append(text_at(middle, floor + 30, f"{rate / 1e3:,.0f}k", anchor="middle"))
+        middle = round(x + bar / 2 - 1, 1)
+        if len(groups) <= _GROUPS_WITH_TEXT:
+            parts.append(text_at(middle, round(y(value) - 6, 1), f"{value:.2f}", anchor="middle"))
+            parts.append(text_at(middle, floor + 30, f"{rate / 1e3:,.0f}k", anchor="middle"))
+            parts.append(text_at(middle, floor + 16, plan, anchor="middle"))
         if within == 1:
-            parts.append(text_at(middle, TOP - 14, f"exponent {exponent}", anchor="middle"))
+            parts.append(text_at(middle, TOP - 14, f"{load} {exponent}", anchor="middle"))
     note = "thousand rows in a second of the busiest worker"
+    if len(groups) > _GROUPS_WITH_TEXT:
+        note = "from left to right: equal bins, --auto, the best plan"
     parts.append(text_at((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 2, note, anchor="middle"))
     return document("processor time of the busiest of 2 workers, over the mean", parts)
 
 
-def _median(measured: Sequence[dict[str, Any]], exponent: float, plan: str) -> tuple[float, float]:
-    """Return the median run by imbalance: that, and the rows in a second of the busiest worker."""
-    found = sorted(
-        (each["busiest_over_mean"] or 1.0, each["rows_per_busy_second"] or 0.0)
-        for each in measured
-        if (each["exponent"], each["plan"]) == (exponent, plan)
+def _medians(
+    runs: Sequence[dict[str, Any]], group: tuple[str, float], plan: str
+) -> tuple[float, float]:
+    """Return the medians of the imbalance, and of the rows in a second of the busiest worker."""
+    found = [
+        each for each in runs if (each["load"], each["exponent"]) == group and each["plan"] == plan
+    ]
+    return (
+        statistics.median(each["busiest_over_mean"] or 1.0 for each in found),
+        statistics.median(each["rows_per_busy_second"] or 0.0 for each in found),
     )
-    return found[(len(found) - 1) // 2]

@@ -7,12 +7,16 @@ import time
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pytest
 
 from fsql.benchmarks.measure import Measured
 from fsql.benchmarks.report import fields_text, measured_text
 from fsql.benchmarks.snapshot_times import SnapshotTimes
 from fsql.console.sim_queries import SIM_QUERIES
+from fsql.job.compilation import compile_job
+from fsql.job.script import script_of_text
+from fsql.optimizer.choose import choose
 from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
@@ -277,15 +281,18 @@ def test_the_text_of_fields() -> None:
 def test_skew(tmp_path: Path) -> None:
     picture = tmp_path / "skew.svg"
     arguments = ("--rows", "3000", "--exponent", "1.4", "--tick", "0.5", "--picture", picture)
-    code, out, err = fsql("bench", "skew", *arguments, "--json")
+    code, out, err = fsql("bench", "skew", "--load", "maxima", *arguments, "--json")
     assert (code, err) == (0, "")
-    runs = [json.loads(line) for line in out.splitlines()]
-    assert [(run["plan"], run["rows"], run["bytes_equal"]) for run in runs] == [
-        ("equal", 3000, True),
-        ("auto", 3000, True),
-        ("best", 3000, True),
+    *runs, medians = [json.loads(line) for line in out.splitlines()]
+    assert [(run["load"], run["plan"], run["rows"], run["bytes_equal"]) for run in runs] == [
+        ("maxima", "equal", 3000, True),
+        ("maxima", "auto", 3000, True),
+        ("maxima", "best", 3000, True),
     ]
-    assert all(1 <= run["busiest_over_mean"] <= 2 for run in runs)
+    assert (medians["load"], medians["exponent"], medians["plan"]) == ("maxima", 1.4, "medians")
+    assert {"auto_by_equal", "auto_by_best", "best_by_equal"} <= set(medians)
+    shares = [run["busiest_over_mean"] for run in runs]
+    assert all(share is None or 1 <= share <= 2 for share in shares)
     equal, _, best = (run["rows_over_mean_at_end"] for run in runs)
     moved = runs[2]["moved_bins"]  # a slow machine may come to the end of the input before the tick
     assert (best < equal) == (moved > 0)
@@ -295,6 +302,31 @@ def test_skew(tmp_path: Path) -> None:
         "auto",
         "best",
     ]
+
+
+@pytest.mark.parametrize("name", ["joins", "maxima", "windows"])
+def test_crowded_keys_are_in_the_bins_of_one_worker(name: str) -> None:
+    from fsql.benchmarks.measure import SCRIPTS
+    from fsql.benchmarks.skew import LOADS
+    from fsql.benchmarks.zipf import ZipfKeys
+    from fsql.compiler.owner_map import BINS
+    from fsql.compiler.tick_plan import ToFold
+    from fsql.runtime.arrow_types import arrow_type
+
+    load = LOADS[name]
+    parameters = {"input": "in", "output": "out", "keys": "keys"}
+    text = (SCRIPTS / load.script).read_text()
+    used = {each: value for each, value in parameters.items() if f"${{{each}}}" in text}
+    plan = choose(compile_job(script_of_text(text, used)).graph)
+    keys = [
+        send.to.keys for stage in plan.stages for send in stage.sends if isinstance(send.to, ToFold)
+    ]
+    types = [arrow_type(each.type) for each in keys[-1]]
+    assert types == [pa.string(), *(each.type for each in load.beside)]
+    rows = load.bins(ZipfKeys(1.4, 20_000, crowded=16, beside=load.beside))
+    even = load.bins(ZipfKeys(0.0, 20_000, beside=load.beside))
+    assert rows[: BINS // 2].sum() > rows.sum() * 0.65
+    assert even[: BINS // 2].sum() == pytest.approx(even.sum() / 2, rel=0.05)
 
 
 def test_plan_scale() -> None:
