@@ -77,7 +77,10 @@ STATISTICS = Statistics(
     ),
     folds=(FoldLoad(AGGREGATE, "speculative", 0.02, 0.0, 77),),
     fronts=(FrontLoad("bids", 0, 1000.0, 20_000.0, 0.5, 1.0),),
-    workers=(WorkerLoad(1, 0, 0.25), WorkerLoad(1, 1, 0.5), WorkerLoad(2, 0, 0.75), WorkerLoad(2, 1, 0.5)),
+    workers=(
+        WorkerLoad(1, 0, 0.25, 0.3), WorkerLoad(1, 1, 0.5, 0.6),
+        WorkerLoad(2, 0, 0.75, 0.8), WorkerLoad(2, 1, 0.5, 0.6),
+    ),
     problems=('"x.parquet" is left out: it has other columns',),
 )  # fmt: skip
 TICKS = LastTicks(
@@ -224,7 +227,7 @@ class TwoJobs:
 
 
 def replace_workers(busy: int) -> Statistics:
-    return STATISTICS._replace(workers=(WorkerLoad(1, 0, busy / 100),))
+    return STATISTICS._replace(workers=(WorkerLoad(1, 0, busy / 100, busy / 100),))
 
 
 def test_keys_select_a_job_and_pause(tmp_path: Path) -> None:
