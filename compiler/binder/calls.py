@@ -14,6 +14,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import (
     LATER,
@@ -22,7 +23,7 @@ from fsql.compiler.functions.refused import (
     WINDOW_BOUNDS,
     WINDOW_FUNCTIONS,
 )
-from fsql.compiler.functions.table import CALLABLE
+from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 from fsql.compiler.sqltypes import BIGINT, STRING, Kind
 
 if TYPE_CHECKING:
@@ -205,6 +206,8 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
     elif function.name == "concat" and len(arguments) > 2:
         if _all_texts(arguments):
             return combine_balanced("concat", arguments)
+    elif function.name in BUILDERS:
+        arguments = _documents(function, arguments, written)
     elif function.name in {"coalesce", "greatest", "least"} and arguments:
         places = [argument.span for argument in written.arguments]
         arguments = unify(
@@ -215,6 +218,31 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
         raise argument_error(function, name, arguments, written.span)
     made = checked_literal(function, made, written)
     _check_constants(function, made, written)
+    return made
+
+
+def _documents(
+    function: Function, arguments: list[Expression], written: syntax.FunctionCall
+) -> list[Expression]:
+    """Return the arguments of JSON_OBJECT and the like: values that are no documents become some.
+
+    Raises:
+        Refusal: E401 for a key without a value, or what cannot be written as JSON.
+    """
+    paired = function.name == "json_object"
+    if paired and len(arguments) % 2:
+        raise refusal("E401", "JSON_OBJECT takes pairs of keys and values", written.span)
+    made: list[Expression] = []
+    for place, argument in enumerate(arguments):
+        is_key = paired and place % 2 == 0
+        document = isinstance(argument, Call) and argument.function in DOCUMENTS
+        if is_key or document or argument.type.kind is Kind.NULL:
+            made.append(argument)
+            continue
+        value = make_call("json_string", argument)
+        if value is None:
+            raise argument_error(FUNCTIONS["json_string"], "JSON_STRING", [argument], written.span)
+        made.append(value)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Matching of texts with patterns: LIKE."""
+"""Matching of texts with patterns: LIKE and ILIKE."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.calls import checked_literal
 from fsql.compiler.binder.operators import call, make_call
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.expression import Literal
+from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import STRING
 
@@ -16,15 +18,39 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
 
 
+def _escaped(pattern: Expression, escape: syntax.Expression) -> Expression:
+    r"""Return a pattern with another escape character as one with `\`.
+
+    Raises:
+        Refusal: E405 if the escape is no single character in quotes, or ends the pattern.
+    """
+    if not isinstance(escape, syntax.StringLiteral) or len(escape.value) > 1:
+        raise refusal("E405", "the escape of LIKE is one character in quotes, or none", escape.span)
+    text = constant_value(pattern)
+    if not isinstance(text, str) or escape.value == "\\":
+        return pattern
+    made = []
+    characters = iter(text)
+    for character in characters:
+        if character == escape.value:
+            following = next(characters, None)
+            if following is None:
+                raise refusal(
+                    "E405", "LIKE pattern must not end with the escape character", escape.span
+                )
+            made.append("\\" + following)
+        else:
+            made.append("\\\\" if character == "\\" else character)
+    return Literal(STRING, nullable=False, value="".join(made))
+
+
 def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
-    r"""Bind `a [NOT] LIKE 'pattern'`; the escape character is `\`."""
-    if like.ignore_case:
-        raise not_implemented("ILIKE", like.span, help="compare LOWER(…) LIKE '…'")
-    if like.escape is not None and like.escape != syntax.StringLiteral(like.escape.span, "\\"):
-        raise not_implemented(
-            "ESCAPE", like.escape.span, help="the escape character is the backslash"
-        )
+    r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in small letters."""
     operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
+    if like.escape is not None:
+        pattern = _escaped(pattern, like.escape)
+    if like.ignore_case:
+        operand, pattern = (make_call("lower", each) or each for each in (operand, pattern))
     made = make_call("like", operand, pattern)
     if made is None:
         raise refusal(

@@ -8,7 +8,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.calls import argument_error
 from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.operators import call, make_call, unify
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.calendar_fields import FIELDS
 from fsql.compiler.functions.date_arithmetic import unit_of
@@ -92,14 +92,13 @@ def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Exp
 
 
 def bind_trim(binder: ExpressionBinder, trim: syntax.Trim) -> Expression:
-    """Bind `TRIM(LEADING FROM s)`; only spaces are trimmed."""
-    if trim.characters is not None and trim.characters != syntax.StringLiteral(
-        trim.characters.span, " "
-    ):
-        raise not_implemented("TRIM of characters other than the space", trim.characters.span)
+    """Bind `TRIM(LEADING 'x' FROM s)`."""
     name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[trim.side]
-    operand = binder.bind(trim.operand)
-    made = make_call(name, operand)
+    operands = [binder.bind(trim.operand)]
+    if trim.characters not in {None, syntax.StringLiteral(trim.span, " ")}:
+        assert trim.characters is not None
+        operands.append(binder.bind(trim.characters))
+    made = make_call(name, *operands)
     if made is None:
-        raise argument_error(FUNCTIONS[name], "TRIM", [operand], trim.span)
+        raise argument_error(FUNCTIONS[name], "TRIM", operands, trim.span)
     return made

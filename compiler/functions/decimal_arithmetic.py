@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.decimals import as_decimal, checked, rounded
-from fsql.compiler.functions.failure import DivisionByZeroFailure
+from fsql.compiler.functions.failure import DivisionByZeroFailure, OutOfRangeFailure
 from fsql.compiler.functions.signature import Match, Signature
-from fsql.compiler.sqltypes import DECIMAL_DIGITS_MAX, SqlType, decimal_type
+from fsql.compiler.sqltypes import BIGINT, DECIMAL_DIGITS_MAX, Kind, SqlType, decimal_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,6 +152,28 @@ def _round(argument: SqlType) -> Callable[[int], int]:
     return lambda value: rounded(value, unit)
 
 
+def _round_to_places(arguments: Types) -> Match | None:
+    """Return the signature of ROUND(x) and ROUND(x, places); the latter keeps the scale."""
+    if len(arguments) != 2:
+        return _unary(_whole_type, _round)(arguments)
+    given, places = arguments
+    if given.kind is not Kind.DECIMAL or places.kind not in {Kind.INT, Kind.BIGINT}:
+        return None
+    result = decimal_type(min(given.precision + 1, DECIMAL_DIGITS_MAX), given.scale)
+
+    def scalar(value: int, count: int) -> int:
+        if count >= given.scale:
+            return value
+        unit = 10 ** min(given.scale - count, DECIMAL_DIGITS_MAX + 2)
+        nearest = rounded(value, unit) * unit
+        if abs(nearest) >= 10**result.precision:
+            raise OutOfRangeFailure(result)
+        return nearest
+
+    signature = Signature((given, BIGINT), result, scalar, fallible=True)
+    return Match(signature, (given, BIGINT), result)
+
+
 OF_DECIMALS: Final[dict[str, Callable[[Types], Match | None]]] = {
     "add": _binary(_sum_type, _sum(1)),
     "subtract": _binary(_sum_type, _sum(-1)),
@@ -162,6 +184,6 @@ OF_DECIMALS: Final[dict[str, Callable[[Types], Match | None]]] = {
     "abs": _unary(lambda argument: argument, lambda _: abs),
     "floor": _unary(_whole_type, _floor),
     "ceil": _unary(_whole_type, _ceil),
-    "round": _unary(_whole_type, _round),
+    "round": _round_to_places,
 }
 """The signatures of functions of DECIMAL, by the names of the functions."""

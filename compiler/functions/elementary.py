@@ -6,9 +6,11 @@ Those of DOUBLE are Python's, for a column as for a row; where they have no valu
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.casts import NAN
+from fsql.compiler.functions.mathematics import TRUNCATE_TO_PLACES
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT
 
@@ -68,7 +70,13 @@ ELEMENTARY = (
     _of_double("atan", math.atan),
     _of_double("degrees", math.degrees),
     _of_double("radians", math.radians),
-    _of_double("truncate", _truncate, "TRUNC"),
+    replace(
+        _of_double("truncate", _truncate, "TRUNC"),
+        signatures=(
+            *_of_double("truncate", _truncate).signatures,
+            TRUNCATE_TO_PLACES,
+        ),
+    ),
     Function("log", ("LOG",), (Signature((DOUBLE, DOUBLE), DOUBLE, _log_to_base),)),
     Function(
         "sign",

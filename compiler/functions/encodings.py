@@ -49,7 +49,7 @@ def _url_part_error(part: str) -> str | None:
     return None if part in _URL_PARTS else f"a part of PARSE_URL is {', '.join(_URL_PARTS)}"
 
 
-def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
+def url_part(url: str, part: str, key: str | None = None) -> str | None:
     """Return a part of a URL, or the value of a key of its query; NULL if it has none."""
     found = _URL.fullmatch(url)
     assert found is not None
@@ -64,6 +64,13 @@ def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
         return value if part != "PATH" else value or None
     pairs = (pair.partition("=") for pair in value.split("&")) if part == "QUERY" else ()
     return next((text for name, sign, text in pairs if sign and name == key), None)
+
+
+def port_of(url: str) -> int | None:
+    """Return the port of a URL, NULL if it has none."""
+    authority = url_part(url, "AUTHORITY") or ""
+    _, colon, port = authority.rpartition("@")[2].rpartition(":")
+    return int(port) if colon and port.isascii() and port.isdigit() and len(port) <= 5 else None
 
 
 def _digest(name: str) -> Function:
@@ -93,7 +100,7 @@ ENCODINGS = (
     ),
     Function(
         "url_encode",
-        ("URL_ENCODE",),
+        ("URL_ENCODE", "URL_ENCODE_PARAM"),
         (
             Signature(
                 _TEXT,
@@ -111,7 +118,7 @@ ENCODINGS = (
     Function("unhex", ("UNHEX",), (Signature(_TEXT, STRING, _from_hex),), Nullability.ALWAYS),
     Function(
         "url_decode",
-        ("URL_DECODE",),
+        ("URL_DECODE", "URL_DECODE_PARAM"),
         (Signature(_TEXT, STRING, _url_decode),),
         Nullability.ALWAYS,
     ),
@@ -119,8 +126,8 @@ ENCODINGS = (
         "parse_url",
         ("PARSE_URL",),
         (
-            Signature((STRING, STRING), STRING, _parse_url),
-            Signature((STRING, STRING, STRING), STRING, _parse_url),
+            Signature((STRING, STRING), STRING, url_part),
+            Signature((STRING, STRING, STRING), STRING, url_part),
         ),
         Nullability.ALWAYS,
         literal_check=_url_part_error,

@@ -33,13 +33,11 @@ A query whose result is to be the same at every replay can only be made of what 
 
 LATER: Final[Mapping[str, str | None]] = {
     "LEAD": "it would hold each row back until a later one comes; use LAG, which looks from that one",
-    "JSON_VALUE": None,
     "CURRENT_WATERMARK": None,
 }
 """Functions of the language that this version does not carry out; and what may serve."""
 
 _TABLE_OVER_FILE: Final = "declare a table: CREATE TABLE … WITH ('connector' = 'file', 'path' = …)"
-_JSON: Final = "declare the fields of the JSON object as columns of the table"
 
 OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "TIME_BUCKET": "use DATE_BIN(width, t), or group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
@@ -68,16 +66,22 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "MONTHS_BETWEEN": "use TIMESTAMPDIFF(MONTH, from, to)",
     "CONVERT_TZ": "timestamps are in UTC",
     "EXPLODE": "write CROSS JOIN UNNEST(array) AS u(x)",
-    "JSON_EXTRACT": _JSON,
-    "JSON_EXTRACT_STRING": _JSON,
-    "JSON_QUERY": _JSON,
-    "EXTRACTJSONFIELD": _JSON,
+    "JSON_TYPE": "use JSON_TYPEOF",
+    "IS_JSON_STRING": "use JSON_VALID, which is NULL of NULL",
+    "JSON_RECORDS": "use JSON_KEYS, and JSON_EXTRACT_PATH",
+    "JSON_CONCAT": "use JSON_MERGE_PATCH for objects",
+    "XXHASH64": "use XXH64, whose seed is 0 (Spark's is 42)",
+    "LIST_SORT": "use ARRAY_SORT",
+    "LIST_DISTINCT": "use ARRAY_DISTINCT, which keeps the order and NULL",
+    "LIST_FILTER": "use CROSS JOIN LATERAL (SELECT ... FROM UNNEST(array) ...)",
+    "TRANSFORM": "use CROSS JOIN LATERAL (SELECT ... FROM UNNEST(array) ...)",
+    "REGEXP_EXTRACT_GROUPS": "use REGEXP_EXTRACT for each group",
     "READ_CSV": _TABLE_OVER_FILE,
     "READ_CSV_AUTO": _TABLE_OVER_FILE,
     "READ_JSON": _TABLE_OVER_FILE,
     "READ_JSON_AUTO": _TABLE_OVER_FILE,
     "READ_PARQUET": _TABLE_OVER_FILE,
-    "GENERATE_SERIES": "declare a table with a generator as connector",
+    "GENERATE_SERIES": "use SEQUENCE for an array, or declare a table with a generator as connector",
 }
 """Functions of other SQL dialects, with what to write here."""
 

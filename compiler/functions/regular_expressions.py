@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler.functions.signature import Function, Nullability, Signature
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, array_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class Found(Protocol):
@@ -120,6 +120,48 @@ def _filled(by: str, found: Found) -> bytes:
     return _REFERENCE.sub(group, by).encode()
 
 
+def _matches_of(text: str, pattern: str) -> Iterator[Found]:
+    """Yield the matches, which do not overlap; an empty one may follow another."""
+    encoded = text.encode()
+    start = 0
+    while start <= len(encoded) and (found := compiled(pattern).search(encoded, start)):
+        yield found
+        start = found.end()
+        if found.start() == found.end():
+            start = _behind_character(encoded, start)
+
+
+def _count(text: str, pattern: str) -> int:
+    return sum(1 for _ in _matches_of(text, pattern))
+
+
+def _place(text: str, pattern: str) -> int:
+    encoded = text.encode()
+    found = compiled(pattern).search(encoded)
+    return 0 if found is None else len(encoded[: found.start()].decode()) + 1
+
+
+def _all_of(text: str, pattern: str, group: int) -> tuple[str, ...] | None:
+    if not 0 <= group <= compiled(pattern).groups:
+        return None
+    return tuple((found.group(group) or b"").decode() for found in _matches_of(text, pattern))
+
+
+def _split(text: str, pattern: str) -> tuple[str, ...]:
+    """Return the texts between matches that are not empty."""
+    encoded = text.encode()
+    parts, begun = [], 0
+    for found in _matches_of(text, pattern):
+        if found.end() > found.start():
+            parts.append(encoded[begun : found.start()].decode())
+            begun = found.end()
+    return (*parts, encoded[begun:].decode())
+
+
+def _matches_whole(text: str, pattern: str) -> bool:
+    return compiled(rf"\A(?:{pattern})\z").search(text.encode()) is not None
+
+
 def _group_error(values: Sequence[object]) -> tuple[int, str] | None:
     """Return the group of REGEXP_EXTRACT that the pattern does not have."""
     _, pattern, *group = values
@@ -177,5 +219,24 @@ REGULAR_EXPRESSIONS = (
         literal_check=regexp_error,
         literal_place=1,
         constants_check=_reference_error,
+    ),
+    *(
+        Function(
+            name,
+            (name.upper(),),
+            (Signature((*_TWO, BIGINT) if name == "regexp_extract_all" else _TWO, result, scalar),),
+            nullability,
+            literal_check=regexp_error,
+            literal_place=1,
+            constants_check=_group_error if name == "regexp_extract_all" else None,
+        )
+        for name, result, scalar, nullability in (
+            ("regexp_count", BIGINT, _count, Nullability.ANY_ARGUMENT),
+            ("regexp_instr", BIGINT, _place, Nullability.ANY_ARGUMENT),
+            ("regexp_substr", STRING, _extract, Nullability.ALWAYS),
+            ("regexp_extract_all", array_of(STRING), _all_of, Nullability.ALWAYS),
+            ("regexp_split_to_array", array_of(STRING), _split, Nullability.ANY_ARGUMENT),
+            ("regexp_full_match", BOOLEAN, _matches_whole, Nullability.ANY_ARGUMENT),
+        )
     ),
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.casts import NAN
 from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
+from fsql.compiler.functions.mathematics import ROUND_TO_PLACES
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.sqltypes import DOUBLE
 
@@ -66,7 +67,10 @@ ROUNDING = (
     Function(
         "round",
         ("ROUND",),
-        (Signature(_DOUBLE, DOUBLE, lambda value: _to_integral(value, _half_away_from_zero)),),
+        (
+            Signature(_DOUBLE, DOUBLE, lambda value: _to_integral(value, _half_away_from_zero)),
+            ROUND_TO_PLACES,
+        ),
         of_decimals=OF_DECIMALS["round"],
     ),
     Function("sqrt", ("SQRT",), (Signature(_DOUBLE, DOUBLE, _sqrt),)),

@@ -26,11 +26,15 @@ class TypeVariable(enum.Enum):
     ANY = "T"
     ORDERED = "T, not an ARRAY or ROW"
     ARRAY = "ARRAY<T>"
+    ORDERED_ARRAY = "ARRAY<T>, T not an ARRAY or ROW"
     EACH = "any"
     """An argument of any type, whatever the types of the others."""
     ROW = "ROW<f1 any, ...>"
     """As a result: a row of the arguments, whose fields are called f1, f2 and so on."""
 
+
+ARRAYS: Final = (TypeVariable.ARRAY, TypeVariable.ORDERED_ARRAY)
+"""The variables that stand for arrays of a type."""
 
 Parameter = SqlType | TypeVariable
 
@@ -96,6 +100,8 @@ class Function:
     place of one that is wrong and what is wrong with it, or None."""
     of_decimals: Callable[[tuple[SqlType, ...]], Match | None] | None = None
     """The signature for arguments one of which is a DECIMAL, if it depends on their precisions."""
+    of_types: Callable[[tuple[SqlType, ...]], Match | None] | None = None
+    """The signature for arguments of any types, if `scalar` depends on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,8 @@ def match_signature(function: Function, arguments: Sequence[SqlType]) -> Match |
 
 @lru_cache(maxsize=4096)
 def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match | None:
+    if function.of_types is not None:
+        return function.of_types(arguments)
     if function.of_decimals is not None and any(type_.kind is Kind.DECIMAL for type_ in arguments):
         derived = function.of_decimals(arguments)
         if derived is not None:
@@ -155,9 +163,10 @@ def _type_of_variable(
     bound: list[SqlType] = []
     ordered = False
     for parameter, argument in zip(parameters, arguments, strict=True):
-        if parameter is TypeVariable.ARRAY:
+        if parameter in ARRAYS:
             if argument.element is None:
                 return None
+            ordered = ordered or parameter is TypeVariable.ORDERED_ARRAY
             bound.append(argument.element)
         elif isinstance(parameter, TypeVariable) and parameter is not TypeVariable.EACH:
             ordered = ordered or parameter is TypeVariable.ORDERED
@@ -167,7 +176,7 @@ def _type_of_variable(
 
 
 def _substitute(parameter: Parameter, stood_for: SqlType) -> SqlType:
-    if parameter is TypeVariable.ARRAY:
+    if parameter in ARRAYS:
         return array_of(stood_for)
     return stood_for if isinstance(parameter, TypeVariable) else parameter
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fsql.compiler.functions.like import like, pattern_error
 from fsql.compiler.functions.signature import Function, Signature
+from fsql.compiler.functions.text_operations import STRIPPED
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, array_of
 
 
@@ -35,9 +36,14 @@ STRINGS = (
     ),
     Function("lower", ("LOWER", "LCASE"), (Signature(_TEXT, STRING, str.lower),)),
     Function("upper", ("UPPER", "UCASE"), (Signature(_TEXT, STRING, str.upper),)),
-    Function("trim", ("TRIM", "BTRIM"), (Signature(_TEXT, STRING, lambda text: text.strip(" ")),)),
-    Function("ltrim", ("LTRIM",), (Signature(_TEXT, STRING, lambda text: text.lstrip(" ")),)),
-    Function("rtrim", ("RTRIM",), (Signature(_TEXT, STRING, lambda text: text.rstrip(" ")),)),
+    *(
+        Function(name, names, (Signature(_TEXT, STRING, scalar), STRIPPED[name]))
+        for name, names, scalar in (
+            ("trim", ("TRIM", "BTRIM"), lambda text: text.strip(" ")),
+            ("ltrim", ("LTRIM",), lambda text: text.lstrip(" ")),
+            ("rtrim", ("RTRIM",), lambda text: text.rstrip(" ")),
+        )
+    ),
     Function(
         "char_length",
         ("CHAR_LENGTH", "CHARACTER_LENGTH", "LENGTH"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.arithmetic import ARITHMETIC
+from fsql.compiler.functions.array_operations import ARRAY_OPERATIONS
 from fsql.compiler.functions.arrays import ARRAYS
 from fsql.compiler.functions.calendar_fields import CALENDAR_FIELDS
 from fsql.compiler.functions.comparison import COMPARISON
@@ -16,12 +17,16 @@ from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.event_times import EVENT_TIMES
+from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
+from fsql.compiler.functions.mathematics import MATHEMATICS
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.rounding import ROUNDING
 from fsql.compiler.functions.signature import Function, Match, match_signature
 from fsql.compiler.functions.strings import STRINGS
+from fsql.compiler.functions.text_operations import TEXT_OPERATIONS
 from fsql.compiler.functions.texts import TEXTS
 from fsql.compiler.functions.time_texts import TIME_TEXTS
+from fsql.compiler.functions.urls import URLS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +49,11 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         *CALENDAR_FIELDS,
         *TIME_TEXTS,
         *DATE_ARITHMETIC,
+        *MATHEMATICS,
+        *TEXT_OPERATIONS,
+        *URLS,
+        *ARRAY_OPERATIONS,
+        *JSON_FUNCTIONS,
     )
 }
 """Every scalar function and operator, by its name in plans."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual import arrays, conditions, encodings, numbers, texts, times
+from fsql.compiler.functions.manual import (
+    arrays,
+    conditions,
+    encodings,
+    json,
+    numbers,
+    texts,
+    times,
+)
 from fsql.compiler.functions.signature import Nullability
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.compiler.functions.manual.entry import Entry
 
 FUNCTIONS_PAGE: Final = "docs/functions.md"
-FAMILIES: Final = (texts, encodings, numbers, times, arrays, conditions)
+FAMILIES: Final = (texts, encodings, numbers, times, json, arrays, conditions)
 ENTRIES: Final[dict[str, Entry]] = {
     name: entry for family in FAMILIES for name, entry in family.ENTRIES.items()
 }

@@ -15,12 +15,18 @@ from fsql.compiler.expression import (
     Literal,
     TryCast,
 )
+from fsql.compiler.functions.array_operations import ARRAY_OPERATIONS
 from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
-from fsql.compiler.functions.signature import TypeVariable, match_signature
+from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
+from fsql.compiler.functions.mathematics import MATHEMATICS
+from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
+from fsql.compiler.functions.signature import ARRAYS, TypeVariable, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.functions.text_operations import TEXT_OPERATIONS
 from fsql.compiler.functions.time_texts import TIME_TEXTS
+from fsql.compiler.functions.urls import URLS
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
@@ -54,7 +60,11 @@ RECORD: Final = row_of((("x", INT), ("y", STRING), ("z", array_of(PAIR))))
 ROWS: Final = (PAIR, RECORD)
 TYPES: Final = (*SCALARS, *(array_of(type_) for type_ in (BIGINT, DOUBLE, STRING, PAIR)), *ROWS)
 PATTERNS: Final = ("a%", "%", "_", "a\\%b", "%b", "a_b", "", "%a%", "\\\\")
-ON_THEIR_OWN: Final = frozenset(function.name for function in (*TIME_TEXTS, *DATE_ARITHMETIC))
+_OWN_TABLES: Final = (
+    *(TIME_TEXTS, DATE_ARITHMETIC, MATHEMATICS, TEXT_OPERATIONS, URLS, ARRAY_OPERATIONS),
+    *(JSON_FUNCTIONS, REGULAR_EXPRESSIONS[3:]),
+)
+ON_THEIR_OWN: Final = frozenset(function.name for table in _OWN_TABLES for function in table)
 """The functions that are drawn by name only: with them the others would be too rare."""
 FAILING: Final = {"divide", "modulo", "multiply", "to_timestamp", "timestamp_millis"}
 """The functions that fail rows that are not rare."""
@@ -81,6 +91,12 @@ LITERALS: Final = {
     "date_ceil": UNITS,
     "date_part": ("year", "doy", "epoch"),
     "next_day": ("Mon", "sunday"),
+    **dict.fromkeys(
+        (each.name for each in JSON_FUNCTIONS if each.literal_word == "path"),
+        ("$", "$.a", "$[0]"),
+    ),
+    "normalize": ("NFC", "nfd"),
+    **dict.fromkeys((each.name for each in REGULAR_EXPRESSIONS), REGEXPS),
     **dict.fromkeys(("regexp_like", "regexp_extract", "regexp_replace"), REGEXPS),
 }
 """The constants that functions take, by name."""
@@ -197,7 +213,7 @@ class ExpressionMaker:
                 texts = LITERALS[function.name]
                 arguments.append(Literal(STRING, nullable=False, value=self.random.choice(texts)))
                 continue
-            wanted = array_of(variable) if parameter is TypeVariable.ARRAY else parameter
+            wanted = array_of(variable) if parameter in ARRAYS else parameter
             wanted = variable if isinstance(wanted, TypeVariable) else wanted
             arguments.append(self.expression(wanted, depth))
         return checked_call(function, arguments, type_)
@@ -218,11 +234,13 @@ class ExpressionMaker:
 
     def variable(self, signature: Signature, type_: SqlType) -> SqlType:
         """Return the type that a signature's variable stands for if the result is to be `type_`."""
-        if signature.result is TypeVariable.ARRAY:
+        if signature.result in ARRAYS:
             assert type_.element is not None
             return type_.element
         if isinstance(signature.result, TypeVariable):
             return type_
+        if TypeVariable.ORDERED_ARRAY in signature.parameters:
+            return self.random.choice((BIGINT, DOUBLE, STRING))
         if TypeVariable.ARRAY in signature.parameters:
             return self.random.choice((BIGINT, DOUBLE, STRING, PAIR))
         ordered = TypeVariable.ORDERED in signature.parameters
@@ -233,13 +251,15 @@ def gives(signature: Signature, type_: SqlType) -> bool:
     """Say whether a signature can have results of a type."""
     match signature.result:
         case TypeVariable.ANY:
-            return True
+            return not (TypeVariable.ORDERED_ARRAY in signature.parameters and type_.parts)
         case TypeVariable.ORDERED:
             return not type_.parts
         case TypeVariable.ROW:
             return type_ == PAIR
         case TypeVariable.ARRAY:
             return type_.element is not None
+        case TypeVariable.ORDERED_ARRAY:
+            return type_.element is not None and not type_.element.parts
         case result:
             return result == type_
 

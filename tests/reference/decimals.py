@@ -26,6 +26,12 @@ def half_away_from_zero(value: Fraction) -> int:
     return math.trunc(value + Fraction(1 if value > 0 else -1, 2))
 
 
+def round_to_places(value: Any, places: Any = 0) -> Fraction:
+    """Round to places behind the point, halves away from zero."""
+    unit = Fraction(10) ** -max(min(int(places), 60), -60)
+    return half_away_from_zero(Fraction(value) / unit) * unit
+
+
 DECIMAL_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
@@ -36,7 +42,7 @@ DECIMAL_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "abs": abs,
     "floor": math.floor,
     "ceil": math.ceil,
-    "round": lambda a: half_away_from_zero(Fraction(a)),
+    "round": round_to_places,
 }
 """The functions of DECIMAL, over rationals."""
 

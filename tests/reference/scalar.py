@@ -51,7 +51,8 @@ from fsql.tests.reference.failure import (
 )
 from fsql.tests.reference.lines import text
 from fsql.tests.reference.order import order_key
-from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS
+from fsql.tests.reference.scalar_more import MORE_FUNCTIONS, MORE_OF_NULL
+from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS, to_places
 from fsql.tests.reference.scalar_texts import TEXT_FUNCTIONS
 from fsql.tests.reference.scalar_times import TIME_FUNCTIONS, time_of_pattern
 
@@ -261,6 +262,7 @@ NULL_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "is_not_null": lambda a: a is not None,
     "array": lambda *a: a,
     "row": lambda *a: a,
+    **MORE_OF_NULL,
 }
 """The functions that see NULLs."""
 
@@ -281,9 +283,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "not": lambda a: not a,
     "lower": str.lower,
     "upper": str.upper,
-    "trim": lambda a: a.strip(" "),
-    "ltrim": lambda a: a.lstrip(" "),
-    "rtrim": lambda a: a.rstrip(" "),
     "char_length": len,
     "substring": substring,
     "concat": lambda a, b: a + b,
@@ -295,7 +294,9 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "element_at": element_at,
     "floor": lambda a: integral(a, math.floor),
     "ceil": lambda a: integral(a, math.ceil),
-    "round": lambda a: integral(a, half_away_from_zero),
+    "round": lambda a, *n: (
+        to_places(a, half_away_from_zero, *n) if n else integral(a, half_away_from_zero)
+    ),
     "sqrt": lambda a: math.nan if a < 0.0 else math.sqrt(a),
     "power": power,
     "greatest": lambda *a: max(a, key=order_key),
@@ -307,6 +308,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **TEXT_FUNCTIONS,
     **NUMBER_FUNCTIONS,
     **TIME_FUNCTIONS,
+    **MORE_FUNCTIONS,
 }
 """The functions over values that are not NULL; results out of range fail afterwards."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ def truncate(value: float) -> float:
     return value if not cmath.isfinite(value) else value - math.fmod(value, 1.0) or value * 0.0
 
 
+def to_places(value: float, rounding: Callable[[Fraction], int], places: int) -> float:
+    """Round a number, as it is written, to places behind the point."""
+    if not cmath.isfinite(value):
+        return value
+    unit = Fraction(10) ** -max(min(places, 400), -400)
+    return math.copysign(float(rounding(Fraction(repr(value)) / unit) * unit), value)
+
+
 def at(time: int) -> datetime:
     """Return a timestamp by its fields."""
     return EPOCH + timedelta(microseconds=time)
@@ -99,7 +108,7 @@ NUMBER_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "degrees": math.degrees,
     "radians": math.radians,
     "sign": sign,
-    "truncate": truncate,
+    "truncate": lambda a, *n: to_places(a, math.trunc, *n) if n else truncate(a),
     "pi": lambda: math.acos(-1.0),
     "bitand": lambda a, b: a + b - (a | b),
     "bitor": lambda a, b: a + b - (a & b),

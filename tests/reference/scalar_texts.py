@@ -216,6 +216,11 @@ def like(value: str, pattern: str) -> bool:
     return matches[-1]
 
 
+def stripped(text: str, characters: str) -> str:
+    """Return a text from its first character on that is none of some."""
+    return next((text[at:] for at, each in enumerate(text) if each not in characters), "")
+
+
 def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
     """Return a group of the first match."""
     found = re.search(pattern, text)
@@ -252,6 +257,9 @@ def filled(by: str, found: re.Match[str]) -> str:
 
 TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "like": like,
+    "trim": lambda a, b=" ": stripped(stripped(a, b)[::-1], b)[::-1],
+    "ltrim": lambda a, b=" ": stripped(a, b),
+    "rtrim": lambda a, b=" ": stripped(a[::-1], b)[::-1],
     "position": position,
     "instr": lambda a, b: position(b, a),
     "left": left,

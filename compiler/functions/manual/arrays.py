@@ -25,4 +25,105 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The texts of an ARRAY of STRING with a separator between them; NULL elements are left out.",
         "ARRAY_JOIN(ARRAY['a', NULL, 'b'], '-') = 'a-b'",
     ),
+    "array_contains": entry("Whether an element is equal.", "ARRAY_CONTAINS(ARRAY[1, 2], 2)"),
+    "array_contains_all": entry(
+        "Whether the first has all elements of the second.",
+        "ARRAY_CONTAINS_ALL(ARRAY[1, 2, 3], ARRAY[3, 1])",
+    ),
+    "arrays_overlap": entry(
+        "Whether the two have an element in common.", "ARRAYS_OVERLAP(ARRAY[1, 2], ARRAY[2, 3])"
+    ),
+    "array_position": entry(
+        "The place of the first element that is equal; 0 if there is none.",
+        "ARRAY_POSITION(ARRAY['a', 'b'], 'b') = 2",
+    ),
+    "array_distinct": entry(
+        "Each element once, where it first occurs.", "ARRAY_DISTINCT(ARRAY[1, 2, 1]) = ARRAY[1, 2]"
+    ),
+    "array_concat": entry(
+        "The elements of both, one array behind the other.",
+        "ARRAY_CONCAT(ARRAY[1], ARRAY[2]) = ARRAY[1, 2]",
+    ),
+    "array_union": entry(
+        "The elements of either, each once.",
+        "ARRAY_UNION(ARRAY[1, 2], ARRAY[2, 3]) = ARRAY[1, 2, 3]",
+    ),
+    "array_intersect": entry(
+        "The elements of the first that the second has, each once.",
+        "ARRAY_INTERSECT(ARRAY[1, 2], ARRAY[2, 3]) = ARRAY[2]",
+    ),
+    "array_except": entry(
+        "The elements of the first that the second does not have, each once.",
+        "ARRAY_EXCEPT(ARRAY[1, 2], ARRAY[2, 3]) = ARRAY[1]",
+    ),
+    "array_remove": entry(
+        "The elements that are not equal to a value.", "ARRAY_REMOVE(ARRAY[1, 2, 1], 1) = ARRAY[2]"
+    ),
+    "array_replace": entry(
+        "Elements that are equal to a value replaced by another; either may be NULL. NULL of a NULL array.",
+        "ARRAY_REPLACE(ARRAY[1, 2], 1, 3) = ARRAY[3, 2]",
+    ),
+    "array_append": entry(
+        "The array with an element behind it, which may be NULL. NULL of a NULL array.",
+        "ARRAY_APPEND(ARRAY[1], 2) = ARRAY[1, 2]",
+    ),
+    "array_prepend": entry(
+        "The array with an element before it, which may be NULL. NULL of a NULL array.",
+        "ARRAY_PREPEND(ARRAY[1], 2) = ARRAY[2, 1]",
+    ),
+    "array_insert": entry(
+        "The array with an element, which may be NULL, at a place; a place out of range is the nearest one. NULL of a NULL array or place.",
+        "ARRAY_INSERT(ARRAY[1, 2], 2, 3) = ARRAY[1, 3, 2]",
+    ),
+    "array_repeat": entry(
+        "A value, which may be NULL, n times. NULL of a NULL count.",
+        "ARRAY_REPEAT('a', 2) = ARRAY['a', 'a']",
+        fails="FSQL-E502 of more than 1,000,000 elements",
+    ),
+    "array_reverse": entry("The elements backwards.", "ARRAY_REVERSE(ARRAY[1, 2]) = ARRAY[2, 1]"),
+    "array_sort": entry(
+        "The elements in order; descending if the second argument is FALSE. NULL comes last ascending, first descending.",
+        "ARRAY_SORT(ARRAY[2, NULL, 1]) = ARRAY[1, 2, NULL]",
+        "ARRAY_SORT(ARRAY[1, 2], FALSE) = ARRAY[2, 1]",
+    ),
+    "array_compact": entry(
+        "The elements that are not NULL.", "ARRAY_COMPACT(ARRAY[1, NULL]) = ARRAY[1]"
+    ),
+    "array_slice": entry(
+        "The elements from a place on, or to another, both included; negative places count from the end.",
+        "ARRAY_SLICE(ARRAY[1, 2, 3], 2, 3) = ARRAY[2, 3]",
+        "ARRAY_SLICE(ARRAY[1, 2, 3], -1) = ARRAY[3]",
+    ),
+    "trim_array": entry(
+        "The array without its last n elements.",
+        "TRIM_ARRAY(ARRAY[1, 2, 3], 1) = ARRAY[1, 2]",
+        fails="FSQL-E502 unless n is from 0 to the number of elements",
+    ),
+    "array_first": entry(
+        "The first element; NULL if there is none.", "ARRAY_FIRST(ARRAY[1, 2]) = 1"
+    ),
+    "array_last": entry("The last element; NULL if there is none.", "ARRAY_LAST(ARRAY[1, 2]) = 2"),
+    "array_min": entry(
+        "The least element that is not NULL; NULL if there is none.",
+        "ARRAY_MIN(ARRAY[2, NULL, 1]) = 1",
+    ),
+    "array_max": entry(
+        "The greatest element that is not NULL; NULL if there is none.",
+        "ARRAY_MAX(ARRAY[2, NULL, 1]) = 2",
+    ),
+    "array_sum": entry(
+        "The sum of the elements that are not NULL; NULL if there is none. That of DOUBLE is rounded once.",
+        "ARRAY_SUM(ARRAY[1, NULL, 2]) = 3",
+        fails="FSQL-E502 if the sum of integers is out of range",
+    ),
+    "array_avg": entry(
+        "The mean of the elements that are not NULL, as a DOUBLE; NULL if there is none.",
+        "ARRAY_AVG(ARRAY[1, 2]) = 1.5",
+    ),
+    "sequence": entry(
+        "The whole numbers from one to another, both included, by a step; 1 or -1 unless given.",
+        "SEQUENCE(1, 3) = ARRAY[1, 2, 3]",
+        "SEQUENCE(5, 1, -2) = ARRAY[5, 3, 1]",
+        fails="FSQL-E502 if the step is 0, and of more than 1,000,000 elements",
+    ),
 }

@@ -41,4 +41,38 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "PARSE_URL('http://a.b/c?k=v', 'HOST') = 'a.b'",
         "PARSE_URL('http://a.b/c?k=v', 'QUERY', 'k') = 'v'",
     ),
+    "sha224": entry("The hash, in hexadecimal digits.", "LEFT(SHA224('abc'), 8) = '23097d22'"),
+    "sha384": entry("The hash, in hexadecimal digits.", "LEFT(SHA384('abc'), 8) = 'cb00753f'"),
+    "sha2": entry(
+        "The hash of 224, 256, 384 or 512 bits, in hexadecimal digits; of 0 as of 256. NULL of other numbers.",
+        "SHA2('abc', 256) = SHA256('abc')",
+    ),
+    "xxh64": entry(
+        "The hash XXH64 with the seed 0, as a BIGINT. It is fast, and not for secrets.",
+        "XXH64('abc') = 4952883123889572249",
+    ),
+    "url_extract_protocol": entry(
+        "The protocol of a URL; NULL if it has none.",
+        "URL_EXTRACT_PROTOCOL('http://a.b/c') = 'http'",
+    ),
+    "url_extract_host": entry(
+        "The host of a URL; NULL if it has none.", "URL_EXTRACT_HOST('http://a.b:80/c') = 'a.b'"
+    ),
+    "url_extract_port": entry(
+        "The port of a URL; NULL if it has none.", "URL_EXTRACT_PORT('http://a.b:80/c') = 80"
+    ),
+    "url_extract_path": entry(
+        "The path of a URL; NULL if it has none.", "URL_EXTRACT_PATH('http://a.b/c?d') = '/c'"
+    ),
+    "url_extract_query": entry(
+        "The query of a URL; NULL if it has none.", "URL_EXTRACT_QUERY('http://a.b/c?d=1') = 'd=1'"
+    ),
+    "url_extract_fragment": entry(
+        "The fragment of a URL; NULL if it has none.",
+        "URL_EXTRACT_FRAGMENT('http://a.b/c#d') = 'd'",
+    ),
+    "url_extract_parameter": entry(
+        "The value of a key of the query of a URL; NULL if it has none. Nothing is decoded.",
+        "URL_EXTRACT_PARAMETER('http://a.b/c?d=1', 'd') = '1'",
+    ),
 }

@@ -24,13 +24,18 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "INITCAP('new YORK') = 'New York'",
     ),
     "trim": entry(
-        "Without spaces (U+0020) at both ends; also `TRIM(BOTH FROM s)`.", "TRIM('  a ') = 'a'"
+        "Without spaces (U+0020), or any of some characters, at both ends; also `TRIM(BOTH 'x' FROM s)`.",
+        "TRIM('  a ') = 'a'",
+        "TRIM('xayx', 'xy') = 'a'",
+        "TRIM(LEADING 'x' FROM 'xax') = 'ax'",
     ),
     "ltrim": entry(
-        "Without spaces at the beginning; also `TRIM(LEADING FROM s)`.", "LTRIM(' a ') = 'a '"
+        "Without spaces, or any of some characters, at the beginning; also `TRIM(LEADING FROM s)`.",
+        "LTRIM(' a ') = 'a '",
     ),
     "rtrim": entry(
-        "Without spaces at the end; also `TRIM(TRAILING FROM s)`.", "RTRIM(' a ') = ' a'"
+        "Without spaces, or any of some characters, at the end; also `TRIM(TRAILING FROM s)`.",
+        "RTRIM(' a ') = ' a'",
     ),
     "char_length": entry("The number of code points.", "CHAR_LENGTH('é') = 1"),
     "substring": entry(
@@ -121,4 +126,90 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "All matches replaced; `$1` is the first group, `$0` the match, `\\$` a dollar sign.",
         "REGEXP_REPLACE('a1b2', '([0-9])', '<$1>') = 'a<1>b<2>'",
     ),
+    "regexp_substr": entry(
+        "The text of the first match; NULL if there is none.",
+        "REGEXP_SUBSTR('id=42', '[0-9]+') = '42'",
+    ),
+    "regexp_count": entry("The number of matches.", "REGEXP_COUNT('a1b22', '[0-9]+') = 2"),
+    "regexp_instr": entry(
+        "Where the first match begins; 0 if there is none.", "REGEXP_INSTR('abc', 'c') = 3"
+    ),
+    "regexp_full_match": entry(
+        "Whether the expression matches the whole text.",
+        "REGEXP_FULL_MATCH('abc', 'a.c')",
+        "NOT REGEXP_FULL_MATCH('abcd', 'a.c')",
+    ),
+    "regexp_extract_all": entry(
+        "The texts of a group of all matches; `''` of a group that took no part. The group is written, since dialects differ in what it is without; 0 is the match.",
+        "REGEXP_EXTRACT_ALL('a1b22', '[0-9]+', 0) = ARRAY['1', '22']",
+    ),
+    "regexp_split_to_array": entry(
+        "The parts between matches that are not empty.",
+        "REGEXP_SPLIT_TO_ARRAY('a1b22c', '[0-9]+') = ARRAY['a', 'b', 'c']",
+    ),
+    "regexp_escape": entry(
+        "The text with a backslash before each sign, so that it stands for itself in a regular expression.",
+        "REGEXP_ESCAPE('a.b') = 'a\\.b'",
+    ),
+    "octet_length": entry("The number of bytes of its UTF-8.", "OCTET_LENGTH('é') = 2"),
+    "bit_length": entry("The number of bits of its UTF-8.", "BIT_LENGTH('é') = 16"),
+    "substring_index": entry(
+        "What comes before the n-th separator; of a negative n, behind the n-th from the end.",
+        "SUBSTRING_INDEX('a.b.c', '.', 2) = 'a.b'",
+        "SUBSTRING_INDEX('a.b.c', '.', -1) = 'c'",
+    ),
+    "find_in_set": entry(
+        "The place of a text among texts between commas; 0 if it is not there.",
+        "FIND_IN_SET('b', 'a,b') = 2",
+    ),
+    "elt": entry(
+        "The n-th of the texts behind n; NULL if there is none.", "ELT(2, 'a', 'b') = 'b'"
+    ),
+    "field": entry(
+        "The place of the first text among the others; 0 if it is not there, or NULL.",
+        "FIELD('b', 'a', 'b') = 2",
+    ),
+    "space": entry("n spaces.", "SPACE(2) = '  '", fails=_LONG),
+    "mask": entry(
+        "Capitals, small letters and digits as `X`, `x` and `n`, all others as `-`.",
+        "MASK('Ab-12') = 'Xx-nn'",
+    ),
+    "mask_left": entry("The first n characters masked.", "MASK_LEFT('abc12', 2) = 'xxc12'"),
+    "mask_right": entry("The last n characters masked.", "MASK_RIGHT('abc12', 2) = 'abcnn'"),
+    "mask_keep_left": entry(
+        "All but the first n characters masked.", "MASK_KEEP_LEFT('abc12', 2) = 'abxnn'"
+    ),
+    "mask_keep_right": entry(
+        "All but the last n characters masked.", "MASK_KEEP_RIGHT('abc12', 2) = 'xxx12'"
+    ),
+    "soundex": entry(
+        "The American Soundex of its ASCII letters; `''` if it has none. H and W do not part letters of one sound.",
+        "SOUNDEX('Robert') = 'R163'",
+        "SOUNDEX('Ashcraft') = 'A261'",
+    ),
+    "hamming": entry(
+        "At how many places two texts of one length differ; NULL of other lengths.",
+        "HAMMING('abc', 'abd') = 1",
+    ),
+    "jaro_similarity": entry(
+        "The likeness after Jaro, from 0 to 1.",
+        "JARO_SIMILARITY('abc', 'abc') = 1",
+        fails="FSQL-E502 if the product of the lengths is above 1,000,000",
+    ),
+    "jaro_winkler_similarity": entry(
+        "The likeness after Jaro and Winkler, from 0 to 1: more where the beginnings agree.",
+        "JARO_WINKLER_SIMILARITY('abc', 'xyz') = 0",
+        fails="FSQL-E502 if the product of the lengths is above 1,000,000",
+    ),
+    "normalize": entry(
+        "In a normal form of Unicode: NFC unless given, NFD, NFKC or NFKD, a literal or a bare word.",
+        "CHAR_LENGTH(NORMALIZE('é', NFD)) = 2",
+    ),
+    "strip_accents": entry("Without accents.", "STRIP_ACCENTS('é') = 'e'"),
+    "casefold": entry(
+        "By the full case folding of Unicode, for comparisons without case.",
+        "CASEFOLD('Straße') = 'strasse'",
+    ),
+    "quote_literal": entry("In single quotes, as SQL writes it.", "QUOTE_LITERAL('a') = '''a'''"),
+    "quote_ident": entry("In double quotes, as SQL writes a name.", "QUOTE_IDENT('a') = '\"a\"'"),
 }

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.functions.array_operations import ARRAY_OPERATIONS
 from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
+from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
+from fsql.compiler.functions.mathematics import MATHEMATICS
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
+from fsql.compiler.functions.text_operations import TEXT_OPERATIONS
 from fsql.compiler.functions.texts import TEXTS
 from fsql.compiler.functions.time_texts import TIME_TEXTS
+from fsql.compiler.functions.urls import URLS
 from fsql.runtime.kernels.expressions import (
     functions_arithmetic,
     functions_array,
@@ -38,8 +43,21 @@ _VALUE_BY_VALUE: Final = (
     *ELEMENTARY,
     *TIME_TEXTS,
     *DATE_ARITHMETIC,
+    *JSON_FUNCTIONS,
+    *ARRAY_OPERATIONS,
+    *URLS,
+    *TEXT_OPERATIONS,
+    *MATHEMATICS,
 )
 """The functions that are computed value by value, unless another table below has them."""
+
+
+def _of_one_argument(call: Call) -> Kernel:
+    """Return the kernel of a function that has a columnar form for one argument only."""
+    if len(call.arguments) > 1:
+        return per_value(call)
+    return {**functions_string.MAKERS, **functions_arithmetic.MAKERS}[call.function](call)
+
 
 MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **{function.name: per_value for function in _VALUE_BY_VALUE},
@@ -47,6 +65,7 @@ MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **functions_comparison.MAKERS,
     **functions_arithmetic.MAKERS,
     **functions_string.MAKERS,
+    **dict.fromkeys(("trim", "ltrim", "rtrim", "round"), _of_one_argument),
     **functions_array.MAKERS,
     **functions_time.MAKERS,
     **functions_calendar.MAKERS,

@@ -21,6 +21,7 @@ from fsql.runtime.decimals import (
     times,
     too_long,
 )
+from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.vectors import (
     DIVISION_BY_ZERO,
@@ -120,6 +121,10 @@ def _make_whole(round_to: Callable[[Integers, int], Integers]) -> Callable[[Call
     return make
 
 
+def _make_round(call: Call) -> Kernel:
+    return per_value(call) if len(call.arguments) > 1 else _make_whole(quotients)(call)
+
+
 OF_DECIMALS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "add": _make_sum(1),
     "subtract": _make_sum(-1),
@@ -130,7 +135,7 @@ OF_DECIMALS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "abs": lambda _call: total(lambda values: np.abs(exactly(values, magnitude(values)))),
     "floor": _make_whole(_floor),
     "ceil": _make_whole(lambda values, unit: times(_floor(times(values, -1), unit), -1)),
-    "round": _make_whole(quotients),
+    "round": _make_round,
 }
 """The makers of functions that give a DECIMAL of DECIMAL arguments."""
 

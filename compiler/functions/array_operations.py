@@ -1,0 +1,257 @@
+"""Functions that compare, order, cut and join arrays; places count from 1.
+
+Elements are equal as in `ordering`: NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0.  Where several are
+equal, the first stands for them.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.casts import NAN, integer_in_range
+from fsql.compiler.functions.failure import OutOfRangeFailure
+from fsql.compiler.functions.ordering import compare
+from fsql.compiler.functions.signature import Function, Nullability, Signature, TypeVariable
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, array_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.expression import Value
+
+    Array = tuple[Value, ...]
+
+ELEMENTS_MAX: Final = 1_000_000
+"""The longest array that SEQUENCE and ARRAY_REPEAT make."""
+
+
+def _identity(value: Value) -> object:
+    """Return what equal elements have in common."""
+    if isinstance(value, tuple):
+        return tuple(map(_identity, value))
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value + 0.0
+    return value
+
+
+def _firsts(elements: Array) -> Array:
+    seen: dict[object, Value] = {}
+    for each in elements:
+        seen.setdefault(_identity(each), each)
+    return tuple(seen.values())
+
+
+def _known(elements: Array) -> set[object]:
+    return set(map(_identity, elements))
+
+
+def _place(elements: Array, wanted: Value) -> int:
+    identity = _identity(wanted)
+    return next((n for n, each in enumerate(elements, 1) if _identity(each) == identity), 0)
+
+
+def _union(left: Array, right: Array) -> Array:
+    return _firsts(left + right)
+
+
+def _intersect(left: Array, right: Array) -> Array:
+    both = _known(right)
+    return tuple(each for each in _firsts(left) if _identity(each) in both)
+
+
+def _except(left: Array, right: Array) -> Array:
+    without = _known(right)
+    return tuple(each for each in _firsts(left) if _identity(each) not in without)
+
+
+def _remove(elements: Array, unwanted: Value) -> Array:
+    identity = _identity(unwanted)
+    return tuple(each for each in elements if _identity(each) != identity)
+
+
+def _replace(elements: Array, old: Value, new: Value) -> Array:
+    identity = _identity(old)
+    return tuple(new if _identity(each) == identity else each for each in elements)
+
+
+def _sorted(elements: Array, ascending: bool = True) -> Array:  # noqa: FBT001, FBT002 - an argument in SQL
+    """Return the elements in order: NULL last ascending, first descending."""
+    return tuple(sorted(elements, key=cmp_to_key(compare), reverse=not ascending))
+
+
+def _slice(elements: Array, start: int, end: int | None = None) -> Array:
+    """Return the elements from a place to another, both included; negative places count from the end."""
+    count = len(elements)
+    first = start if start >= 0 else count + start + 1
+    last = count if end is None else end if end >= 0 else count + end + 1
+    return elements[max(first, 1) - 1 : max(last, 0)]
+
+
+def _extreme(sign: int) -> Callable[[Array], Value]:
+    def scalar(elements: Array) -> Value:
+        best: Value = None
+        for each in elements:
+            if each is not None and (best is None or compare(each, best) == sign):
+                best = each
+        return best
+
+    return scalar
+
+
+def _numbers(elements: Array) -> list[float]:
+    return [each for each in elements if isinstance(each, int | float)]
+
+
+def _sum(elements: Array) -> float | None:
+    """Return the correctly rounded sum of doubles, NULL of none."""
+    numbers = _numbers(elements)
+    if not numbers:
+        return None
+    if not all(map(math.isfinite, numbers)):
+        infinite = sum(each for each in numbers if not math.isfinite(each))
+        return NAN if math.isnan(infinite) else infinite
+    total = sum(map(Fraction, numbers))
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
+
+
+def _whole_sum(elements: Array) -> int | None:
+    numbers = [each for each in elements if isinstance(each, int)]
+    return integer_in_range(sum(numbers), BIGINT) if numbers else None
+
+
+def _average(elements: Array) -> float | None:
+    total, count = _sum(elements), len(_numbers(elements))
+    return None if total is None else total / count
+
+
+def _sequence(start: int, end: int, step: int | None = None) -> Array:
+    step = step if step is not None else 1 if start <= end else -1
+    if not step or (end - start) // step >= ELEMENTS_MAX:
+        raise OutOfRangeFailure(array_of(BIGINT))
+    return tuple(range(start, end + (1 if step > 0 else -1), step))
+
+
+def _repeat(element: Value, count: int | None) -> Array | None:
+    if count is None:
+        return None
+    if count > ELEMENTS_MAX:
+        raise OutOfRangeFailure(BIGINT)
+    return (element,) * max(count, 0)
+
+
+def _trimmed(elements: Array, count: int) -> Array:
+    if not 0 <= count <= len(elements):
+        raise OutOfRangeFailure(BIGINT)
+    return elements[: len(elements) - count]
+
+
+def _insert(elements: Array | None, place: int | None, element: Value) -> Array | None:
+    """Return the array with an element at a place; places beyond its ends are its ends."""
+    if elements is None or place is None:
+        return None
+    at = min(max(place - 1, 0), len(elements))
+    return (*elements[:at], element, *elements[at:])
+
+
+_ARRAY: Final = TypeVariable.ARRAY
+_ANY: Final = TypeVariable.ANY
+_ORDERED: Final = TypeVariable.ORDERED_ARRAY
+
+
+def _function(name: str, *signatures: Signature, others: tuple[str, ...] = ()) -> Function:
+    return Function(name, (name.upper(), *others), signatures)
+
+
+def _maybe_null(name: str, *signatures: Signature) -> Function:
+    return Function(name, (name.upper(),), signatures, Nullability.ALWAYS)
+
+
+def _of_null(name: str, signature: Signature, *others: str) -> Function:
+    """Return a function that takes NULL for an element."""
+    return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS, strict=False)
+
+
+ARRAY_OPERATIONS: Final = (
+    _function(
+        "array_contains",
+        Signature((_ARRAY, _ANY), BOOLEAN, lambda a, x: _place(a, x) > 0),
+        others=("LIST_CONTAINS",),
+    ),
+    _function("array_position", Signature((_ARRAY, _ANY), BIGINT, _place)),
+    _function("array_distinct", Signature((_ARRAY,), _ARRAY, _firsts)),
+    _function(
+        "array_concat",
+        Signature((_ARRAY, _ARRAY), _ARRAY, lambda a, b: a + b),
+        others=("ARRAY_CAT", "LIST_CONCAT"),
+    ),
+    _function("array_union", Signature((_ARRAY, _ARRAY), _ARRAY, _union)),
+    _function("array_intersect", Signature((_ARRAY, _ARRAY), _ARRAY, _intersect)),
+    _function("array_except", Signature((_ARRAY, _ARRAY), _ARRAY, _except)),
+    _function("array_remove", Signature((_ARRAY, _ANY), _ARRAY, _remove)),
+    _function("array_reverse", Signature((_ARRAY,), _ARRAY, lambda a: a[::-1])),
+    _function(
+        "array_compact",
+        Signature((_ARRAY,), _ARRAY, lambda a: tuple(each for each in a if each is not None)),
+    ),
+    _function(
+        "array_slice",
+        Signature((_ARRAY, BIGINT), _ARRAY, _slice),
+        Signature((_ARRAY, BIGINT, BIGINT), _ARRAY, _slice),
+    ),
+    _function(
+        "array_sort",
+        Signature((_ORDERED,), _ORDERED, _sorted),
+        Signature((_ORDERED, BOOLEAN), _ORDERED, _sorted),
+    ),
+    _function("trim_array", Signature((_ARRAY, BIGINT), _ARRAY, _trimmed, fallible=True)),
+    _function(
+        "arrays_overlap",
+        Signature((_ARRAY, _ARRAY), BOOLEAN, lambda a, b: bool(_known(a) & _known(b))),
+        others=("LIST_HAS_ANY",),
+    ),
+    _function(
+        "array_contains_all",
+        Signature((_ARRAY, _ARRAY), BOOLEAN, lambda a, b: _known(a) >= _known(b)),
+        others=("LIST_HAS_ALL",),
+    ),
+    _function(
+        "sequence",
+        Signature((BIGINT, BIGINT), array_of(BIGINT), _sequence, fallible=True),
+        Signature((BIGINT, BIGINT, BIGINT), array_of(BIGINT), _sequence, fallible=True),
+    ),
+    _maybe_null("array_min", Signature((_ORDERED,), _ANY, _extreme(-1))),
+    _maybe_null("array_max", Signature((_ORDERED,), _ANY, _extreme(1))),
+    _maybe_null(
+        "array_sum",
+        *(Signature((array_of(t),), BIGINT, _whole_sum, fallible=True) for t in (INT, BIGINT)),
+        Signature((array_of(DOUBLE),), DOUBLE, _sum),
+    ),
+    _maybe_null(
+        "array_avg",
+        *(Signature((array_of(t),), DOUBLE, _average) for t in (INT, BIGINT, DOUBLE)),
+    ),
+    _maybe_null("array_first", Signature((_ARRAY,), _ANY, lambda a: a[0] if a else None)),
+    _maybe_null("array_last", Signature((_ARRAY,), _ANY, lambda a: a[-1] if a else None)),
+    _of_null(
+        "array_append",
+        Signature((_ARRAY, _ANY), _ARRAY, lambda a, x: None if a is None else (*a, x)),
+    ),
+    _of_null(
+        "array_prepend",
+        Signature((_ARRAY, _ANY), _ARRAY, lambda a, x: None if a is None else (x, *a)),
+    ),
+    _of_null("array_insert", Signature((_ARRAY, BIGINT, _ANY), _ARRAY, _insert)),
+    _of_null(
+        "array_replace",
+        Signature(
+            (_ARRAY, _ANY, _ANY), _ARRAY, lambda a, x, y: None if a is None else _replace(a, x, y)
+        ),
+    ),
+    _of_null("array_repeat", Signature((_ANY, BIGINT), _ARRAY, _repeat, fallible=True)),
+)

@@ -1,0 +1,333 @@
+"""Functions of JSON in texts.  A path is a literal, checked before the job runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.casts import cast_value, castable
+from fsql.compiler.functions.json_documents import (
+    Document,
+    Number,
+    document_of,
+    found_at,
+    merged,
+    path_error,
+    path_steps,
+    plain_text,
+    quoted,
+    without_nulls,
+    write_document,
+)
+from fsql.compiler.functions.signature import Function, Match, Nullability, Signature
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, Kind, SqlType, array_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.expression import Value
+
+
+def _at(text: str, path: str) -> tuple[Document] | None:
+    """Return what lies at a path of the text's document, in brackets."""
+    document = document_of(text)
+    steps = path_steps(path)
+    assert steps is not None
+    return None if document is None else found_at(document[0], steps)
+
+
+def _value(text: str, path: str) -> str | None:
+    found = _at(text, path)
+    return None if found is None or isinstance(found[0], dict | list) else plain_text(found[0])
+
+
+def _query(text: str, path: str = "$") -> str | None:
+    found = _at(text, path)
+    return write_document(found[0]) if found and isinstance(found[0], dict | list) else None
+
+
+def _extract(text: str, path: str) -> str | None:
+    found = _at(text, path)
+    return None if found is None else write_document(found[0])
+
+
+def _extract_text(text: str, path: str) -> str | None:
+    found = _at(text, path)
+    return None if found is None else plain_text(found[0])
+
+
+def _exists(text: str, path: str) -> bool:
+    return _at(text, path) is not None
+
+
+def _array_length(text: str, path: str = "$") -> int | None:
+    found = _at(text, path)
+    return len(found[0]) if found and isinstance(found[0], list) else None
+
+
+def _keys(text: str, path: str = "$") -> tuple[str, ...] | None:
+    found = _at(text, path)
+    return tuple(found[0]) if found and isinstance(found[0], dict) else None
+
+
+def _items(text: str, path: str = "$") -> tuple[str, ...] | None:
+    found = _at(text, path)
+    return tuple(map(write_document, found[0])) if found and isinstance(found[0], list) else None
+
+
+def _kind(document: Document) -> str:
+    match document:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case Number():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _typeof(text: str, path: str = "$") -> str | None:
+    found = _at(text, path)
+    return None if found is None else _kind(found[0])
+
+
+def _is_json(text: str, kind: str = "value") -> bool:
+    document = document_of(text)
+    if document is None:
+        return False
+    found = _kind(document[0])
+    return kind in {"value", found} or (kind == "scalar" and found not in {"object", "array"})
+
+
+def _unquote(text: str) -> str | None:
+    document = document_of(text)
+    return document[0] if document and _kind(document[0]) == "string" else None  # type: ignore[return-value]
+
+
+def _along(text: str, *steps: str) -> tuple[Document] | None:
+    """Return what lies at the steps, each a key, or an index where the document has an array."""
+    found = document_of(text)
+    for step in steps:
+        if found is None:
+            return None
+        digits = step.removeprefix("-")
+        index = digits.isascii() and digits.isdigit() and isinstance(found[0], list)
+        found = found_at(found[0], (int(step[:10]) if index else step,))
+    return found
+
+
+def _path(text: str, *steps: str) -> str | None:
+    found = _along(text, *steps)
+    return None if found is None else write_document(found[0])
+
+
+def _path_text(text: str, *steps: str) -> str | None:
+    found = _along(text, *steps)
+    return None if found is None else plain_text(found[0])
+
+
+def _get(text: str, step: str | int) -> tuple[Document] | None:
+    document = document_of(text)
+    return None if document is None else found_at(document[0], (step,))
+
+
+def _get_json(text: str, step: str | int) -> str | None:
+    found = _get(text, step)
+    return None if found is None else write_document(found[0])
+
+
+def _get_text(text: str, step: str | int) -> str | None:
+    found = _get(text, step)
+    return None if found is None else plain_text(found[0])
+
+
+def _changed(change: Callable[..., Document]) -> Callable[..., str | None]:
+    """Return the function of texts that is a function of their documents."""
+
+    def computed(*texts: str) -> str | None:
+        documents = [document_of(text) for text in texts]
+        if any(document is None for document in documents):
+            return None
+        return write_document(change(*(document[0] for document in documents if document)))
+
+    return computed
+
+
+def _array_contains(text: str, wanted: Value) -> bool | None:
+    """Return whether the array has a scalar: a number that is written alike, a string, or a boolean."""
+    document = document_of(text)
+    if document is None or not isinstance(document[0], list):
+        return None
+    if isinstance(wanted, str):
+        return any(_kind(each) == "string" and each == wanted for each in document[0])
+    if isinstance(wanted, bool):
+        return any(each is wanted for each in document[0])
+    return any(_kind(each) == "number" and each == str(wanted) for each in document[0])
+
+
+_PLAIN: Final = frozenset({Kind.BOOLEAN, Kind.INTERVAL})
+
+
+def _json_of(value: Value, type_: SqlType) -> str:
+    """Return a value as JSON: as in the output, but NaN and infinities are null."""
+    if value is None:
+        return "null"
+    if type_.element is not None or type_.fields:
+        assert isinstance(value, tuple)
+        types = type_.field_types or type_.parts * len(value)
+        parts = [_json_of(each, given) for each, given in zip(value, types, strict=True)]
+        if type_.element is not None:
+            return f"[{','.join(parts)}]"
+        names = (quoted(name) for name, _ in type_.fields)
+        return f"{{{','.join(f'{n}:{p}' for n, p in zip(names, parts, strict=True))}}}"
+    text = value if type_ == STRING else cast_value(value, type_, STRING)
+    assert isinstance(text, str)
+    if type_.numeric:
+        return text if text[-1].isdigit() else "null"
+    return text if type_.kind in _PLAIN else quoted(text)
+
+
+def _writes(types: tuple[SqlType, ...]) -> Match | None:
+    """Return the signature of JSON_STRING for a type."""
+    (given,) = types if len(types) == 1 else (None,)
+    if given is None or given.kind is Kind.NULL or not _writable(given):
+        return None
+    signature = Signature((given,), STRING, lambda value: _json_of(value, given))
+    return Match(signature, (given,), STRING)
+
+
+def _writable(type_: SqlType) -> bool:
+    return all(map(_writable, type_.parts)) if type_.parts else castable(type_, STRING)
+
+
+def _object(*parts: str | None) -> str:
+    pairs = zip(parts[::2], parts[1::2], strict=False)
+    made = (f"{quoted(key)}:{value or 'null'}" for key, value in pairs if key is not None)
+    return f"{{{','.join(made)}}}"
+
+
+def _array(*parts: str | None) -> str:
+    return f"[{','.join(part for part in parts if part is not None)}]"
+
+
+def _build_array(*parts: str | None) -> str:
+    return f"[{','.join(part or 'null' for part in parts)}]"
+
+
+_TEXT: Final = (STRING,)
+_TWO: Final = (STRING, STRING)
+
+
+def _of_path(
+    name: str, others: tuple[str, ...], result: SqlType, scalar: Callable[..., Value]
+) -> Function:
+    signature = Signature(_TWO, result, scalar)
+    nullability = Nullability.ANY_ARGUMENT if result == BOOLEAN else Nullability.ALWAYS
+    return _checked(name, others, (signature,), nullability)
+
+
+def _with_path(
+    name: str, others: tuple[str, ...], result: SqlType, scalar: Callable[..., Value]
+) -> Function:
+    """Return a function of a document, or of what lies at a path of it."""
+    signatures = (Signature(_TEXT, result, scalar), Signature(_TWO, result, scalar))
+    return _checked(name, others, signatures, Nullability.ALWAYS)
+
+
+def _checked(
+    name: str, others: tuple[str, ...], signatures: tuple[Signature, ...], nullability: Nullability
+) -> Function:
+    return Function(
+        name,
+        (name.upper(), *others),
+        signatures,
+        nullability,
+        literal_check=path_error,
+        literal_place=1,
+        literal_word="path",
+    )
+
+
+def _of_texts(name: str, signature: Signature, *others: str) -> Function:
+    return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS)
+
+
+def _built(name: str, scalar: Callable[..., str], *others: str) -> Function:
+    """Return a function that makes a document of the documents that its arguments are."""
+    return Function(
+        name,
+        (name.upper(), *others),
+        (Signature(_TEXT, STRING, scalar, variadic=True), Signature((), STRING, scalar)),
+        Nullability.NEVER,
+        strict=False,
+    )
+
+
+DOCUMENTS: Final = frozenset(
+    {
+        *("json_string", "json_object", "json_array", "json_build_array", "json_query"),
+        *(
+            "json_extract",
+            "json_merge_patch",
+            "json_strip_nulls",
+            "json_extract_path",
+            "json_quote",
+        ),
+        *("json_get",),
+    }
+)
+"""The functions whose results are documents: as values of JSON_OBJECT they are not quoted."""
+
+BUILDERS: Final = frozenset({"json_object", "json_array", "json_build_array"})
+"""The functions that make a document of values."""
+
+JSON_FUNCTIONS: Final = (
+    _of_path("json_value", (), STRING, _value),
+    _of_path("json_extract", (), STRING, _extract),
+    _of_path("json_extract_string", ("EXTRACTJSONFIELD", "GET_JSON_OBJECT"), STRING, _extract_text),
+    _of_path("json_exists", (), BOOLEAN, _exists),
+    _with_path("json_query", (), STRING, _query),
+    _with_path("json_array_length", (), BIGINT, _array_length),
+    _with_path("json_keys", ("JSON_OBJECT_KEYS",), array_of(STRING), _keys),
+    _with_path("json_items", (), array_of(STRING), _items),
+    _with_path("json_typeof", (), STRING, _typeof),
+    Function("json_valid", ("JSON_VALID",), (Signature(_TEXT, BOOLEAN, _is_json),)),
+    Function("is_json", (), (Signature(_TWO, BOOLEAN, _is_json),)),
+    Function("json_quote", ("JSON_QUOTE",), (Signature(_TEXT, STRING, quoted),)),
+    _of_texts("json_unquote", Signature(_TEXT, STRING, _unquote)),
+    _of_texts("json_extract_path", Signature(_TWO, STRING, _path, variadic=True)),
+    _of_texts("json_extract_path_text", Signature(_TWO, STRING, _path_text, variadic=True)),
+    *(
+        Function(
+            name,
+            (),
+            (Signature(_TWO, STRING, scalar), Signature((STRING, BIGINT), STRING, scalar)),
+            Nullability.ALWAYS,
+        )
+        for name, scalar in (("json_get", _get_json), ("json_get_text", _get_text))
+    ),
+    _of_texts("json_merge_patch", Signature(_TWO, STRING, _changed(merged))),
+    _of_texts("json_strip_nulls", Signature(_TEXT, STRING, _changed(without_nulls))),
+    Function(
+        "json_array_contains",
+        ("JSON_ARRAY_CONTAINS",),
+        tuple(
+            Signature((STRING, type_), BOOLEAN, _array_contains)
+            for type_ in (STRING, BOOLEAN, BIGINT)
+        ),
+        Nullability.ALWAYS,
+    ),
+    Function(
+        "json_string",
+        ("JSON_STRING", "TO_JSON_STRING", "TO_JSON"),
+        (Signature(_TEXT, STRING, quoted),),
+        of_types=_writes,
+    ),
+    _built("json_object", _object, "JSON_BUILD_OBJECT"),
+    _built("json_array", _array),
+    _built("json_build_array", _build_array),
+)

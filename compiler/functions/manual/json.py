@@ -1,0 +1,106 @@
+"""JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.manual.entry import Entry, entry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TITLE: Final = "JSON"
+INTRODUCTION: Final = """\
+JSON is a STRING. A text that is not JSON after RFC 8259, that nests deeper than 200 levels, or that has half of a surrogate pair gives
+NULL and fails no row. What a function gives as JSON is written without spaces, with the keys in their order and numbers as they were
+written; of a key that occurs twice the last value counts.
+
+A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; `lax ` may
+stand before it. There are no wildcards, filters or ranges: use `JSON_ITEMS` for the elements of an array, with UNNEST for a row each.
+"""
+
+_DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
+
+ENTRIES: Final[Mapping[str, Entry]] = {
+    "json_value": entry(
+        "The text of the string, number or boolean at a path; NULL of null, of objects and arrays, and where there is nothing. Cast it to other types.",
+        f"JSON_VALUE({_DOCUMENT}, '$.c') = 'x'",
+        f"CAST(JSON_VALUE({_DOCUMENT}, '$.a.b[1]') AS DOUBLE) = 2.5",
+        f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
+    ),
+    "json_query": entry(
+        "The object or array at a path, or the whole one; NULL of others, and where there is nothing.",
+        f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
+    ),
+    "json_extract": entry(
+        "Whatever is at a path, as JSON; NULL where there is nothing.",
+        f"JSON_EXTRACT({_DOCUMENT}, '$.c') = '\"x\"'",
+    ),
+    "json_extract_string": entry(
+        "Whatever is at a path: a string without its quotes, NULL of null, all others as JSON.",
+        f"JSON_EXTRACT_STRING({_DOCUMENT}, '$.c') = 'x'",
+        f"JSON_EXTRACT_STRING({_DOCUMENT}, '$.a.b') = '[1,2.50]'",
+    ),
+    "json_extract_path": entry(
+        "Whatever is at the steps, as JSON; a step is a key, or an index of an array.",
+        f"JSON_EXTRACT_PATH({_DOCUMENT}, 'a', 'b', '0') = '1'",
+    ),
+    "json_extract_path_text": entry(
+        "As `JSON_EXTRACT_PATH`, a string without its quotes, NULL of null.",
+        f"JSON_EXTRACT_PATH_TEXT({_DOCUMENT}, 'c') = 'x'",
+    ),
+    "json_exists": entry(
+        "Whether there is anything at a path, null too; FALSE of what is not JSON.",
+        f"JSON_EXISTS({_DOCUMENT}, '$.d')",
+        f"NOT JSON_EXISTS({_DOCUMENT}, '$.e')",
+    ),
+    "json_valid": entry("Whether the text is JSON.", "JSON_VALID('[1]')", "NOT JSON_VALID('[1,]')"),
+    "json_typeof": entry(
+        "What the document, or what is at a path, is: `object`, `array`, `string`, `number`, `boolean` or `null`. NULL where there is nothing.",
+        f"JSON_TYPEOF({_DOCUMENT}, '$.d') = 'null'",
+    ),
+    "json_array_length": entry(
+        "The number of elements of an array, or of the one at a path; NULL of others.",
+        f"JSON_ARRAY_LENGTH({_DOCUMENT}, '$.a.b') = 2",
+    ),
+    "json_keys": entry(
+        "The keys of an object, or of the one at a path, in their order; NULL of others.",
+        f"JSON_KEYS({_DOCUMENT}) = ARRAY['a', 'c', 'd']",
+    ),
+    "json_items": entry(
+        "The elements of an array, or of the one at a path, each as JSON; NULL of others.",
+        "JSON_ITEMS('[1, \"a\"]') = ARRAY['1', '\"a\"']",
+    ),
+    "json_array_contains": entry(
+        "Whether an array has a string, a boolean, or a whole number that is written so; NULL of others than arrays.",
+        "JSON_ARRAY_CONTAINS('[1, 2]', 2)",
+    ),
+    "json_string": entry(
+        "A value of any type as JSON, as in JSON output; NaN and infinities are null.",
+        "JSON_STRING('a') = '\"a\"'",
+        "JSON_STRING(ARRAY[1, NULL]) = '[1,null]'",
+    ),
+    "json_object": entry(
+        "An object of keys and values; a value may be NULL, a pair without a key is left out. The result of another function that gives JSON is not quoted.",
+        "JSON_OBJECT('a', 1, 'b', NULL) = '{\"a\":1,\"b\":null}'",
+        "JSON_OBJECT('a', JSON_ARRAY(1)) = '{\"a\":[1]}'",
+    ),
+    "json_array": entry(
+        "An array of the values that are not NULL.", "JSON_ARRAY(1, 'a', NULL) = '[1,\"a\"]'"
+    ),
+    "json_build_array": entry(
+        "An array of all values, NULL as null.", "JSON_BUILD_ARRAY(1, NULL) = '[1,null]'"
+    ),
+    "json_quote": entry("The text as a JSON string.", "JSON_QUOTE('a\"b') = '\"a\\\"b\"'"),
+    "json_unquote": entry(
+        "The text that a JSON string is; NULL of others.", "JSON_UNQUOTE('\"a\"') = 'a'"
+    ),
+    "json_merge_patch": entry(
+        "A document changed by another, after RFC 7396: null removes a key.",
+        'JSON_MERGE_PATCH(\'{"a":1,"b":2}\', \'{"a":null}\') = \'{"b":2}\'',
+    ),
+    "json_strip_nulls": entry(
+        "Without the keys whose value is null, at any depth.",
+        'JSON_STRIP_NULLS(\'{"a":null,"b":[null]}\') = \'{"b":[null]}\'',
+    ),
+}

@@ -1,0 +1,312 @@
+"""More functions of numbers: hyperbolic ones, rounding to places, divisors, bits, arithmetic that gives NULL.
+
+Those of DOUBLE are Python's, for a column as for a row; where they have no value, it is NaN.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.arithmetic import (
+    divide_doubles,
+    divide_integers,
+    modulo_integers,
+)
+from fsql.compiler.functions.casts import NAN, integer_in_range
+from fsql.compiler.functions.failure import DivisionByZeroFailure, OutOfRangeFailure, RowFailure
+from fsql.compiler.functions.signature import Function, Nullability, Signature
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, STRING, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.expression import Value
+
+_BITS: Final = 64
+_DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_PLACES_MAX: Final = 400
+"""Rounding to more places than this changes no DOUBLE, or leaves none of it."""
+_EXACT: Final = decimal.Context(prec=2_000)
+
+
+def _guarded(compute: Callable[..., float]) -> Callable[..., float]:
+    """Return a function of DOUBLE that is infinite where it is too large, and NaN where it has no value."""
+
+    def scalar(*values: float) -> float:
+        if any(map(math.isnan, values)):
+            return NAN
+        try:
+            result = compute(*values)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return NAN
+        return NAN if math.isnan(result) else result
+
+    return scalar
+
+
+def _of_double(name: str, compute: Callable[..., float], *, count: int = 1) -> Function:
+    signature = Signature((DOUBLE,) * count, DOUBLE, _guarded(compute))
+    return Function(name, (name.upper(),), (signature,))
+
+
+def _cbrt(value: float) -> float:
+    """Return the cube root, correctly rounded, whatever the machine's library gives."""
+    if value == 0.0 or not math.isfinite(value):
+        return value
+    root, exact = math.cbrt(value), Fraction(value)
+    for towards, sign in ((math.inf, 1), (-math.inf, -1)):
+        while (following := math.nextafter(root, towards)) and _between(
+            root, following, exact, sign
+        ):
+            root = following
+    return root
+
+
+def _between(root: float, following: float, exact: Fraction, sign: int) -> bool:
+    """Return whether the cube root of `exact` is nearer to `following` than to `root`."""
+    middle = (Fraction(root) + Fraction(following)) / 2
+    return sign * (exact - middle**3) > 0
+
+
+def _sinh(value: float) -> float:
+    try:
+        return math.sinh(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _atanh(value: float) -> float:
+    return math.copysign(math.inf, value) if abs(value) == 1.0 else math.atanh(value)
+
+
+def _cot(value: float) -> float:
+    return math.copysign(math.inf, value) if value == 0.0 else 1.0 / math.tan(value)
+
+
+def _log1p(value: float) -> float:
+    return -math.inf if value == -1.0 else math.log1p(value)
+
+
+def _gamma(value: float) -> float:
+    return math.copysign(math.inf, value) if value == 0.0 else math.gamma(value)
+
+
+def _lgamma(value: float) -> float:
+    whole = value <= 0.0 and value == math.floor(value)
+    return math.inf if whole else math.lgamma(value)
+
+
+def _to_places(rounding: str) -> Callable[[float, int], float]:
+    """Return what rounds a DOUBLE, as it is written in decimal, to places behind the point."""
+
+    def scalar(value: float, places: int) -> float:
+        if not math.isfinite(value) or places > _PLACES_MAX:
+            return NAN if math.isnan(value) else value
+        unit = decimal.Decimal(1).scaleb(-max(places, -_PLACES_MAX))
+        exact = decimal.Decimal(repr(value)).quantize(unit, rounding, _EXACT)
+        return math.copysign(float(exact), value)
+
+    return scalar
+
+
+def _rint(value: float) -> float:
+    return math.copysign(float(round(value)), value) if math.isfinite(value) else value
+
+
+def _even(value: float) -> float:
+    """Return the next even number away from zero."""
+    if not math.isfinite(value):
+        return value
+    whole = math.ceil(abs(value))
+    return math.copysign(float(whole + whole % 2), value)
+
+
+def _factorial(value: int) -> int:
+    if not 0 <= value <= 20:
+        raise OutOfRangeFailure(BIGINT)
+    return math.factorial(value)
+
+
+def _checked(compute: Callable[..., int]) -> Callable[..., int]:
+    return lambda *values: integer_in_range(compute(*values), BIGINT)
+
+
+def _positive_modulo(left: int, right: int) -> int:
+    if right == 0:
+        raise DivisionByZeroFailure
+    return left % abs(right)
+
+
+def _signed(bits: int) -> int:
+    """Return the BIGINT that the last 64 bits are."""
+    bits &= 2**_BITS - 1
+    return bits - 2**_BITS if bits >> (_BITS - 1) else bits
+
+
+def _shift_left(value: int, count: int) -> int:
+    return _signed(value << count % _BITS)
+
+
+def _shift_right(value: int, count: int) -> int:
+    return value >> count % _BITS
+
+
+def _shift_right_unsigned(value: int, count: int) -> int:
+    return _signed((value & 2**_BITS - 1) >> count % _BITS)
+
+
+def _bit_count(value: int) -> int:
+    return (value & 2**_BITS - 1).bit_count()
+
+
+def _get_bit(value: int, place: int) -> int | None:
+    return value >> place & 1 if 0 <= place < _BITS else None
+
+
+def _width_bucket(value: float, low: float, high: float, count: int) -> int | None:
+    """Return the number of the bucket of equal width, 0 below and `count` + 1 above; NULL without buckets."""
+    if count <= 0 or not math.isfinite(low) or not math.isfinite(high) or low == high:
+        return None
+    if math.isnan(value):
+        return None
+    if count >= 2**31:
+        raise OutOfRangeFailure(BIGINT)
+    if low > high:
+        value, low, high = -value, -low, -high
+    if value < low:
+        return 0
+    if value >= high:
+        return count + 1
+    return math.floor(count * ((value - low) / (high - low))) + 1
+
+
+def _to_base(value: int, base: int) -> str | None:
+    if not 2 <= base <= 36:
+        return None
+    digits = ""
+    rest = abs(value)
+    while rest:
+        digits = _DIGITS[rest % base] + digits
+        rest //= base
+    return f"{'-' * (value < 0)}{digits or '0'}"
+
+
+def _from_base(text: str, base: int) -> int | None:
+    if not 2 <= base <= 36 or not text.isascii() or not text.removeprefix("-").isalnum():
+        return None
+    try:
+        value = int(text[:80], base)
+    except ValueError:
+        return None
+    return value if len(text) <= 80 and -(2**63) <= value < 2**63 else None
+
+
+def _unsigned(form: str) -> Callable[[int], str]:
+    return lambda value: format(value & 2**_BITS - 1, form)
+
+
+def _or_null(compute: Callable[..., Value]) -> Callable[..., Value]:
+    def scalar(*values: Value) -> Value:
+        try:
+            return compute(*values)
+        except RowFailure:
+            return None
+
+    return scalar
+
+
+def _in_range(compute: Callable[[int, int], int], type_: SqlType) -> Callable[..., Value]:
+    return _or_null(lambda a, b: integer_in_range(compute(a, b), type_))
+
+
+def _try(
+    name: str, of_integers: Callable[[int, int], int], of_doubles: Callable[[float, float], float]
+) -> Function:
+    """Return arithmetic that is NULL where the operator fails."""
+    return Function(
+        name,
+        (name.upper(),),
+        (
+            Signature((INT, INT), INT, _in_range(of_integers, INT)),
+            Signature((BIGINT, BIGINT), BIGINT, _in_range(of_integers, BIGINT)),
+            Signature((DOUBLE, DOUBLE), DOUBLE, _guarded(of_doubles)),
+        ),
+        Nullability.ALWAYS,
+    )
+
+
+def _of_integers(
+    name: str, compute: Callable[..., Value], count: int = 2, *others: str, fallible: bool = False
+) -> Function:
+    signature = Signature((BIGINT,) * count, BIGINT, compute, fallible=fallible)
+    return Function(name, (name.upper(), *others), (signature,))
+
+
+def _test(name: str, holds: Callable[[float], bool]) -> Function:
+    return Function(name, (name.upper(),), (Signature((DOUBLE,), BOOLEAN, holds),))
+
+
+def _nullable(name: str, signature: Signature, *others: str) -> Function:
+    return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS)
+
+
+_PLACES: Final = (DOUBLE, BIGINT)
+
+ROUND_TO_PLACES: Final = Signature(_PLACES, DOUBLE, _to_places(decimal.ROUND_HALF_UP))
+TRUNCATE_TO_PLACES: Final = Signature(_PLACES, DOUBLE, _to_places(decimal.ROUND_DOWN))
+
+MATHEMATICS: Final = (
+    _of_double("cbrt", _cbrt),
+    _of_double("sinh", _sinh),
+    _of_double("cosh", math.cosh),
+    _of_double("tanh", math.tanh),
+    _of_double("asinh", math.asinh),
+    _of_double("acosh", math.acosh),
+    _of_double("atanh", _atanh),
+    _of_double("atan2", math.atan2, count=2),
+    _of_double("cot", _cot),
+    _of_double("hypot", math.hypot, count=2),
+    _of_double("log1p", _log1p),
+    _of_double("expm1", math.expm1),
+    _of_double("gamma", _gamma),
+    _of_double("lgamma", _lgamma),
+    _of_double("erf", math.erf),
+    _of_double("erfc", math.erfc),
+    _of_double("nextafter", math.nextafter, count=2),
+    _of_double("rint", _rint),
+    _of_double("even", _even),
+    Function("e", ("E",), (Signature((), DOUBLE, lambda: math.e),)),
+    _test("isnan", math.isnan),
+    _test("isinf", math.isinf),
+    _test("isfinite", math.isfinite),
+    _of_integers("gcd", _checked(math.gcd), fallible=True),
+    _of_integers("lcm", _checked(math.lcm), fallible=True),
+    _of_integers("factorial", _factorial, 1, fallible=True),
+    _of_integers("div", _checked(divide_integers), fallible=True),
+    _of_integers("pmod", _positive_modulo, fallible=True),
+    _of_integers("bitnot", lambda value: ~value, 1),
+    _of_integers("bit_count", _bit_count, 1),
+    _of_integers("shiftleft", _shift_left),
+    _of_integers("shiftright", _shift_right),
+    _of_integers("shiftrightunsigned", _shift_right_unsigned),
+    _nullable("getbit", Signature((BIGINT, BIGINT), BIGINT, _get_bit), "BIT_GET"),
+    _nullable(
+        "width_bucket",
+        Signature((DOUBLE, DOUBLE, DOUBLE, BIGINT), BIGINT, _width_bucket, fallible=True),
+    ),
+    _nullable("to_base", Signature((BIGINT, BIGINT), STRING, _to_base)),
+    _nullable("from_base", Signature((STRING, BIGINT), BIGINT, _from_base)),
+    Function("bin", ("BIN", "TO_BIN"), (Signature((BIGINT,), STRING, _unsigned("b")),)),
+    Function("to_oct", ("TO_OCT",), (Signature((BIGINT,), STRING, _unsigned("o")),)),
+    Function("to_hex", ("TO_HEX",), (Signature((BIGINT,), STRING, _unsigned("x")),)),
+    _try("try_add", lambda a, b: a + b, lambda a, b: a + b),
+    _try("try_subtract", lambda a, b: a - b, lambda a, b: a - b),
+    _try("try_multiply", lambda a, b: a * b, lambda a, b: a * b),
+    _try("try_divide", divide_integers, divide_doubles),
+    _try("try_mod", modulo_integers, math.fmod),
+)
