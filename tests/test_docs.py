@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.binder.calls import FORMS
+from fsql.compiler.binder.forms import FORMS
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.functions.aggregates import AGGREGATES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.conditionals import bind_if, bind_nullif
+from fsql.compiler.binder.forms import FORMS, bind_form
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.pending import GroupingValue
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 _GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
 GROUPING_ARGUMENTS_MAX: Final = 31
-FORMS: Final = {"NULLIF": (2, bind_nullif), "IF": (3, bind_if)}
-"""What is written like a function and means an expression: how many arguments it takes, and what binds it."""
 
 
 def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
@@ -59,8 +57,8 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     _refuse_clauses(written, name)
     if name in WINDOW_BOUNDS and binder.window is not None:
         return _bind_window_bound(binder, binder.window, written, name)
-    if name in FORMS and len(written.arguments) == FORMS[name][0]:
-        return FORMS[name][1](binder, written)
+    if name in FORMS:
+        return bind_form(binder, written, name)
     if name not in CALLABLE:
         raise _unknown_function(name, written)
     return _bind_scalar(binder, written, name)
@@ -109,8 +107,6 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
 def _unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
     near = near_name(name, (*CALLABLE, *AGGREGATES, *FORMS))
     suggestion = f"a function with a similar name exists: {near}" if near else None
-    if name in FORMS:
-        return refusal("E401", f"function {name} takes {FORMS[name][0]} arguments", written.span)
     return refusal(
         "E202",
         f'function "{written.name.parts[-1].name}" does not exist',

@@ -1,10 +1,9 @@
-"""CASE, NULLIF, IF and CAST."""
+"""CASE and CAST."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call, compare, unify
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.type_names import PADDED, bind_type, length_inside, text_length
@@ -15,6 +14,7 @@ from fsql.compiler.sqltypes import BIGINT, NULL, Kind, SqlType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler import syntax
     from fsql.compiler.binder.expression import ExpressionBinder
 
 _NO_COMMON_RESULT = "results of CASE are {} and {}"
@@ -46,30 +46,6 @@ def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expr
     """Return the CASE of branches whose results have one type."""
     nullable = otherwise.nullable or any(result.nullable for _, result in branches)
     return Case(otherwise.type, nullable, tuple(branches), otherwise)
-
-
-def bind_nullif(binder: ExpressionBinder, call: syntax.FunctionCall) -> Expression:
-    """Bind NULLIF(a, b): NULL where a equals b, else a."""
-    first, second = (_value(argument) for argument in call.arguments)
-    value = binder.bind(first)
-    equal = compare("=", (value, first.span), (binder.bind(second), second.span))
-    return make_case([(equal, Literal(value.type, nullable=True, value=None))], value)
-
-
-def bind_if(binder: ExpressionBinder, call: syntax.FunctionCall) -> Expression:
-    """Bind IF(condition, a, b)."""
-    condition, *results = (_value(argument) for argument in call.arguments)
-    chosen = binder.bind_condition(condition)
-    taken, otherwise = unify(
-        [(binder.bind(result), result.span) for result in results], "results of IF are {} and {}"
-    )
-    return make_case([(chosen, taken)], otherwise)
-
-
-def _value(argument: syntax.Expression | syntax.Star) -> syntax.Expression:
-    if isinstance(argument, syntax.Star):
-        raise refusal("E404", "only COUNT takes *", argument.span)
-    return argument
 
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:

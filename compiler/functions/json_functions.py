@@ -103,6 +103,11 @@ def _is_json(text: str, kind: str = "value") -> bool:
     return kind in {"value", found} or (kind == "scalar" and found not in {"object", "array"})
 
 
+def _kind_error(kind: str) -> str | None:
+    kinds = ("value", "object", "array", "scalar")
+    return None if kind in kinds else f"a kind of JSON is {', '.join(kinds)}"
+
+
 def _unquote(text: str) -> str | None:
     document = document_of(text)
     return document[0] if document and _kind(document[0]) == "string" else None  # type: ignore[return-value]
@@ -296,7 +301,14 @@ JSON_FUNCTIONS: Final = (
     _with_path("json_items", (), array_of(STRING), _items),
     _with_path("json_typeof", (), STRING, _typeof),
     Function("json_valid", ("JSON_VALID",), (Signature(_TEXT, BOOLEAN, _is_json),)),
-    Function("is_json", (), (Signature(_TWO, BOOLEAN, _is_json),)),
+    Function(
+        "is_json",
+        ("IS_JSON",),
+        (Signature(_TWO, BOOLEAN, _is_json),),
+        literal_check=_kind_error,
+        literal_place=1,
+        literal_word="kind",
+    ),
     Function("json_quote", ("JSON_QUOTE",), (Signature(_TEXT, STRING, quoted),)),
     _of_texts("json_unquote", Signature(_TEXT, STRING, _unquote)),
     _of_texts("json_extract_path", Signature(_TWO, STRING, _path, variadic=True)),
@@ -304,7 +316,7 @@ JSON_FUNCTIONS: Final = (
     *(
         Function(
             name,
-            (),
+            (name.upper(),),
             (Signature(_TWO, STRING, scalar), Signature((STRING, BIGINT), STRING, scalar)),
             Nullability.ALWAYS,
         )

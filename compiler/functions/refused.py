@@ -42,7 +42,6 @@ _TABLE_OVER_FILE: Final = "declare a table: CREATE TABLE … WITH ('connector' =
 OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "TIME_BUCKET": "use DATE_BIN(width, t), or group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "ISNULL": "write a IS NULL",
-    "IIF": "use IF",
     "LEN": "use CHAR_LENGTH",
     "ARRAY_LENGTH": "use CARDINALITY",
     "COLLECT_SET": "use ARRAY_AGG over a subquery with DISTINCT",

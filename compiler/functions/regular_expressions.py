@@ -193,6 +193,43 @@ def _missing_group(pattern: str, group: int) -> tuple[int, str] | None:
     return 2, f"the pattern has no group {group}: its groups are 0, the whole match, to {count}"
 
 
+def _ignoring_case(text: str, pattern: str) -> bool:
+    return _matches(text, f"(?i:{pattern})")
+
+
+_SIMILAR: Final = re.compile(r"\\(.)|(\[[^\]]*\])|(.)", re.DOTALL)
+
+
+@lru_cache(maxsize=256)
+def _similar_pattern(pattern: str) -> str:
+    """Return the expression of a pattern of SIMILAR TO."""
+    made = []
+    for escaped, brackets, sign in _SIMILAR.findall(pattern):
+        if escaped:
+            made.append(re.escape(escaped))
+        elif brackets:
+            made.append(brackets)
+        else:
+            made.append(
+                {"%": ".*", "_": "."}.get(sign) or (sign if sign in "|*+?{}()" else re.escape(sign))
+            )
+    return rf"(?s)\A(?:{''.join(made)})\z"
+
+
+def _similar(text: str, pattern: str) -> bool:
+    return _matches(text, _similar_pattern(pattern))
+
+
+def _similar_error(pattern: str) -> str | None:
+    if pattern.endswith("\\") and (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+        return "pattern of SIMILAR TO must not end with the escape character"
+    wrong = regexp_error(_similar_pattern(pattern))
+    # What is wrong is told without the expression that the pattern was made into.
+    return wrong and wrong.partition(": (?s)")[0].replace(
+        "regular expression", "pattern of SIMILAR TO"
+    )
+
+
 _TWO: Final = (STRING, STRING)
 
 REGULAR_EXPRESSIONS = (
@@ -237,6 +274,14 @@ REGULAR_EXPRESSIONS = (
             ("regexp_extract_all", array_of(STRING), _all_of, Nullability.ALWAYS),
             ("regexp_split_to_array", array_of(STRING), _split, Nullability.ANY_ARGUMENT),
             ("regexp_full_match", BOOLEAN, _matches_whole, Nullability.ANY_ARGUMENT),
+            ("regexp_ilike", BOOLEAN, _ignoring_case, Nullability.ANY_ARGUMENT),
         )
+    ),
+    Function(
+        "similar_to",
+        ("SIMILAR_TO",),
+        (Signature(_TWO, BOOLEAN, _similar),),
+        literal_check=_similar_error,
+        literal_place=1,
     ),
 )

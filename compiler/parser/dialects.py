@@ -81,7 +81,6 @@ CLAUSES: Final[Mapping[str, str]] = {
     "DISTRIBUTED": "remove DISTRIBUTED BY; rows are distributed by the keys of joins and groups",
     "RLIKE": "write REGEXP_LIKE(a, 'pattern')",
     "REGEXP": "write REGEXP_LIKE(a, 'pattern')",
-    "SIMILAR": "write REGEXP_LIKE(a, 'pattern')",
     "GLOB": "use LIKE, with % in place of *",
     "RETURNING": "remove it; read the table that INSERT writes with another script",
     "FETCH": "write LIMIT",
@@ -101,18 +100,11 @@ KSQL_WINDOWS: Final[Mapping[str, str]] = {
 }
 """Help for `WINDOW TUMBLING (…)`."""
 
-_REGEX: Final = "write REGEXP_LIKE(a, 'pattern')"
 _JSON: Final = "declare the fields of the JSON object as columns of the table"
 _BITS: Final = "there are no operators on bits"
 
 SIGNS: Final[Mapping[str, str]] = {
-    "!~*": _REGEX,
-    "!~": _REGEX,
-    "~*": _REGEX,
-    "~~": "write LIKE",
-    "!~~": "write NOT LIKE",
-    "~": _REGEX,
-    "#>": _JSON,
+    "#>": "use JSON_EXTRACT_PATH(text, 'key', …)",
     "#": "a comment begins with --",
     "@>": "there are no operators on arrays; unnest the array",
     "&&": "write AND",

@@ -19,7 +19,8 @@ _NAMED_MAX: Final = 3
 _OPERATORS: Final = frozenset({
     "AND", "AT", "BANG_EQUAL", "BETWEEN", "COLON_COLON", "CONCAT", "DOT", "EQUAL", "ILIKE", "IN", "IS",
     "LESS", "LESS_EQUAL", "LIKE", "LSQB", "MINUS", "MORE", "MORE_EQUAL", "NOT", "NOT_EQUAL", "OR", "PERCENT",
-    "PLUS", "SLASH", "STAR",
+    "PLUS", "SLASH", "STAR", "THIN_ARROW", "THIN_ARROW_TEXT", "TILDE", "TILDE_STAR", "BANG_TILDE",
+    "BANG_TILDE_STAR", "TWO_TILDES", "BANG_TWO_TILDES", "SIMILAR",
 })  # fmt: skip
 _UNITS: Final = frozenset({
     f"{unit}{plural}"

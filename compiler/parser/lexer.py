@@ -111,7 +111,8 @@ def _scan(text: ExpandedText) -> Iterator[Token]:
 
 def _scan_sign(text: ExpandedText, offset: int) -> Token:
     signs = parse_table().signs
-    for sign in (text.text[offset : offset + 2], text.text[offset]):
+    for length in (3, 2, 1):
+        sign = text.text[offset : offset + length]
         if sign in signs:
             return Token(signs[sign], sign, offset, offset + len(sign))
     raise _unknown_character(text, offset)

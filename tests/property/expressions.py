@@ -96,6 +96,7 @@ LITERALS: Final = {
         ("$", "$.a", "$[0]"),
     ),
     "normalize": ("NFC", "nfd"),
+    "is_json": ("value", "array"),
     **dict.fromkeys((each.name for each in REGULAR_EXPRESSIONS), REGEXPS),
     **dict.fromkeys(("regexp_like", "regexp_extract", "regexp_replace"), REGEXPS),
 }

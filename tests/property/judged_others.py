@@ -200,6 +200,19 @@ OTHERS: Final[Mapping[str, list[Judged]]] = {
         for p in (*_REGEXPS, "a|ab", ".*")
     ],
     "regexp_instr": [Judged("instr({0}, 'b')", (TEXTS, *constants("b")))],
+    "similar_to": [
+        Judged(f"regexp_full_match({{0}}, '{theirs}', 's')", (TEXTS, *constants(ours)))
+        for ours, theirs in (
+            ("a%", "a.*"),
+            ("_", "."),
+            ("%(b|,)%", ".*(b|,).*"),
+            ("[A-Z]bc-12", "[A-Z]bc-12"),
+            ("\\%\\_", "%_"),
+            ("", ""),
+            ("x+", "x+"),
+            ("a.c", "a[.]c"),
+        )
+    ],
     # Arrays
     "array_contains": _one(
         "CASE WHEN {1} IS NOT NULL THEN list_contains({0}, {1}) END", ARRAYS, ELEMENTS

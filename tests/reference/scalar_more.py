@@ -305,6 +305,7 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "trim_array": trimmed,
     "json_strip_nulls": stripped_nulls,
     "is_json": is_json,
+    "regexp_ilike": lambda a, b: re.search(b, a, re.IGNORECASE) is not None,
 }
 """The functions over values that are not NULL."""
 

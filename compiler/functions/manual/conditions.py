@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Conditions and NULL"
 INTRODUCTION: Final = """\
-`CASE`, `COALESCE`, `IF` and `NULLIF` evaluate only the arguments that they need, so `IF(n = 0, 0, 100 / n)` never divides by zero.
+`CASE`, `COALESCE`, `IF`, `NVL2` and `DECODE` evaluate only the arguments that they need, so `IF(n = 0, 0, 100 / n)` never divides by zero.
 """
 
 ENTRIES: Final[Mapping[str, Entry]] = {
@@ -22,6 +22,30 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "(BOOLEAN, T, T) T",
         "The second where the condition is TRUE, else the third.",
         "IF(2 > 1, 'a', 'b') = 'a'",
+    ),
+    "IIF": form("(BOOLEAN, T, T) T", "As `IF`.", "IIF(2 > 1, 'a', 'b') = 'a'"),
+    "NVL2": form(
+        "(any, T, T) T",
+        "The second where the first is not NULL, else the third.",
+        "NVL2(NULL, 'a', 'b') = 'b'",
+    ),
+    "DECODE": form(
+        "(T, T, R, ...) R",
+        "The result behind the first value that the first argument is, NULL included; else the last argument, if it is one more, or NULL.",
+        "DECODE(2, 1, 'a', 2, 'b', 'c') = 'b'",
+        "DECODE(3, 1, 'a', 'c') = 'c'",
+        "DECODE(NULL, 1, 'a', NULL, 'b') = 'b'",
+    ),
+    "EQUAL_NULL": form(
+        "(T, T) BOOLEAN",
+        "Whether the two are equal, as `IS NOT DISTINCT FROM`; never NULL.",
+        "EQUAL_NULL(NULL, NULL)",
+        "NOT EQUAL_NULL(1, NULL)",
+    ),
+    "TYPEOF": form(
+        "(any) STRING",
+        "The name of the type of the argument; it is not evaluated.",
+        "TYPEOF(1.5) = 'DOUBLE'",
     ),
     "NULLIF": form(
         "(T, T) T",

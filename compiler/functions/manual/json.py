@@ -23,7 +23,8 @@ _DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
 
 ENTRIES: Final[Mapping[str, Entry]] = {
     "json_value": entry(
-        "The text of the string, number or boolean at a path; NULL of null, of objects and arrays, and where there is nothing. Cast it to other types.",
+        "The text of the string, number or boolean at a path; NULL of null, of objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails.",
+        f"JSON_VALUE({_DOCUMENT}, '$.a.b[0]' RETURNING INT) = 1",
         f"JSON_VALUE({_DOCUMENT}, '$.c') = 'x'",
         f"CAST(JSON_VALUE({_DOCUMENT}, '$.a.b[1]') AS DOUBLE) = 2.5",
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
@@ -54,6 +55,22 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         f"JSON_EXISTS({_DOCUMENT}, '$.d')",
         f"NOT JSON_EXISTS({_DOCUMENT}, '$.e')",
     ),
+    "json_get": entry(
+        "The value of a key, or the element of an array at a place from 0, negative from the end, as JSON; NULL where there is none. It is the operator `->`.",
+        f"{_DOCUMENT} -> 'a' -> 'b' -> 0 = '1'",
+        f"JSON_GET({_DOCUMENT}, 'c') = '\"x\"'",
+    ),
+    "json_get_text": entry(
+        "As `JSON_GET`, a string without its quotes, NULL of null. It is the operator `->>`.",
+        f"{_DOCUMENT} ->> 'c' = 'x'",
+        f"{_DOCUMENT} -> 'a' ->> 'b' = '[1,2.50]'",
+    ),
+    "is_json": entry(
+        "Whether the text is JSON of a kind, a literal: `value`, `object`, `array` or `scalar`. It is the test `IS JSON OBJECT`.",
+        "'[1]' IS JSON",
+        "'[1]' IS NOT JSON OBJECT",
+        "IS_JSON('[1]', 'array')",
+    ),
     "json_valid": entry("Whether the text is JSON.", "JSON_VALID('[1]')", "NOT JSON_VALID('[1,]')"),
     "json_typeof": entry(
         "What the document, or what is at a path, is: `object`, `array`, `string`, `number`, `boolean` or `null`. NULL where there is nothing.",
@@ -81,8 +98,9 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "JSON_STRING(ARRAY[1, NULL]) = '[1,null]'",
     ),
     "json_object": entry(
-        "An object of keys and values; a value may be NULL, a pair without a key is left out. The result of another function that gives JSON is not quoted.",
+        "An object of keys and values; a value may be NULL, a pair without a key is left out. Also `JSON_OBJECT(KEY 'a' VALUE 1)`. The result of another function that gives JSON is not quoted.",
         "JSON_OBJECT('a', 1, 'b', NULL) = '{\"a\":1,\"b\":null}'",
+        "JSON_OBJECT(KEY 'a' VALUE 1) = '{\"a\":1}'",
         "JSON_OBJECT('a', JSON_ARRAY(1)) = '{\"a\":[1]}'",
     ),
     "json_array": entry(

@@ -118,6 +118,19 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "Whether a [regular expression](../language.md#regular-expressions) matches a part of the text.",
         "REGEXP_LIKE('GET /a', '^[A-Z]+ ')",
     ),
+    "regexp_ilike": entry(
+        "As `REGEXP_LIKE`, without regard to case. `s ~ 'a'`, `s ~* 'a'`, `s !~ 'a'` and `s !~* 'a'` are these two and their opposites.",
+        "REGEXP_ILIKE('GET /a', '^get')",
+        "'abc' ~ 'b.'",
+        "'abc' !~ 'B'",
+        "'abc' ~* 'B'",
+    ),
+    "similar_to": entry(
+        "Whether the whole text matches a pattern of SQL: `%` and `_` as in LIKE, and `|`, `*`, `+`, `?`, `{2}`, `(…)` and `[…]` as in a regular expression; a backslash takes the next character as it is. It is the test `s SIMILAR TO 'pattern'`.",
+        "'abc' SIMILAR TO '(a|b)%'",
+        "'abc' NOT SIMILAR TO 'a'",
+        "SIMILAR_TO('aab', 'a+b')",
+    ),
     "regexp_extract": entry(
         "The text of a group of the first match; of all of it unless given; NULL where there is none.",
         "REGEXP_EXTRACT('id=42;', 'id=([0-9]+)', 1) = '42'",

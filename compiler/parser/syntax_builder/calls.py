@@ -21,6 +21,16 @@ class _Arguments(NamedTuple):
     values: tuple[syntax.Expression | syntax.Star, ...]
     distinct: bool
     order_by: tuple[syntax.OrderItem, ...]
+    pairs: Span | None = None
+    returning: syntax.TypeName | None = None
+
+
+class _Pair(NamedTuple):
+    """`KEY 'a' VALUE b`."""
+
+    span: Span
+    key: syntax.Expression
+    value: syntax.Expression
 
 
 class _CallEnd(NamedTuple):
@@ -33,14 +43,14 @@ class _CallEnd(NamedTuple):
     over: _Window | None
 
 
-def call(span: Span, name: syntax.Identifier, end: _CallEnd) -> syntax.FunctionCall:
+def call(span: Span, name: syntax.Identifier, end: _CallEnd) -> syntax.FunctionCall | syntax.Cast:
     """Return `f(a)` with everything after it."""
     return _function_call(span, (name,), end)
 
 
 def qualified_call(
     span: Span, qualifier: syntax.Expression, name: syntax.Identifier, end: _CallEnd
-) -> syntax.FunctionCall:
+) -> syntax.FunctionCall | syntax.Cast:
     """Return `catalog.f(a)`.
 
     Raises:
@@ -56,8 +66,14 @@ def qualified_call(
 
 def _function_call(
     span: Span, parts: tuple[syntax.Identifier, ...], end: _CallEnd
-) -> syntax.FunctionCall:
-    return syntax.FunctionCall(
+) -> syntax.FunctionCall | syntax.Cast:
+    name = parts[-1].name.upper()
+    if end.arguments.pairs is not None and name != "JSON_OBJECT":
+        raise _misplaced("a key with a VALUE", "JSON_OBJECT", end.arguments.pairs)
+    returned = end.arguments.returning
+    if returned is not None and name != "JSON_VALUE":
+        raise _misplaced("RETURNING", "JSON_VALUE", returned.span)
+    called = syntax.FunctionCall(
         span,
         syntax.QualifiedName(parts[0].span.to(parts[-1].span), parts),
         end.arguments.values,
@@ -68,6 +84,12 @@ def _function_call(
         respect_nulls=end.null_treatment == "RESPECT",
         over=end.over,
     )
+    return called if returned is None else syntax.Cast(span, called, returned, safe=True)
+
+
+def _misplaced(what: str, name: str, span: Span) -> FsqlError:
+    label = Label(span, f"only {name} takes it")
+    return FsqlError([Diagnostic("E101", f"{what} is not allowed here", label)])
 
 
 def call_end(
@@ -85,17 +107,33 @@ def call_end(
 def arguments(
     _span: Span,
     quantifier: Token | syntax.Star | None,
-    *rest: syntax.Expression | tuple[syntax.OrderItem, ...] | None,
+    *rest: syntax.Expression | _Pair | tuple[syntax.OrderItem, ...] | syntax.TypeName | None,
 ) -> _Arguments:
     """Return `*`, or `DISTINCT a, b ORDER BY c`."""
     if isinstance(quantifier, syntax.Star):
         return _Arguments((quantifier,), distinct=False, order_by=())
-    *values, order_by = rest
+    *values, last = rest
+    pairs = [value for value in values if isinstance(value, _Pair)]
+    flat = [
+        part for value in values for part in (value[1:] if isinstance(value, _Pair) else (value,))
+    ]
     return _Arguments(
-        typed("tuple[syntax.Expression, ...]", tuple(values)),
+        typed("tuple[syntax.Expression, ...]", tuple(flat)),
         distinct=quantifier is not None and quantifier.kind == "DISTINCT",
-        order_by=typed("tuple[syntax.OrderItem, ...]", order_by or ()),
+        order_by=typed("tuple[syntax.OrderItem, ...]", last if isinstance(last, tuple) else ()),
+        pairs=pairs[0].span if pairs else None,
+        returning=last if isinstance(last, syntax.TypeName) else None,
     )
+
+
+def key_value(span: Span, key: syntax.Expression, value: syntax.Expression) -> _Pair:
+    """Return `KEY 'a' VALUE b`."""
+    return _Pair(span, key, value)
+
+
+def returning(_span: Span, type_: syntax.TypeName) -> syntax.TypeName:
+    """Return the type of `RETURNING type`."""
+    return type_
 
 
 def null_treatment(_span: Span, token: Token | None) -> str | None:
@@ -138,7 +176,7 @@ def trim(
     return syntax.Trim(span, typed("syntax.TrimSide", kind), characters, operand)
 
 
-def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.FunctionCall:
+def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.FunctionCall | syntax.Cast:
     """Return a plain call of a function whose name is a keyword as well."""
     end = _CallEnd(arguments, (), None, null_treatment=None, over=None)
     return _function_call(span, _function_name(span, token).parts, end)

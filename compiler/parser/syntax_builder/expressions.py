@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from typing import cast as typed
 
 from fsql.compiler import syntax
@@ -153,6 +153,57 @@ def like(
 ) -> syntax.Like:
     """Return `a LIKE pattern`."""
     return syntax.Like(span, operand, pattern, escape, negated is not None, token.kind == "ILIKE")
+
+
+_SIGNS: Final = {
+    "~": "REGEXP_LIKE",
+    "!~": "REGEXP_LIKE",
+    "~*": "REGEXP_ILIKE",
+    "!~*": "REGEXP_ILIKE",
+    "->": "JSON_GET",
+    "->>": "JSON_GET_TEXT",
+}
+"""The functions that signs stand for; with `!` it is their opposite."""
+
+
+def sign_match(
+    span: Span, operand: syntax.Expression, token: Token, pattern: syntax.Expression
+) -> syntax.Expression:
+    """Return `a ~ pattern` as a call, and `a ~~ pattern`, which is LIKE."""
+    negated = token.text.startswith("!")
+    if token.text.endswith("~~"):
+        return syntax.Like(span, operand, pattern, None, negated, ignore_case=False)
+    found = _called(span, _SIGNS[token.text], operand, pattern)
+    return syntax.Not(span, found) if negated else found
+
+
+def similar(
+    span: Span, operand: syntax.Expression, negated: Token | None, pattern: syntax.Expression
+) -> syntax.Expression:
+    """Return `a SIMILAR TO pattern` as a call."""
+    found = _called(span, "SIMILAR_TO", operand, pattern)
+    return syntax.Not(span, found) if negated is not None else found
+
+
+def is_json(
+    span: Span, operand: syntax.Expression, negated: Token | None, kind: Token | None
+) -> syntax.Expression:
+    """Return `a IS JSON OBJECT` as a call."""
+    text = "value" if kind is None else kind.kind.lower()
+    found = _called(span, "IS_JSON", operand, syntax.StringLiteral(span, text))
+    return syntax.Not(span, found) if negated is not None else found
+
+
+def json_step(
+    span: Span, operand: syntax.Expression, token: Token, step: syntax.Expression
+) -> syntax.FunctionCall:
+    """Return `a -> 'key'` as a call."""
+    return _called(span, _SIGNS[token.text], operand, step)
+
+
+def _called(span: Span, name: str, *arguments: syntax.Expression) -> syntax.FunctionCall:
+    qualified = syntax.QualifiedName(span, (syntax.Identifier(span, name),))
+    return syntax.FunctionCall(span, qualified, arguments)
 
 
 def exists(span: Span, query: syntax.Query) -> syntax.Exists:

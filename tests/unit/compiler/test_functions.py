@@ -18,6 +18,7 @@ from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.signature import TypeVariable
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -279,7 +280,15 @@ def test_values(function: str, arguments: list[tuple[SqlType, Value]], expected:
 @pytest.mark.parametrize("name", [f.name for f in FUNCTIONS.values() if f.strict])
 def test_strict_functions_are_null_where_an_argument_is(name: str) -> None:
     for signature in FUNCTIONS[name].signatures:
-        types = [p if isinstance(p, SqlType) else BIGINTS for p in signature.parameters]
+        of_arrays = TypeVariable.ARRAY in signature.parameters
+        types = [
+            BIGINT
+            if of_arrays and p is TypeVariable.ANY
+            else p
+            if isinstance(p, SqlType)
+            else BIGINTS
+            for p in signature.parameters
+        ]
         apart = name in {"lt", "le", "gt", "ge"} or not types
         if FUNCTIONS[name].literal_check is None and not apart:
             ordered = name in {"greatest", "least"}

@@ -35,6 +35,7 @@ def test_the_file_is_what_the_grammar_compiles_to(caplog: pytest.LogCaptureFixtu
     caplog.set_level(logging.DEBUG, logger="lark")
     assert table_bytes(compile_grammar()) == FILE.read_bytes(), STALE
     assert conflicts(caplog.messages) == {
+        ("ARRAY", "is_json"),  # IS JSON ARRAY
         ("LSQB", "name"),  # ARRAY[, MAP[
         ("RPAR", "query_in_brackets"),
         ("TO", "interval"),
