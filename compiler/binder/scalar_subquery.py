@@ -295,13 +295,28 @@ def _check_rows(query: syntax.Query, subquery: Subquery, keys: list[Expression])
         Refusal: E324.
     """
     limited = isinstance(query.limit, syntax.NumberLiteral) and query.limit.text in {"0", "1"}
-    if not limited and not equated(keys, derived_keys(subquery.rows.relation.plan)):
+    if (
+        not limited
+        and not _is_one_row(query.body)
+        and not equated(keys, derived_keys(subquery.rows.relation.plan))
+    ):
         raise refusal(
             "E324",
             "subquery as a value can have several rows",
             subquery.span,
             help="aggregate them, as in (SELECT MAX(x) …)",
         )
+
+
+def _is_one_row(body: syntax.QueryBody) -> bool:
+    """Return whether a query reads no table, and so has at most one row."""
+    match body:
+        case syntax.Select():
+            return not body.relations
+        case syntax.Values():
+            return len(body.rows) == 1
+        case _:
+            return False
 
 
 def _everywhere(span: Span) -> Mapping[Expression, Span]:

@@ -259,13 +259,17 @@ class _ScriptBinder:
             name = simple_name(statement.name)
             if exists(name, context, if_not_exists=statement.if_not_exists):
                 return
-            schema = bind_query(query, context.with_own_scan_numbers()).schema
-            spans = output_spans(query, len(schema))
-            statement = with_columns_of(statement, schema, spans)
+            with self._report.part():
+                schema = bind_query(query, context.with_own_scan_numbers()).schema
+                spans = output_spans(query, len(schema))
+                statement = with_columns_of(statement, schema, spans)
+            if statement.query is not None:  # it was refused
+                self._declare(name)
+                return
         ordinal = self._ordinal(statement.name.parts[-1].name)
         with self._report.part():
             create_table(statement, ordinal, context)
-        self._declare(statement.name)
+        self._declare(statement.name.parts[-1])
         if query is not None:
             self._insert(syntax.Insert(statement.span, statement.name, (), query), context)
 
@@ -281,10 +285,10 @@ class _ScriptBinder:
             self._catalog.hide(self._single)
         return self._single
 
-    def _declare(self, name: syntax.QualifiedName) -> None:
+    def _declare(self, name: syntax.Identifier) -> None:
         """Add an entry for a table that was refused, so that references to it give no further errors."""
-        if self._catalog.here(name.parts[-1]) is None:
-            self._catalog.add(ViewEntry(name.parts[-1].name, name.span, None))
+        if self._catalog.here(name) is None:
+            self._catalog.add(ViewEntry(name.name, name.span, None))
 
     def _insert(self, statement: syntax.Insert, context: Context) -> None:
         """Bind an INSERT; several into one table write the UNION ALL of their rows, in their order."""
