@@ -40,6 +40,7 @@ from fsql.console.project.scripts import one_script
 from fsql.console.project.settings import WITH_SETTINGS, attach_settings, settings_of
 from fsql.console.reference_commands import connectors, explain_error
 from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
+from fsql.console.shell_command import shell
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
@@ -341,6 +342,7 @@ for _command in (
     init,
     keys_group,
     merge,
+    shell,
     sim,
     snapshot,
     stats,

@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 PROJECT_FILE: Final = "fsql.toml"
 DEFAULT: Final = "default"
 WITH_SETTINGS: Final = frozenset(
-    {"check", "compile", "config", "deploy", "explain", "fmt", "merge", "run", "sim", "test"}
+    {
+        "check",
+        "compile",
+        "config",
+        "deploy",
+        "explain",
+        "fmt",
+        "merge",
+        "run",
+        "shell",
+        "sim",
+        "test",
+    }
 )
 """The commands that settings and parameters of a project hold for."""
 _META: Final = "fsql.settings"

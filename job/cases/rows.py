@@ -11,6 +11,8 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from fsql.job.net_rows import NetRows
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
@@ -102,25 +104,10 @@ def column_names(rows: Sequence[Row]) -> list[str]:
 
 def final_rows(changes: Sequence[Row], sink: SinkTable) -> list[Row]:
     """Return the rows that are left when all changes to a table are made, without their kinds."""
-    keys = sink.key if sink.changes.value == "upsert" else None
-    left: dict[str, list[Row]] = {}
+    left = NetRows(sink, json_text)
     for change in changes:
-        operation = change.get(sink.operation_column, "+I")
-        row = {name: value for name, value in change.items() if name != sink.operation_column}
-        if sink.changes.value == "append":
-            operation, row = "+I", change
-        place = _place(row, None if keys is None else [sink.columns[key].name for key in keys])
-        if operation in {"-U", "-D"}:
-            left.get(place, [None])[-1:] = []
-        elif keys is not None:
-            left[place] = [row]
-        else:
-            left.setdefault(place, []).append(row)
-    return [row for rows in left.values() for row in rows]
-
-
-def _place(row: Row, names: Sequence[str] | None) -> str:
-    return json_text(list(row.values()) if names is None else [row.get(name) for name in names])
+        left.apply(change)
+    return left.rows()
 
 
 def difference(

@@ -45,6 +45,7 @@ Commands:
   rename         Give a job another name.
   restart        Start a job again.
   run            Run a script.
+  shell          Take statements from a terminal or standard input.
   sim            Simulate clusters in virtual time, with faults.
   snapshot       Take, list, verify, restore and repair snapshots.
   stats          Show the statistics of a job.
@@ -91,6 +92,7 @@ def test_version() -> None:
         "fmt",
         "init",
         "run",
+        "shell",
         "sim",
         "snapshot",
         "stats",

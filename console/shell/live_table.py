@@ -1,0 +1,94 @@
+"""The result of an updating query on a terminal: its rows as they are now, updated in place."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from fsql.console.change_table import printable
+from fsql.job.net_rows import NetRows
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fsql.compiler.logical import SinkTable
+
+_ROWS_LEAST: Final = 5
+_AROUND_ROWS: Final = 6
+"""Lines of the terminal that the head of the table, its end and the prompt take."""
+_BETWEEN_SECONDS: Final = 0.1
+"""How long a table stays before it is drawn again."""
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+class LiveTable:
+    """A stream that takes JSON lines of changes and shows the rows that are left."""
+
+    def __init__(self, sink: SinkTable, console: Console) -> None:
+        self._sink = sink
+        self._rows = NetRows(sink)
+        self._console = console
+        self._live = Live(
+            console=console,
+            get_renderable=self._table,
+            auto_refresh=False,
+        )
+        self._next_refresh = 0.0
+        self._live.start()
+
+    def write(self, data: memoryview) -> None:
+        """Apply the changes of whole lines."""
+        for line in bytes(data).splitlines():
+            self._rows.apply(json.loads(line, parse_int=_Number, parse_float=_Number))
+
+    def flush(self) -> None:
+        """Show the rows as they are now, if the table has stood long enough."""
+        now = time.monotonic()
+        if now >= self._next_refresh:
+            self._live.refresh()
+            self._next_refresh = now + _BETWEEN_SECONDS
+
+    def close(self) -> int:
+        """Leave the table as it is now; return how many rows it has."""
+        self._live.refresh()
+        self._live.stop()
+        return len(self._rows)
+
+    def _table(self) -> Table:
+        most = max(_ROWS_LEAST, self._console.height - _AROUND_ROWS)
+        rows = self._rows.rows()
+        table = Table(
+            box=None, pad_edge=False, header_style="" if self._console.no_color else "bold"
+        )
+        for column in self._sink.columns:
+            numeric = column.type.numeric
+            table.add_column(
+                Text(printable(column.name)),
+                justify="right" if numeric else "left",
+                no_wrap=True,
+                overflow="fold" if numeric else "ellipsis",
+            )
+        for row in rows[:most]:
+            table.add_row(*(_cell(row.get(column.name)) for column in self._sink.columns))
+        if len(rows) > most:
+            table.caption = f"and {len(rows) - most:,} more rows"
+            table.caption_justify = "left"
+        return table
+
+
+def _cell(value: Any) -> Text:  # noqa: ANN401 - a value of JSON
+    if value is None:
+        return Text("NULL", style="dim")
+    if isinstance(value, str):
+        return Text(printable(value))
+    return Text(printable(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))

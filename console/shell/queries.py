@@ -1,0 +1,118 @@
+"""Runs a query of the shell, and shows its result: on a terminal as a table, elsewhere as JSON lines."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.compiler.logical import Changes
+from fsql.console.before_run import print_listening
+from fsql.console.interrupt import Interrupt, Interrupted
+from fsql.console.shell.preview import Preview, PreviewEndedError
+from fsql.console.shell.session import own_warnings
+from fsql.console.standard_output import shows_tables
+from fsql.job.run import RunOptions, open_run, open_splits
+from fsql.job.stop import stop_error
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import SinkTable
+    from fsql.connectors.context import OutputStream
+    from fsql.connectors.file.output_files import Existing
+    from fsql.console.reporter import Reporter
+    from fsql.console.shell.live_table import LiveTable
+    from fsql.job.compilation import Compiled
+    from fsql.runtime.metrics import Metrics
+
+
+def run_query(
+    compiled: Compiled,
+    reporter: Reporter,
+    form: str | None,
+    preview: int | None,
+    existing: Existing,
+) -> int | None:
+    """Run the job of a statement; return the exit code of the shell if a signal asks it to end.
+
+    `form` is the format of a result, as with `fsql run`; `preview` ends a SELECT after so many changes.  The
+    first Ctrl-C ends the query.
+
+    Raises:
+        FsqlError: what ended the query; rows released before have been shown or written.
+    """
+    splits = open_splits(compiled)
+    warnings = own_warnings(compiled)
+    if warnings and not reporter.quiet:
+        reporter.diagnostics(warnings, compiled.script.source)
+    (sink, *_) = (insert.sink for insert in compiled.job.inserts)
+    selects = sink.name == "stdout" and len(compiled.job.inserts) == 1
+    shown = _stream(sink, form, reporter)
+    live = None if shown is sys.stdout.buffer else _live(shown)
+    stream = Preview(shown, preview) if preview is not None and selects else shown
+    begun = time.monotonic()
+    metrics: Metrics | None = None
+    ended = ""
+    code = None
+    try:
+        with (
+            Interrupt() as interrupt,
+            open_run(compiled, splits, RunOptions(existing=existing), stream) as run,
+        ):
+            metrics = run.metrics
+            print_listening(compiled, reporter)
+            run.run(lambda _: interrupt.check())
+            if run.stopped is not None:
+                raise stop_error(run.stopped, compiled, splits, metrics.rows_out)
+    except Interrupted as interrupted:
+        ended = "; ended by a signal"
+        code = None if interrupted.exit_code == _BY_CTRL_C else interrupted.exit_code
+    except PreviewEndedError:
+        ended = "; the preview ends here"
+    finally:
+        left = None if live is None else live.close()
+    assert metrics is not None
+    released = stream.rows if isinstance(stream, Preview) else metrics.rows_out
+    _report(reporter, released, left, time.monotonic() - begun, ended)
+    return code
+
+
+_BY_CTRL_C = 130
+
+
+def _report(
+    reporter: Reporter, released: int, left: int | None, seconds: float, ended: str
+) -> None:
+    """Print how many rows were released, and how many are left of an updating result."""
+    fields = {"rows_out": released, "seconds": round(seconds, 3), "ended": bool(ended)}
+    counted = _counted(released, "row")
+    if left is not None:
+        counted = f"{_counted(left, 'row')} after {_counted(released, 'change')}"
+    reporter.inform("summary", fields, f"{counted}, in {seconds_text(seconds)}{ended}\n")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count_text(count)} {what}{'' if count == 1 else 's'}"
+
+
+def _stream(sink: SinkTable, form: str | None, reporter: Reporter) -> OutputStream:
+    """Return what shows the rows of a bare SELECT."""
+    if sink.name != "stdout" or not shows_tables(form, reporter):
+        return sys.stdout.buffer
+    if sink.changes is not Changes.APPEND and sys.stdout.isatty():
+        from rich.console import Console
+
+        from fsql.console.shell.live_table import LiveTable
+
+        return LiveTable(sink, Console(no_color=not reporter.coloured, highlight=False))
+    from fsql.console.change_table import ChangeTable
+
+    width = shutil.get_terminal_size().columns
+    return ChangeTable(sink, sys.stdout.buffer, width, sys.stdout.encoding)
+
+
+def _live(stream: OutputStream) -> LiveTable | None:
+    from fsql.console.shell.live_table import LiveTable
+
+    return stream if isinstance(stream, LiveTable) else None

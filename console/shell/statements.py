@@ -1,0 +1,61 @@
+"""Text cut into statements, as it is typed: at each `;` outside of quotes, comments and statement sets."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_REGION: Final = re.compile(
+    r"""(?s: --[^\r\n]*+ | /\*.*?(?:\*/|\Z) | '(?:[^']|'')*+(?:'|\Z) | "[^"]*+(?:"|\Z) | `[^`]*+(?:`|\Z)
+      | [^-/'"`;]++ | . )""",
+    re.VERBOSE,
+)
+_COMMENT: Final = re.compile(r"--[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_SET_BEGINS: Final = re.compile(
+    r"\s*(EXECUTE\s+STATEMENT\s+SET|BEGIN\s+STATEMENT\s+SET)\b", re.IGNORECASE
+)
+_SET_ENDS: Final = re.compile(r"\s*END\s*", re.IGNORECASE)
+
+
+def split_statements(text: str) -> tuple[list[str], str]:
+    """Return the statements that a `;` ends, without it, and the text behind the last of them.
+
+    >>> split_statements("SELECT ';' FROM t; -- a; b")
+    (["SELECT ';' FROM t"], ' -- a; b')
+    """
+    statements: list[str] = []
+    begun = done = 0
+    for region in _REGION.finditer(text):
+        if region[0] != ";":
+            continue
+        part, whole = text[done : region.start()], text[begun : region.start()]
+        done = region.end()
+        if _SET_BEGINS.match(without_comments(whole)) and not _SET_ENDS.fullmatch(
+            without_comments(part)
+        ):
+            continue
+        if without_comments(whole).strip():
+            statements.append(whole.strip())
+        begun = done
+    return statements, text[begun:]
+
+
+def without_comments(text: str) -> str:
+    """Return a text with a space for each comment; it may be wrong within quotes."""
+    return _COMMENT.sub(" ", text)
+
+
+def is_complete(text: str) -> bool:
+    """Return whether nothing is open: all statements are ended, or there is only a command of the shell."""
+    _, rest = split_statements(text)
+    return not without_comments(rest).strip() or text.strip().lower() in COMMANDS
+
+
+COMMANDS: Final = {
+    "help": "help",
+    "\\?": "help",
+    "quit": "quit",
+    "exit": "quit",
+    "\\q": "quit",
+}
+"""What is no SQL, with its meaning; it needs no `;`."""
