@@ -16,6 +16,7 @@ from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
 from fsql.console.completion_command import completion
+from fsql.console.datagen_command import datagen
 from fsql.console.flags import (
     auto,
     coordination,
@@ -338,6 +339,7 @@ for _command in (
     config,
     coordinator,
     warm,
+    datagen,
     fmt,
     init,
     keys_group,

@@ -63,6 +63,14 @@ class Option:
     required: bool = False
     greatest: int = 10**18
 
+    def has_key(self, key: str) -> bool:
+        """Return whether the option has that key, for some column if its own has a `*`."""
+        before, star, after = self.key.partition("*")
+        if not star:
+            return key == self.key
+        fits = key.startswith(before) and key.endswith(after)
+        return fits and len(key) > len(before) + len(after)
+
     def takes(self, value: str) -> bool:
         """Return whether the option may have `value`."""
         match self.kind:
@@ -165,8 +173,8 @@ class Connector:
     has_metadata: bool = False
 
     def option(self, key: str) -> Option | None:
-        """Return the option of that key."""
-        return next((option for option in self.options if option.key == key), None)
+        """Return the option of that key; a `*` in a key stands for the name of a column."""
+        return next((option for option in self.options if option.has_key(key)), None)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from fsql.compiler.connectors import Declarations
 from fsql.connectors.blackhole.options import CONNECTOR as BLACKHOLE
+from fsql.connectors.datagen.options import CONNECTOR as DATAGEN
 from fsql.connectors.documents.options import CONNECTOR as DOCUMENTS
 from fsql.connectors.file.options import CONNECTOR as FILE
 from fsql.connectors.memory.options import CONNECTOR as MEMORY
@@ -21,6 +22,6 @@ from fsql.connectors.tcp.options import CONNECTOR as TCP
 from fsql.connectors.words.options import CONNECTOR as WORDS
 from fsql.formats.declared import FORMATS
 
-CONNECTORS: Final = (FILE, STDIN, SOCKET, STDOUT, TCP, BLACKHOLE, DOCUMENTS, WORDS, MEMORY, ONE_ROW)
+CONNECTORS: Final = (FILE, STDIN, SOCKET, STDOUT, TCP, BLACKHOLE, DATAGEN, DOCUMENTS, WORDS, MEMORY, ONE_ROW)
 
 DECLARED: Final = Declarations(CONNECTORS, FORMATS)

@@ -15,6 +15,7 @@ from fsql.compiler.logical import SPLITS_MAX
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
+from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.opening import open_source
 from fsql.job.outputs import open_outputs
 from fsql.job.places import locate_errors
@@ -182,7 +183,7 @@ def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:
             with locate_errors(compiled.syntax, table.name, "idle"):
                 raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(without,))])
         for split in splits[table.ordinal]:
-            if isinstance(split, GeneratorSplit) and split.text.rows is None:
+            if isinstance(split, GeneratorSplit | RowSplit) and split.rows is None:
                 message = f'table "{table.name}" has no end, and {note}'
                 helps = ("set the number of rows: 'count' = '1000'", f"or {without}")
                 with locate_errors(compiled.syntax, table.name, "count"):

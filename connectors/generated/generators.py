@@ -110,6 +110,11 @@ class GeneratorSplit:
     columns: Schema
     clock: Callable[[], float]
 
+    @property
+    def rows(self) -> int | None:
+        """Return how many rows there are, None if they have no end."""
+        return self.text.rows
+
     def open(self, source_offset: SourceOffset | None = None) -> GeneratorReader:
         """Return a reader that stands at row 0, or at `source_offset`."""
         first = 0 if source_offset is None else source_offset.row
@@ -200,6 +205,18 @@ class GeneratorReader:
         return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(bounds), words.buffers()[2])
 
 
+def pace_of(settings: Settings) -> tuple[Pace | None, float | None]:
+    """Return when rows fall due, if not at once, and when row 0 does, in seconds of the clock."""
+    start_ms = settings.optional_number("start_ms")
+    rate, peak_rate = settings.optional_number("rate"), settings.optional_number("peak_rate")
+    peak = None
+    if peak_rate is not None:
+        begins, lasts = settings.number("peak_start_ms"), settings.number("peak_ms")
+        peak = Peak(peak_rate, begins / 1000, lasts / 1000)
+    pace = None if rate is None else Pace(rate, peak)
+    return pace, None if start_ms is None else start_ms / 1000
+
+
 def generator_split(
     table: Table, settings: Settings, lengths: Lengths, clock: Callable[[], float]
 ) -> GeneratorSplit:
@@ -207,18 +224,13 @@ def generator_split(
 
     The table has a column of STRING for the line, and may have one of BIGINT for the row's number.
     """
-    start_ms = settings.optional_number("start_ms")
-    rate, peak_rate = settings.optional_number("rate"), settings.optional_number("peak_rate")
-    peak = None
-    if peak_rate is not None:
-        begins, lasts = settings.number("peak_start_ms"), settings.number("peak_ms")
-        peak = Peak(peak_rate, begins / 1000, lasts / 1000)
+    pace, start = pace_of(settings)
     text = GeneratedText(
         seed=settings.number("seed"),
         rows=settings.optional_number("count"),
         vocabulary=settings.number("vocabulary"),
         lengths=lengths,
-        pace=None if rate is None else Pace(rate, peak),
-        start=None if start_ms is None else start_ms / 1000,
+        pace=pace,
+        start=start,
     )
     return GeneratorSplit(settings.connector.name, text, table.columns, clock)

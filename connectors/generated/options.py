@@ -1,4 +1,4 @@
-"""The options that generated text has, whatever the connector."""
+"""The options that generated rows have, whatever the connector."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Final
 
 from fsql.compiler.connectors import ColumnRule, Option, OptionKind
 
-GENERATED_OPTIONS: Final = (
+ROW_OPTIONS: Final = (
     Option("seed", OptionKind.COUNT, "another seed, other data", default="0"),
     Option("count", OptionKind.COUNT, "number of records; endless if not given"),
-    Option("vocabulary", OptionKind.POSITIVE, "number of different words", default="10000"),
     Option("rate", OptionKind.POSITIVE, "records a second; as fast as can be if not given"),
     Option(
         "start_ms",
@@ -30,6 +29,13 @@ GENERATED_OPTIONS: Final = (
         "with `peak_rate`: how long the peak is, in milliseconds",
         default="1000",
     ),
+)
+"""The options that all generators have."""
+
+GENERATED_OPTIONS: Final = (
+    *ROW_OPTIONS[:2],
+    Option("vocabulary", OptionKind.POSITIVE, "number of different words", default="10000"),
+    *ROW_OPTIONS[2:],
 )
 
 GENERATED_COLUMNS: Final = ColumnRule(

@@ -29,6 +29,7 @@ Commands:
   config         Show the settings.
   connectors     List connectors and formats with their options.
   consume        Store the rows that a job sends with connector tcp.
+  datagen        Generate rows of any columns.
   deploy         Run a script as a job of the agent.
   doctor         Check the cluster directory and this machine.
   down           Stop the agent and all jobs.
@@ -87,6 +88,7 @@ def test_version() -> None:
         "completion",
         "config",
         "consume",
+        "datagen",
         "explain",
         "explain-error",
         "fmt",

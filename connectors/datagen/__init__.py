@@ -1,0 +1,1 @@
+"""Connector `datagen`: generated rows for any columns."""

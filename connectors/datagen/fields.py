@@ -1,0 +1,354 @@
+"""The values of generated columns: each a function of a seed, a name and the number of the row."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.durations import duration_us
+from fsql.compiler.functions.dates import parse_date
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.sqltypes import Kind
+from fsql.connectors.generated.zipf_words import ZipfWords, mix
+from fsql.runtime.arrow_types import arrow_type, struct_of, to_arrow
+from fsql.runtime.decimals import column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.schema import Column
+    from fsql.compiler.sqltypes import SqlType
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+_FIRST_TIME: Final = read_timestamp("2026-01-01")
+_FIRST_DAY: Final = parse_date("2026-01-01")
+_SECOND_US: Final = 1_000_000
+_WHOLE: Final = {
+    Kind.INT: 31,
+    Kind.BIGINT: 63,
+    Kind.DECIMAL: 63,
+    Kind.DATE: 31,
+    Kind.TIMESTAMP: 63,
+}
+"""Kinds whose values are integers, with the bits that these have."""
+_TIMES: Final = (Kind.DATE, Kind.TIMESTAMP)
+_ELEMENTS_MAX: Final = 3
+_FRACTION_BITS: Final = 53
+
+
+class Maker(Protocol):
+    """Makes the values of a column in the rows with the given numbers."""
+
+    def __call__(self, numbers: Ints) -> pa.Array:
+        """Return the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOptions:
+    """The options `fields.NAME.…` of a column, and the microseconds between two rows."""
+
+    column: str
+    given: Mapping[str, str] = field(default_factory=dict)
+    step_us: int = _SECOND_US
+
+    def wrong(self, key: str, reason: str) -> FsqlError:
+        """Return the error of an option."""
+        message = f"option 'fields.{self.column}.{key}' {reason}"
+        return FsqlError([Diagnostic("E534", message)])
+
+
+def make_column(column: Column, seed: int, options: FieldOptions) -> Maker:
+    """Return what makes the values of a column.
+
+    Raises:
+        FsqlError: E534, if the options do not fit its type.
+    """
+    key = _key(seed, column.name)
+    maker = _maker(column.type, key, options)
+    rate = options.given.get("null_rate")
+    if rate is None:
+        return maker
+    part = _number(options, "null_rate", float)
+    if not 0 <= part <= 1:
+        raise options.wrong("null_rate", f"is {rate}; it must be from 0 to 1")
+    if part and not column.nullable:
+        raise options.wrong("null_rate", "cannot be more than 0: the column is NOT NULL")
+    nulls = _key(seed, f"{column.name} is null")
+
+    def with_nulls(numbers: Ints) -> pa.Array:
+        mask = _fractions(_hashes(nulls, numbers)) < part
+        values = maker(numbers)
+        return pc.if_else(pa.array(mask), pa.nulls(len(mask), values.type), values)
+
+    return with_nulls
+
+
+def _key(seed: int, name: str) -> np.uint64:
+    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
+    return np.uint64(int.from_bytes(digest[:8], "little"))
+
+
+def _hashes(key: np.uint64, numbers: Ints) -> Hashes:
+    return mix(numbers.view(np.uint64) * _GOLDEN ^ key)
+
+
+def _fractions(hashes: Hashes) -> NDArray[np.float64]:
+    """Return numbers from 0 to less than 1."""
+    return (hashes >> np.uint64(64 - _FRACTION_BITS)) / float(1 << _FRACTION_BITS)
+
+
+def _maker(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
+    kind = options.given.get("kind") or _default_kind(sql_type, options)
+    _check_keys(sql_type, kind, options)
+    if kind == "choice":
+        return _choice(sql_type, key, options)
+    if sql_type.kind in _WHOLE:
+        make = _sequence if kind == "sequence" else _random_whole
+        return make(sql_type, key, options)
+    if sql_type.kind is Kind.STRING:
+        return _numbered_text(options) if kind == "sequence" else _words(key, options)
+    if kind == "sequence":
+        raise options.wrong("kind", f"cannot be sequence: the column is {sql_type}")
+    if sql_type.kind is Kind.DOUBLE:
+        return _random_double(key, options)
+    if sql_type.kind is Kind.BOOLEAN:
+        return lambda numbers: pa.array(_hashes(key, numbers) >> np.uint64(63) == 1)
+    return _nested(sql_type, key, options)
+
+
+def _default_kind(sql_type: SqlType, options: FieldOptions) -> str:
+    if "values" in options.given:
+        return "choice"
+    if "start" in options.given or "step" in options.given:
+        return "sequence"
+    ordered = sql_type.kind in _TIMES and not {"min", "max"} & {*options.given}
+    return "sequence" if ordered else "random"
+
+
+def _check_keys(sql_type: SqlType, kind: str, options: FieldOptions) -> None:
+    """Check that each option has an effect.
+
+    Raises:
+        FsqlError: E534.
+    """
+    bounded = sql_type.kind in _WHOLE or sql_type.kind is Kind.DOUBLE
+    effective = {
+        "choice": {"values"},
+        "random": {"min", "max"} if bounded else set(),
+        "sequence": {"start", "step"},
+    }[kind]
+    if sql_type.kind is Kind.TIMESTAMP and kind == "sequence":
+        effective |= {"jitter"}
+    if sql_type.kind is Kind.STRING and kind == "random":
+        effective |= {"distinct"}
+    for each in options.given:
+        if each not in effective | {"kind", "null_rate"}:
+            raise options.wrong(each, f"has no effect: the column is {sql_type}, made by {kind}")
+
+
+# --- Values that options name ---
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+_READERS: Final[Mapping[Kind, Callable[[str], Any]]] = {
+    Kind.BOOLEAN: _truth,
+    Kind.DATE: parse_date,
+    Kind.DOUBLE: float,
+    Kind.STRING: str,
+    Kind.TIMESTAMP: read_timestamp,
+}
+"""What reads values; those of other kinds are integers."""
+
+
+def _number(options: FieldOptions, name: str, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
+    text = options.given[name]
+    try:
+        value = read(text)
+    except (ValueError, InvalidOperation, RowFailure):
+        raise options.wrong(name, f"is '{text}', which is no value of the column") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise options.wrong(name, f"is '{text}', which is no value of the column")
+    return value
+
+
+def _whole(sql_type: SqlType, options: FieldOptions, name: str, default: int) -> int:
+    """Return an option as an integer: digits of a DECIMAL, days of a DATE, microseconds of a TIMESTAMP.
+
+    Raises:
+        FsqlError: E534, if it is no value of the type.
+    """
+    if name not in options.given:
+        return default
+    value: int = _number(options, name, _reader(sql_type))
+    bits = _WHOLE[sql_type.kind]
+    most = min(1 << bits, 10**sql_type.precision) if sql_type.kind is Kind.DECIMAL else 1 << bits
+    if not -most < value < most:
+        raise options.wrong(name, f"is {options.given[name]}, which is out of range")
+    return value
+
+
+def _reader(sql_type: SqlType) -> Callable[[str], Any]:
+    """Return what reads a value of a type."""
+    if sql_type.kind is Kind.DECIMAL:
+        return lambda text: _digits(text, sql_type.scale)
+    return _READERS.get(sql_type.kind, int)
+
+
+def _digits(text: str, scale: int) -> int:
+    scaled = Decimal(text).scaleb(scale)
+    if scaled != scaled.to_integral_value():
+        raise ValueError(text)
+    return int(scaled)
+
+
+def _column(values: Ints, sql_type: SqlType) -> pa.Array:
+    """Return integers as a column."""
+    kind = arrow_type(sql_type)
+    if sql_type.kind is Kind.DECIMAL:
+        return column_of(values, kind)
+    if sql_type.kind is Kind.TIMESTAMP:
+        return pa.array(values, pa.int64()).cast(kind)
+    return pa.array(values.astype(kind.to_pandas_dtype()), kind)
+
+
+# --- Kinds ---
+
+
+def _sequence(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
+    first = {Kind.TIMESTAMP: _FIRST_TIME, Kind.DATE: _FIRST_DAY}.get(sql_type.kind, 0)
+    start = _whole(sql_type, options, "start", first)
+    if sql_type.kind is Kind.TIMESTAMP:
+        step = _duration(options, "step") or options.step_us
+        jitter = _duration(options, "jitter") or 0
+    else:
+        one = 10**sql_type.scale if sql_type.kind is Kind.DECIMAL else 1
+        read = _reader(sql_type) if sql_type.kind is Kind.DECIMAL else int
+        step = _number(options, "step", read) if "step" in options.given else one
+        jitter = 0
+
+    def make(numbers: Ints) -> pa.Array:
+        values = start + numbers * step
+        if jitter:
+            values = values - (_hashes(key, numbers) % np.uint64(jitter + 1)).astype(np.int64)
+        return _column(values, sql_type)
+
+    return make
+
+
+def _duration(options: FieldOptions, name: str) -> int | None:
+    if name not in options.given:
+        return None
+    value = duration_us(options.given[name])
+    if value is None:
+        raise options.wrong(
+            name, f"is '{options.given[name]}'; it must be a duration such as `10 s`"
+        )
+    return value
+
+
+def _random_whole(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
+    least_by_default, most_by_default = 0, 1000
+    if sql_type.kind is Kind.DECIMAL:
+        most_by_default = min(1000 * 10**sql_type.scale, 10**sql_type.precision - 1)
+    elif sql_type.kind in _TIMES:
+        day = 86_400 * _SECOND_US if sql_type.kind is Kind.TIMESTAMP else 1
+        least_by_default = _FIRST_TIME if sql_type.kind is Kind.TIMESTAMP else _FIRST_DAY
+        most_by_default = least_by_default + 365 * day
+    least = _whole(sql_type, options, "min", least_by_default)
+    most = _whole(sql_type, options, "max", max(least, most_by_default))
+    if most < least:
+        raise options.wrong("max", f"is {options.given['max']}, which is less than the least value")
+    span = np.uint64(most - least + 1)
+
+    def make(numbers: Ints) -> pa.Array:
+        return _column((_hashes(key, numbers) % span).astype(np.int64) + least, sql_type)
+
+    return make
+
+
+def _random_double(key: np.uint64, options: FieldOptions) -> Maker:
+    least = _number(options, "min", float) if "min" in options.given else 0.0
+    most = _number(options, "max", float) if "max" in options.given else max(least, 1.0)
+    if most < least:
+        raise options.wrong("max", f"is {options.given['max']}, which is less than the least value")
+    return lambda numbers: pa.array(least + _fractions(_hashes(key, numbers)) * (most - least))
+
+
+def _numbered_text(options: FieldOptions) -> Maker:
+    start = _number(options, "start", int) if "start" in options.given else 0
+    step = _number(options, "step", int) if "step" in options.given else 1
+    return lambda numbers: pa.array(start + numbers * step).cast(pa.string())
+
+
+def _words(key: np.uint64, options: FieldOptions) -> Maker:
+    law = ZipfWords(int(options.given.get("distinct", "1000")))
+    words = law.words()
+    return lambda numbers: words.take(pa.array(law.ranks(_hashes(key, numbers))))
+
+
+def _choice(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
+    if "values" not in options.given:
+        raise options.wrong(
+            "kind", f"is choice; give the values: 'fields.{options.column}.values' = 'a, b'"
+        )
+    if sql_type.parts:
+        raise options.wrong("values", f"cannot be given: the column is {sql_type}")
+    texts = [each.strip() for each in options.given["values"].split(",")]
+    values = []
+    for text in texts:
+        one = FieldOptions(options.column, {"values": text})
+        values.append(_number(one, "values", _reader(sql_type)))
+    try:
+        column = to_arrow(values, sql_type)
+    except (pa.ArrowException, OverflowError, ValueError):
+        raise options.wrong("values", f"has a value that does not fit {sql_type}") from None
+    count = np.uint64(len(values))
+    return lambda numbers: column.take(pa.array((_hashes(key, numbers) % count).astype(np.int64)))
+
+
+def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
+    """Return what makes arrays and rows of values without options.
+
+    Raises:
+        FsqlError: E534, for another type.
+    """
+    plain = FieldOptions(options.column, step_us=options.step_us)
+    inner = [
+        _maker(part, mix(np.array([key + np.uint64(at + 1)]))[0], plain)
+        for at, part in enumerate(sql_type.parts)
+    ]
+    if sql_type.fields:
+        return lambda numbers: struct_of([make(numbers) for make in inner], sql_type, None)
+    if sql_type.element is None:
+        message = f'connector datagen cannot fill column "{options.column}": it is {sql_type}'
+        raise FsqlError([Diagnostic("E534", message)])
+
+    def lists(numbers: Ints) -> pa.Array:
+        lengths = (_hashes(key, numbers) % np.uint64(_ELEMENTS_MAX + 1)).astype(np.int64)
+        ends = np.append(0, np.cumsum(lengths))
+        places = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
+        elements = inner[0](np.repeat(numbers, lengths) * (_ELEMENTS_MAX + 1) + places)
+        return pa.ListArray.from_arrays(
+            pa.array(ends, pa.int32()), elements, type=arrow_type(sql_type)
+        )
+
+    return lists
