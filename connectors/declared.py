@@ -14,6 +14,7 @@ from fsql.connectors.datagen.options import CONNECTOR as DATAGEN
 from fsql.connectors.documents.options import CONNECTOR as DOCUMENTS
 from fsql.connectors.file.options import CONNECTOR as FILE
 from fsql.connectors.memory.options import CONNECTOR as MEMORY
+from fsql.connectors.nexmark.options import CONNECTOR as NEXMARK
 from fsql.connectors.one_row.options import CONNECTOR as ONE_ROW
 from fsql.connectors.socket.options import CONNECTOR as SOCKET
 from fsql.connectors.stdin.options import CONNECTOR as STDIN
@@ -22,6 +23,19 @@ from fsql.connectors.tcp.options import CONNECTOR as TCP
 from fsql.connectors.words.options import CONNECTOR as WORDS
 from fsql.formats.declared import FORMATS
 
-CONNECTORS: Final = (FILE, STDIN, SOCKET, STDOUT, TCP, BLACKHOLE, DATAGEN, DOCUMENTS, WORDS, MEMORY, ONE_ROW)
+CONNECTORS: Final = (
+    FILE,
+    STDIN,
+    SOCKET,
+    STDOUT,
+    TCP,
+    BLACKHOLE,
+    DATAGEN,
+    DOCUMENTS,
+    WORDS,
+    NEXMARK,
+    MEMORY,
+    ONE_ROW,
+)
 
 DECLARED: Final = Declarations(CONNECTORS, FORMATS)

@@ -1,0 +1,1 @@
+"""Connector `nexmark`: the auctions of the Nexmark benchmark."""
