@@ -6,9 +6,12 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | kind      | Python value                                   | Arrow                 |
 |-----------|------------------------------------------------|-----------------------|
 | BOOLEAN   | bool                                           | bool                  |
+| TINYINT   | int, 8 bits signed                             | int32, outside of fsql int8 |
+| SMALLINT  | int, 16 bits signed                            | int32, outside of fsql int16 |
 | INT       | int, 32 bits signed                            | int32                 |
 | BIGINT    | int, 64 bits signed                            | int64                 |
 | DECIMAL   | int, the digits without the point: 150 is 1.50 in DECIMAL(3, 2) | decimal128 |
+| FLOAT     | float that 32 bits hold; one canonical NaN     | float64, outside of fsql float32 |
 | DOUBLE    | float; one canonical NaN                       | float64               |
 | STRING    | str                                            | string                |
 | DATE      | int, days since 1970-01-01                     | int32, outside of fsql date32 |
@@ -30,7 +33,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -40,9 +43,12 @@ class Kind(enum.Enum):
     """The kinds of SQL types; the member's value is the name in SQL."""
 
     BOOLEAN = "BOOLEAN"
+    TINYINT = "TINYINT"
+    SMALLINT = "SMALLINT"
     INT = "INT"
     BIGINT = "BIGINT"
     DECIMAL = "DECIMAL"
+    FLOAT = "FLOAT"
     DOUBLE = "DOUBLE"
     STRING = "STRING"
     DATE = "DATE"
@@ -102,8 +108,11 @@ class SqlType:
 
 
 BOOLEAN: Final = SqlType(Kind.BOOLEAN)
+TINYINT: Final = SqlType(Kind.TINYINT)
+SMALLINT: Final = SqlType(Kind.SMALLINT)
 INT: Final = SqlType(Kind.INT)
 BIGINT: Final = SqlType(Kind.BIGINT)
+FLOAT: Final = SqlType(Kind.FLOAT)
 DOUBLE: Final = SqlType(Kind.DOUBLE)
 STRING: Final = SqlType(Kind.STRING)
 DATE: Final = SqlType(Kind.DATE)
@@ -114,13 +123,29 @@ NULL: Final = SqlType(Kind.NULL)
 STRUCTURED: Final = (Kind.ARRAY, Kind.ROW)
 """Kinds whose values have parts; they are compared for equality only."""
 
-NUMERIC: Final = (Kind.INT, Kind.BIGINT, Kind.DECIMAL, Kind.DOUBLE)
+NUMERIC: Final = (
+    Kind.TINYINT,
+    Kind.SMALLINT,
+    Kind.INT,
+    Kind.BIGINT,
+    Kind.DECIMAL,
+    Kind.FLOAT,
+    Kind.DOUBLE,
+)
 """Numeric kinds from the narrowest to the widest: a value coerces implicitly to the right only."""
+FLOATING: Final = (Kind.FLOAT, Kind.DOUBLE)
 
 INT_MIN: Final = -(2**31)
 INT_MAX: Final = 2**31 - 1
 BIGINT_MIN: Final = -(2**63)
 BIGINT_MAX: Final = 2**63 - 1
+INTEGER_RANGES: Final[Mapping[Kind, tuple[int, int]]] = {
+    Kind.TINYINT: (-(2**7), 2**7 - 1),
+    Kind.SMALLINT: (-(2**15), 2**15 - 1),
+    Kind.INT: (INT_MIN, INT_MAX),
+    Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX),
+}
+"""The least and the greatest value of each integer type."""
 DECIMAL_DIGITS_MAX: Final = 38
 DATE_MIN: Final = -719_162
 """0001-01-01 in days."""

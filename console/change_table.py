@@ -31,6 +31,7 @@ _WIDTH_LEAST: Final = {
     Kind.TIMESTAMP: len("2026-01-01T12:00:00Z"),
     Kind.STRING: 8,
     Kind.BIGINT: 4,
+    Kind.FLOAT: 6,
     Kind.DOUBLE: 6,
 }
 """Typical widths of the values of a type."""

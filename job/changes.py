@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import decoded, outside_type
+from fsql.runtime.arrow_types import arrow_type, decoded, outside_type
 from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsql.compiler.schema import Schema
     from fsql.runtime.ports import Release
@@ -39,7 +39,7 @@ class Changes:
     def __init__(self, schema: Schema, run: Callable[[], Iterator[Release]]) -> None:
         """`schema` has the columns of the result; `run` runs the query."""
         self._names = [column.name for column in schema]
-        self._types = [outside_type(column.type) for column in schema]
+        self._types = [column.type for column in schema]
         self._run = run
         self._collected: tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]] | None = None
 
@@ -58,7 +58,8 @@ class Changes:
             yield from self._of_release(release)
 
     def _of_release(self, release: Release) -> Iterator[Change]:
-        values = [column.to_pylist() for column in self._columns_of(release)]
+        columns = map(decoded, release.columns)
+        values = [column.to_pylist() for column in self._outside(columns)]
         rows = zip(*values, strict=True) if values else iter([()] * len(release.time))
         operations = _operations(release)
         for operation, row in zip(operations.tolist(), rows, strict=True):
@@ -66,11 +67,11 @@ class Changes:
                 cast("Operation", OPERATIONS[operation]), dict(zip(self._names, row, strict=True))
             )
 
-    def _columns_of(self, release: Release) -> list[pa.Array]:
+    def _outside(self, columns: Iterable[pa.Array]) -> list[pa.Array]:
         """Return the columns in the types that programs have."""
         return [
-            decoded(column).cast(kind)
-            for column, kind in zip(release.columns, self._types, strict=True)
+            column.cast(outside_type(kind))
+            for column, kind in zip(columns, self._types, strict=True)
         ]
 
     def changelog(self) -> pa.Table:
@@ -81,7 +82,8 @@ class Changes:
         """
         columns, operations = self._collect()
         labels = pa.DictionaryArray.from_arrays(pa.array(operations), pa.array(OPERATIONS))
-        return pa.table([labels.cast(pa.string()), *columns], names=["op", *self._names])
+        outside = self._outside(columns)
+        return pa.table([labels.cast(pa.string()), *outside], names=["op", *self._names])
 
     def table(self) -> pa.Table:
         """Return the rows after all changes, in the order in which they were added.
@@ -90,7 +92,7 @@ class Changes:
             FsqlError: if a row makes the query fail.
         """
         columns, operations = self._collect()
-        table = pa.table(columns, names=self._names)
+        table = pa.table(self._outside(columns), names=self._names)
         if not operations.any():
             return table
         return table.take(_net(columns, _WEIGHTS[operations]))
@@ -112,11 +114,11 @@ class Changes:
     def _collect(self) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
         if self._collected is None:
             releases = list(self._run())
-            of_releases = [self._columns_of(release) for release in releases]
+            of_releases = [[*map(decoded, release.columns)] for release in releases]
             columns = [
                 concat_arrays([part[at] for part in of_releases])
                 if of_releases
-                else pa.array([], kind)
+                else pa.array([], arrow_type(kind))
                 for at, kind in enumerate(self._types)
             ]
             operations = [_operations(release) for release in releases]

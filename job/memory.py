@@ -7,9 +7,12 @@ so that messages can quote it and the lines of the script keep their numbers.
 | Arrow                                    | SQL         |
 |------------------------------------------|-------------|
 | bool                                     | BOOLEAN     |
-| int8, int16, int32, uint8, uint16        | INT         |
+| int8                                     | TINYINT     |
+| int16, uint8                             | SMALLINT    |
+| int32, uint16                            | INT         |
 | int64, uint32, uint64 (checked)          | BIGINT      |
-| float16, float32, float64                | DOUBLE      |
+| float16, float32                         | FLOAT       |
+| float64                                  | DOUBLE      |
 | decimal of up to 38 digits               | DECIMAL     |
 | string, also large, as views, dictionaries | STRING    |
 | date (checked)                           | DATE        |
@@ -37,12 +40,16 @@ from fsql.compiler.sqltypes import (
     DATE_MIN,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
+    FLOAT,
+    FLOATING,
     INT,
     NULL,
+    SMALLINT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
+    TINYINT,
     Kind,
     SqlType,
     array_of,
@@ -156,10 +163,11 @@ def _scalar_type(kind: pa.DataType) -> SqlType | None:
         return row_of(known) if len(known) == len(fields) else None
     matches: tuple[tuple[bool, SqlType], ...] = (
         (pa.types.is_boolean(kind), BOOLEAN),
-        (pa.types.is_integer(kind) and kind.bit_width < 32, INT),
-        (kind == pa.int32(), INT),
+        (kind == pa.int8(), TINYINT),
+        (kind in {pa.int16(), pa.uint8()}, SMALLINT),
+        (kind in {pa.int32(), pa.uint16()}, INT),
         (pa.types.is_integer(kind), BIGINT),
-        (pa.types.is_floating(kind), DOUBLE),
+        (pa.types.is_floating(kind), DOUBLE if kind == pa.float64() else FLOAT),
         (_is_decimal(kind), _decimal(kind)),
         (pa.types.is_string(kind) or pa.types.is_large_string(kind), STRING),
         (kind == pa.string_view(), STRING),
@@ -203,7 +211,7 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
         if least.is_valid and not (least.as_py() >= low and greatest.as_py() <= high):
             message = f'column "{name}" of table "{table}" has times outside of the years 1 to 9999'
             raise FsqlError([Diagnostic("E542", message)])
-    if sql_type.kind is Kind.DOUBLE:  # one canonical NaN
+    if sql_type.kind in FLOATING:  # one canonical NaN
         converted = pc.if_else(pc.is_nan(converted), np.nan, converted)
     return converted
 

@@ -22,7 +22,7 @@ from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.connectors import POSITION_COLUMN
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Changes
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 from fsql.connectors import paths
 from fsql.connectors.file.compression import codec_of
 from fsql.connectors.file.shard_files import shard_path
@@ -147,7 +147,7 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a k
     if value is None:
         return (2,)
     match sql_type.kind, value:
-        case Kind.DOUBLE, str():
+        case ((Kind.FLOAT | Kind.DOUBLE), str()):
             number = float(value)
             return (1,) if math.isnan(number) else (0, number)
         case Kind.DECIMAL, int() | str():
@@ -162,7 +162,7 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a k
             return (0, tuple(_order(value[name], each) for name, each in sql_type.fields))
         case ((Kind.STRING | Kind.DATE), str()) | (Kind.BOOLEAN, bool()):
             return (0, value)
-        case ((Kind.INT | Kind.BIGINT | Kind.INTERVAL), int()):
+        case kind, int() if kind in INTEGER_RANGES or kind is Kind.INTERVAL:
             return (0, value)
         case _:
             raise TypeError(sql_type)

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.compiler.functions.floats import shortest_double
+from fsql.compiler.sqltypes import FLOATING, Kind, SqlType
 from fsql.runtime.decimals import column_of_values, integers_of
+from fsql.runtime.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
 
 _ARROW: Final = {
     Kind.BOOLEAN: pa.bool_(),
+    Kind.TINYINT: pa.int32(),
+    Kind.SMALLINT: pa.int32(),
     Kind.INT: pa.int32(),
     Kind.BIGINT: pa.int64(),
+    Kind.FLOAT: pa.float64(),
     Kind.DOUBLE: pa.float64(),
     Kind.STRING: pa.string(),
     Kind.DATE: pa.int32(),
@@ -38,6 +43,13 @@ _ARROW: Final = {
     Kind.INTERVAL: pa.duration("us"),
     Kind.NULL: pa.null(),
 }
+_OUTSIDE: Final = {
+    Kind.TINYINT: pa.int8(),
+    Kind.SMALLINT: pa.int16(),
+    Kind.FLOAT: pa.float32(),
+    Kind.DATE: pa.date32(),
+}
+"""What other programs have for kinds whose columns are of another type here."""
 _INTEGER_INSIDE: Final = {Kind.TIMESTAMP, Kind.INTERVAL}
 """Kinds whose Python value is an int although Arrow would hand out something else."""
 
@@ -56,14 +68,35 @@ def arrow_type(sql_type: SqlType) -> pa.DataType:
 
 
 def outside_type(sql_type: SqlType) -> pa.DataType:
-    """Return the Arrow type that other programs have for `sql_type`: a DATE is a date32."""
+    """Return the Arrow type that other programs have for `sql_type`, such as date32 for DATE."""
     if sql_type.element is not None:
         return pa.list_(outside_type(sql_type.element))
     if sql_type.fields:
         return pa.struct(
             [(f"f{i}", outside_type(each)) for i, each in enumerate(sql_type.field_types)]
         )
-    return pa.date32() if sql_type.kind is Kind.DATE else arrow_type(sql_type)
+    return _OUTSIDE.get(sql_type.kind) or arrow_type(sql_type)
+
+
+@np.errstate(over="ignore")
+def nearest_floats(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values of FLOAT nearest to doubles."""
+    return values.astype(np.float32).astype(np.float64)
+
+
+def shortest_doubles(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each FLOAT the double with the fewest digits of which it is the nearest FLOAT."""
+    if len(values) <= FEW_ROWS:
+        return np.array([*map(shortest_double, values.tolist())], np.float64)
+    shortest = pa.array(values.astype(np.float32)).cast(pa.string()).cast(pa.float64())
+    return np.where(np.isfinite(values), shortest.to_numpy(), values)
+
+
+def shortest_of_column(array: pa.Array) -> pa.Array:
+    """Return a column of FLOAT as that of the doubles that are written for its values."""
+    null = array.is_null().to_numpy(zero_copy_only=False)
+    values = shortest_doubles(array.fill_null(0.0).to_numpy())
+    return pa.array(values, mask=null if null.any() else None)
 
 
 def date_texts(days: NDArray[np.int32]) -> pa.StringArray:
@@ -80,7 +113,7 @@ def decoded(array: pa.Array) -> pa.Array:
 
 def to_arrow(values: Sequence[Value], sql_type: SqlType) -> pa.Array:
     """Return a column of `values`, Python values of `sql_type`; every NaN becomes the canonical one."""
-    if sql_type.kind is Kind.DOUBLE:
+    if sql_type.kind in FLOATING:
         values = [math.nan if value is not None and value != value else value for value in values]  # noqa: PLR0124 - only NaN differs from itself
     if sql_type.kind is Kind.DECIMAL:
         return column_of_values(values, arrow_type(sql_type))

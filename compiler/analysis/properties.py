@@ -32,10 +32,10 @@ from fsql.compiler.logical import (
     WindowAggregate,
     operators,
 )
-from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.compiler.sqltypes import FLOATING, INTEGER_RANGES, Kind, SqlType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 KEYS_MAX: Final = 16
 """The number of keys can be exponential; the analysis keeps this many of the least."""
@@ -269,18 +269,26 @@ def _injective_source(expression: Expression) -> int | None:
     return inner.index if isinstance(inner, ColumnRef) else None
 
 
+_KEPT_APART: Final[Mapping[Kind, Sequence[Kind]]] = {
+    Kind.DATE: (Kind.TIMESTAMP,),
+    Kind.TINYINT: FLOATING,
+    Kind.SMALLINT: FLOATING,
+    Kind.INT: (Kind.DOUBLE,),
+    Kind.FLOAT: (Kind.DOUBLE,),
+}
+"""The kinds that have a value of its own for each value of another kind."""
+
+
 def _injective(source: SqlType, target: SqlType) -> bool:
     """Return whether a cast gives different values for different ones; of a ROW, field by field."""
     if source == target or source.kind is Kind.NULL:
         return True
     if source.fields and target.fields:
         return all(map(_injective, source.field_types, target.field_types))
-    if source.kind is Kind.BIGINT:
+    if source.kind in INTEGER_RANGES and target.kind in {*INTEGER_RANGES, Kind.DECIMAL}:
         # A value that does not fit fails its row, so two values never become one.
-        return target.kind in {Kind.INT, Kind.DECIMAL}
-    if source.kind is Kind.DATE:
-        return target.kind is Kind.TIMESTAMP
-    return source.kind is Kind.INT and target.numeric
+        return True
+    return target.kind in _KEPT_APART.get(source.kind, ())
 
 
 def _keys_of_parts(

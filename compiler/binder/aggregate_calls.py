@@ -20,10 +20,13 @@ from fsql.compiler.expression import (
 )
 from fsql.compiler.functions.aggregates import (
     AGGREGATES,
+    SHOWS_VALUES,
     TAKES,
     aggregate_nullable,
     aggregate_result,
+    computed_in,
 )
+from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 
@@ -91,6 +94,9 @@ def make_aggregate(
                 help="add IGNORE NULLS after the arguments",
             )
         argument = _filtered(arguments, argument, written.filter)
+    if function not in SHOWS_VALUES:
+        argument = argument and coerce(argument, computed_in(argument.type))
+        others = tuple(coerce(each, computed_in(each.type)) for each in others)
     result = aggregate_result(function, None if argument is None else argument.type)
     if result is None:
         raise _does_not_take(function, name, argument, written)
@@ -153,7 +159,7 @@ def _parts(
         return _where(argument, present), (by,), ((_BY[name], False),), None
     elif function in _OF_TWO:
         other = _whole(arguments, written.arguments[1])
-        if aggregate_result(function, other.type) is None:
+        if aggregate_result(function, computed_in(other.type)) is None:
             raise _does_not_take(function, name, other, written)
         return argument, (other,), (), None
     elif written.order_by:

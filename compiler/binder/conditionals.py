@@ -9,7 +9,7 @@ from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.type_names import PADDED, bind_type, length_inside, text_length
 from fsql.compiler.expression import Case, Cast, Expression, Literal, TryCast
 from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
-from fsql.compiler.sqltypes import BIGINT, NULL, Kind, SqlType
+from fsql.compiler.sqltypes import BIGINT, INTEGER_RANGES, NULL, NUMERIC, Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,15 +91,15 @@ def make_cast(operand: Expression, target: SqlType) -> Expression:
 
 def _instead(source: SqlType, target: SqlType) -> str | None:
     match source.kind, target.kind:
-        case Kind.TIMESTAMP, Kind.BIGINT | Kind.INT | Kind.DECIMAL | Kind.DOUBLE:
+        case Kind.TIMESTAMP, number if number in NUMERIC:
             return "use EPOCH_MILLIS(…), the milliseconds since 1970"
-        case Kind.INT | Kind.BIGINT, Kind.TIMESTAMP:
+        case integer, Kind.TIMESTAMP if integer in INTEGER_RANGES:
             return "use TIMESTAMP_MILLIS(…), of milliseconds since 1970"
-        case Kind.DATE, Kind.BIGINT | Kind.INT:
+        case Kind.DATE, integer if integer in INTEGER_RANGES:
             return "subtract a date: … - DATE '1970-01-01' is the number of days since 1970"
-        case Kind.INT | Kind.BIGINT | Kind.DECIMAL | Kind.DOUBLE, Kind.BOOLEAN:
+        case number, Kind.BOOLEAN if number in NUMERIC:
             return "compare it: … <> 0"
-        case Kind.BOOLEAN, Kind.INT | Kind.BIGINT | Kind.DECIMAL | Kind.DOUBLE:
+        case Kind.BOOLEAN, number if number in NUMERIC:
             return "choose the numbers: CASE WHEN … THEN 1 ELSE 0 END"
         case _:
             return None

@@ -45,7 +45,7 @@ from fsql.compiler.logical import (
     Union,
     append_only,
 )
-from fsql.compiler.sqltypes import BIGINT, Kind, row_of
+from fsql.compiler.sqltypes import BIGINT, FLOATING, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,7 +192,7 @@ def _keys(
 
 def _column_of(key: Expression) -> int | None:
     """Return the column that a key is, perhaps as another type that tells all its values apart."""
-    if isinstance(key, Cast) and key.type.kind is not Kind.DOUBLE:
+    if isinstance(key, Cast) and key.type.kind not in FLOATING:
         key = key.argument
     return key.index if isinstance(key, ColumnRef) else None
 

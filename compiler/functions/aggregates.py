@@ -12,6 +12,7 @@ from fsql.compiler.sqltypes import (
     BIGINT,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
+    INT,
     STRUCTURED,
     Kind,
     SqlType,
@@ -47,16 +48,33 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
 """The aggregate functions by their names in SQL; some names are others in disguise."""
 
 _MEASURED: Final = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
-_NUMBERS: Final = "INT, BIGINT or DOUBLE"
+_NUMBERS: Final = "an integer, FLOAT or DOUBLE"
 TAKES: Final[Mapping[AggregateFunction, str]] = {
     **dict.fromkeys(AggregateFunction, _NUMBERS),
     **dict.fromkeys((_F.MIN, _F.MAX, _F.MODE), "any type but ARRAY and ROW"),
-    **dict.fromkeys((_F.BIT_AND, _F.BIT_OR, _F.BIT_XOR), "INT or BIGINT"),
+    **dict.fromkeys((_F.BIT_AND, _F.BIT_OR, _F.BIT_XOR), "an integer"),
     **dict.fromkeys((_F.ARRAY_AGG, _F.FIRST_VALUE, _F.LAST_VALUE, _F.PERCENTILE_DISC), "any type"),
     **dict.fromkeys((_F.SUM, _F.AVG), "a number"),
     _F.COUNT: "any type, or *",
 }
 """What each aggregate takes, for messages."""
+SHOWS_VALUES: Final = frozenset(
+    {
+        *(_F.COUNT, _F.MIN, _F.MAX, _F.MODE, _F.ARRAY_AGG),
+        *(_F.FIRST_VALUE, _F.LAST_VALUE, _F.PERCENTILE_DISC),
+    }
+)
+"""The functions whose results are values of the argument, or numbers of them; the others compute."""
+_COMPUTED_IN: Final[Mapping[Kind, SqlType]] = {
+    Kind.TINYINT: INT,
+    Kind.SMALLINT: INT,
+    Kind.FLOAT: DOUBLE,
+}
+
+
+def computed_in(argument: SqlType) -> SqlType:
+    """Return the type in which values of `argument` are added and so on."""
+    return _COMPUTED_IN.get(argument.kind, argument)
 
 
 def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> SqlType | None:  # noqa: PLR0911 - one line for each kind

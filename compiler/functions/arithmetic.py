@@ -1,4 +1,4 @@
-"""Arithmetic: INT, BIGINT and DECIMAL fail if a result is out of range, DOUBLE follows IEEE 754."""
+"""Arithmetic: integers and DECIMAL fail if a result is out of range, FLOAT and DOUBLE follow IEEE 754."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ from fsql.compiler.functions.casts import NAN, integer_in_range
 from fsql.compiler.functions.dates import shifted
 from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
 from fsql.compiler.functions.failure import DivisionByZeroFailure
+from fsql.compiler.functions.floats import to_float
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.functions.timestamps import in_range
-from fsql.compiler.sqltypes import BIGINT, DATE, DOUBLE, INT, INTERVAL, TIMESTAMP, SqlType
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    INTERVAL,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    SqlType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +36,7 @@ def _checked(scalar: Callable[..., int], result: SqlType) -> Callable[..., Value
     return lambda *arguments: integer_in_range(scalar(*arguments), result)
 
 
-def _canonical(scalar: Callable[..., float]) -> Callable[..., Value]:
+def _canonical(scalar: Callable[..., float]) -> Callable[..., float]:
     """Return `scalar` with every NaN made the canonical one (the processor's may have a sign)."""
 
     def computed(*arguments: float) -> float:
@@ -67,11 +79,23 @@ def divide_doubles(left: float, right: float) -> float:
 def _numeric(
     integer: Callable[..., int], double: Callable[..., float], *, count: int
 ) -> tuple[Signature, ...]:
-    """Return the three numeric signatures of a function of `count` arguments of one type."""
+    """Return the numeric signatures of a function of `count` arguments of one type.
+
+    An operation on FLOAT is that on DOUBLE, rounded: of the four operations that is the nearest FLOAT.
+    """
+    of_doubles = _canonical(double)
     return (
-        Signature((INT,) * count, INT, _checked(integer, INT), fallible=True),
-        Signature((BIGINT,) * count, BIGINT, _checked(integer, BIGINT), fallible=True),
-        Signature((DOUBLE,) * count, DOUBLE, _canonical(double)),
+        *_integers(integer, count=count),
+        Signature((FLOAT,) * count, FLOAT, lambda *values: to_float(of_doubles(*values))),
+        Signature((DOUBLE,) * count, DOUBLE, of_doubles),
+    )
+
+
+def _integers(integer: Callable[..., int], *, count: int) -> tuple[Signature, ...]:
+    """Return a signature for each integer type."""
+    return tuple(
+        Signature((each,) * count, each, _checked(integer, each), fallible=True)
+        for each in (TINYINT, SMALLINT, INT, BIGINT)
     )
 
 
@@ -149,10 +173,7 @@ ARITHMETIC = (
     Function(
         "modulo",
         ("%", "MOD"),
-        (
-            Signature((INT, INT), INT, modulo_integers, fallible=True),
-            Signature((BIGINT, BIGINT), BIGINT, modulo_integers, fallible=True),
-        ),
+        _integers(modulo_integers, count=2),
         of_decimals=OF_DECIMALS["modulo"],
     ),
     Function(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.dates import date_of, format_date, midnight, parse_date
@@ -17,16 +19,15 @@ from fsql.compiler.functions.failure import (
     RowFailure,
     UnreadableTextFailure,
 )
+from fsql.compiler.functions.floats import integer_to_float, shortest_double, to_float
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
 from fsql.compiler.sqltypes import (
-    BIGINT,
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
     DOUBLE,
-    INT,
-    INT_MAX,
-    INT_MIN,
+    FLOATING,
+    INTEGER_RANGES,
     STRUCTURED,
     Kind,
     SqlType,
@@ -47,12 +48,12 @@ _INTEGER_DIGITS_MAX: Final = 19
 
 
 def integer_in_range(value: int, target: SqlType) -> int:
-    """Return `value`, which is to be of type `target`: INT, BIGINT or INTERVAL.
+    """Return `value`, which is to be of type `target`, an integer type or INTERVAL.
 
     Raises:
         OutOfRangeFailure: E502, if the type does not hold it.
     """
-    least, greatest = (INT_MIN, INT_MAX) if target.kind is Kind.INT else (BIGINT_MIN, BIGINT_MAX)
+    least, greatest = INTEGER_RANGES.get(target.kind, (BIGINT_MIN, BIGINT_MAX))
     if not least <= value <= greatest:
         raise OutOfRangeFailure(target)
     return value
@@ -100,15 +101,22 @@ def _text_to_double(text: str) -> float:
 
 # The scalar of each cast, by (from, to).  A cast of a kind to itself is no cast, and not listed.
 _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
-    (Kind.INT, Kind.BIGINT): int,
-    (Kind.INT, Kind.DOUBLE): float,
-    (Kind.BIGINT, Kind.INT): lambda value: integer_in_range(value, INT),
-    (Kind.BIGINT, Kind.DOUBLE): float,
-    (Kind.DOUBLE, Kind.INT): lambda value: _double_to_integer(value, INT),
-    (Kind.DOUBLE, Kind.BIGINT): lambda value: _double_to_integer(value, BIGINT),
+    **{
+        (source, target): partial(integer_in_range, target=SqlType(target))
+        for source, target in product(INTEGER_RANGES, repeat=2)
+        if source is not target
+    },
+    **dict.fromkeys(product(INTEGER_RANGES, [Kind.DOUBLE]), float),
+    **dict.fromkeys(product(INTEGER_RANGES, [Kind.FLOAT]), integer_to_float),
+    **{
+        (source, target): partial(_double_to_integer, target=SqlType(target))
+        for source, target in product(FLOATING, INTEGER_RANGES)
+    },
+    (Kind.FLOAT, Kind.DOUBLE): float,
+    (Kind.DOUBLE, Kind.FLOAT): to_float,
     (Kind.BOOLEAN, Kind.STRING): lambda value: "true" if value else "false",
-    (Kind.INT, Kind.STRING): str,
-    (Kind.BIGINT, Kind.STRING): str,
+    **dict.fromkeys(product(INTEGER_RANGES, [Kind.STRING]), str),
+    (Kind.FLOAT, Kind.STRING): lambda value: format_double(shortest_double(value)),
     (Kind.DOUBLE, Kind.STRING): format_double,
     (Kind.DATE, Kind.STRING): format_date,
     (Kind.DATE, Kind.TIMESTAMP): midnight,
@@ -116,17 +124,19 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     (Kind.TIMESTAMP, Kind.STRING): format_timestamp,
     (Kind.INTERVAL, Kind.STRING): str,
     (Kind.STRING, Kind.BOOLEAN): _text_to_boolean,
-    (Kind.STRING, Kind.INT): lambda text: _text_to_integer(text, INT),
-    (Kind.STRING, Kind.BIGINT): lambda text: _text_to_integer(text, BIGINT),
+    **{
+        (Kind.STRING, target): partial(_text_to_integer, target=SqlType(target))
+        for target in INTEGER_RANGES
+    },
+    (Kind.STRING, Kind.FLOAT): lambda text: to_float(_text_to_double(text)),
     (Kind.STRING, Kind.DOUBLE): _text_to_double,
     (Kind.STRING, Kind.DATE): lambda text: parse_date(text.strip(" ")),
     (Kind.STRING, Kind.TIMESTAMP): lambda text: parse_timestamp(text.strip(" ")),
 }
 
 _FALLIBLE: Final = {
-    (Kind.BIGINT, Kind.INT),
-    (Kind.DOUBLE, Kind.INT),
-    (Kind.DOUBLE, Kind.BIGINT),
+    *combinations(reversed([*INTEGER_RANGES]), 2),
+    *product(FLOATING, INTEGER_RANGES),
     *((Kind.STRING, target) for source, target in _CASTS if source is Kind.STRING),
 }
 

@@ -2,9 +2,10 @@
 
 | from    | to, without being asked                                  |
 |---------|----------------------------------------------------------|
-| INT     | BIGINT, DOUBLE, a DECIMAL of at least 10 whole digits    |
-| BIGINT  | DOUBLE (rounded to the nearest, beyond 2^53), a DECIMAL of at least 19 whole digits |
+| TINYINT, SMALLINT, INT, BIGINT | a later one of these, the nearest FLOAT or DOUBLE,  |
+|         | a DECIMAL of at least 3, 5, 10 or 19 whole digits        |
 | DECIMAL | DOUBLE (the nearest), a DECIMAL of no fewer whole digits and no smaller scale |
+| FLOAT   | DOUBLE                                                   |
 | DATE    | TIMESTAMP (midnight UTC)                                 |
 | NULL    | every type                                               |
 
@@ -54,6 +55,8 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     if target.kind is Kind.DECIMAL:
         given = as_decimal(source)
         return given is not None and union_type(given, target) == target
+    if source.kind is Kind.DECIMAL and target.kind is Kind.FLOAT:
+        return False
     if source.numeric and target.numeric:
         return NUMERIC.index(source.kind) <= NUMERIC.index(target.kind)
     return False

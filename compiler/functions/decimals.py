@@ -13,12 +13,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.functions.failure import OutOfRangeFailure, UnreadableTextFailure
+from fsql.compiler.functions.floats import shortest_double, to_float
 from fsql.compiler.sqltypes import (
-    BIGINT_MAX,
-    BIGINT_MIN,
     DECIMAL_DIGITS_MAX,
-    INT_MAX,
-    INT_MIN,
+    FLOATING,
+    INTEGER_RANGES,
     Kind,
     SqlType,
     decimal_type,
@@ -30,9 +29,13 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
 _NUMBER: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,9}))?")
-_DIGITS_OF: Final[Mapping[Kind, int]] = {Kind.INT: 10, Kind.BIGINT: 19}
+_DIGITS_OF: Final[Mapping[Kind, int]] = {
+    Kind.TINYINT: 3,
+    Kind.SMALLINT: 5,
+    Kind.INT: 10,
+    Kind.BIGINT: 19,
+}
 """How many digits the integer types have."""
-_RANGES: Final = {Kind.INT: (INT_MIN, INT_MAX), Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX)}
 _FAR: Final = 2 * DECIMAL_DIGITS_MAX
 """A digit that many places from the point does not matter, or is beyond every DECIMAL."""
 
@@ -154,7 +157,7 @@ def _to_integer(value: int, source: SqlType, target: SqlType) -> int:
     """Return the whole part."""
     whole = abs(value) // 10**source.scale
     whole = -whole if value < 0 else whole
-    least, greatest = _RANGES[target.kind]
+    least, greatest = INTEGER_RANGES[target.kind]
     if not least <= whole <= greatest:
         raise OutOfRangeFailure(target)
     return whole
@@ -166,11 +169,17 @@ DECIMAL_CASTS: Final[dict[tuple[Kind, Kind], Callable[[Any, SqlType, SqlType], V
     ),
     **{
         (kind, Kind.DECIMAL): lambda value, _, target: rescaled(value, 0, target)
-        for kind in _RANGES
+        for kind in INTEGER_RANGES
     },
-    **{(Kind.DECIMAL, kind): _to_integer for kind in _RANGES},
+    **{(Kind.DECIMAL, kind): _to_integer for kind in INTEGER_RANGES},
     (Kind.DOUBLE, Kind.DECIMAL): lambda value, _, target: double_to_decimal(value, target),
+    (Kind.FLOAT, Kind.DECIMAL): lambda value, _, target: double_to_decimal(
+        shortest_double(value), target
+    ),
     (Kind.DECIMAL, Kind.DOUBLE): lambda value, source, _: decimal_to_double(value, source.scale),
+    (Kind.DECIMAL, Kind.FLOAT): lambda value, source, _: to_float(
+        decimal_to_double(value, source.scale)
+    ),
     (Kind.STRING, Kind.DECIMAL): lambda text, _, target: parse_decimal(text, target),
     (Kind.DECIMAL, Kind.STRING): lambda value, source, _: format_decimal(value, source.scale),
 }
@@ -179,7 +188,7 @@ DECIMAL_CASTS: Final[dict[tuple[Kind, Kind], Callable[[Any, SqlType, SqlType], V
 
 def decimal_cast_fallible(source: SqlType, target: SqlType) -> bool:
     """Return whether a cast from or to DECIMAL can fail a row."""
-    if target.kind in {Kind.DOUBLE, Kind.STRING}:
+    if target.kind in {*FLOATING, Kind.STRING}:
         return False
     given = as_decimal(source)
     if given is None:

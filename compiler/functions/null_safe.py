@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 _SOME_VALUE: Final[Mapping[Kind, Value]] = {
     Kind.BOOLEAN: False,
+    Kind.TINYINT: 0,
+    Kind.SMALLINT: 0,
     Kind.INT: 0,
     Kind.BIGINT: 0,
     Kind.DECIMAL: 0,
+    Kind.FLOAT: 0.0,
     Kind.DOUBLE: 0.0,
     Kind.STRING: "",
     Kind.DATE: 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import FLOATING
 
 if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 def equal_means_same(kind: SqlType) -> bool:
     """Return whether no expression can distinguish equal values of the type.
 
-    -0.0 and 0.0 are equal and not the same (their texts and reciprocals differ), so DOUBLE is out.
+    -0.0 and 0.0 are equal and not the same (their texts and reciprocals differ), so FLOAT and DOUBLE are out.
     """
-    return not kind.contains(Kind.DOUBLE)
+    return not kind.contains(*FLOATING)

@@ -24,8 +24,8 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     DATE_MAX,
     DATE_MIN,
-    INT_MAX,
-    INT_MIN,
+    FLOATING,
+    INTEGER_RANGES,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 _RANGES = {
-    Kind.INT: (INT_MIN, INT_MAX),
-    Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX),
+    **INTEGER_RANGES,
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
     Kind.DATE: (DATE_MIN, DATE_MAX),
     Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX),
@@ -129,7 +128,7 @@ def _has_type(value: Value, kind: SqlType) -> bool:  # noqa: PLR0911 - one a kin
                 low, high = _RANGES.get(kind.kind, (1, 0))
             return low <= value <= high
         case float():
-            return kind.kind is Kind.DOUBLE
+            return kind.kind in FLOATING
         case str():
             return kind.kind is Kind.STRING
         case tuple() if kind.fields:

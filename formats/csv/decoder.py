@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from fsql.compiler.sqltypes import INT_MAX, INT_MIN, Kind
+from fsql.compiler.sqltypes import FLOATING, INTEGER_RANGES, Kind
 from fsql.formats.csv.header import in_order, read_header
 from fsql.formats.csv.record_joiner import RecordJoiner, find_plain_quotes
 from fsql.formats.csv.records import Dialect, Field, field_value, split_record
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 _INTEGER: Final = "^-?[0-9]{1,18}$"
 _DOUBLE: Final = r"^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,20})?$"
 _NUMBERS: Final = {
-    Kind.INT: _INTEGER,
-    Kind.BIGINT: _INTEGER,
+    **dict.fromkeys(INTEGER_RANGES, _INTEGER),
     Kind.INTERVAL: _INTEGER,
+    Kind.FLOAT: _DOUBLE,
     Kind.DOUBLE: _DOUBLE,
 }
 
@@ -246,12 +246,16 @@ def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
     else:
         fits = pc.match_substring_regex(texts, _NUMBERS[kind])
         plain = pc.if_else(fits, texts, pa.scalar(None, pa.string()))
-        array = pc.cast(plain, pa.float64() if kind is Kind.DOUBLE else pa.int64())
-        if kind is Kind.INT:
+        array = pc.cast(plain, pa.float64() if kind in FLOATING else pa.int64())
+        if kind is Kind.FLOAT:
+            array = array.cast(pa.float32()).cast(pa.float64())
+            fits = pc.and_(fits, pc.is_finite(array))
+        elif kind in INTEGER_RANGES:
+            least, greatest = INTEGER_RANGES[kind]
             fits = pc.and_(
-                fits, pc.and_(pc.greater_equal(array, INT_MIN), pc.less_equal(array, INT_MAX))
+                fits, pc.and_(pc.greater_equal(array, least), pc.less_equal(array, greatest))
             )
-            array = pc.if_else(fits, array, pa.scalar(None, pa.int64()))
+        array = pc.if_else(fits, array, None)
         array = array.cast(arrow_type(column.type))
     done: Bools = fits.fill_null(fill_value=False).to_numpy(zero_copy_only=False) | null
     return array, done

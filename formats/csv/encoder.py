@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from fsql.compiler.functions.casts import format_double
 from fsql.compiler.logical import Changes
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import FLOATING, Kind
 from fsql.formats.csv.records import Dialect
 from fsql.formats.json.literals import timestamp_text
-from fsql.runtime.arrow_types import decoded
+from fsql.runtime.arrow_types import decoded, shortest_of_column
 from fsql.runtime.decimals import integers_of, texts_of
 from fsql.runtime.ports import OPERATIONS
 
@@ -98,7 +98,9 @@ class CsvEncoder:
 
     def _texts(self, column: pa.Array, kind: Kind) -> pa.StringArray:
         """Return the fields of a column, NULL as its literal."""
-        if kind is Kind.DOUBLE:
+        if kind in FLOATING:
+            if kind is Kind.FLOAT:
+                column = shortest_of_column(column)
             values = column.to_pylist()
             text = pa.array(
                 [None if value is None else format_double(value) for value in values], pa.string()

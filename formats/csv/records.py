@@ -117,7 +117,9 @@ def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
         reason = f"expected {column.type}, found {_shown(field.text)}"
         raise MalformedError(code, reason, column.name) from None
     if isinstance(value, float) and math.isinf(value) and "Infinity" not in field.text:
-        raise MalformedError(NUMBER_OUT_OF_RANGE, "the number does not fit DOUBLE", column.name)
+        raise MalformedError(
+            NUMBER_OUT_OF_RANGE, f"the number does not fit {column.type}", column.name
+        )
     return value
 
 

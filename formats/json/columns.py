@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.compiler.sqltypes import INTEGER_RANGES, Kind, SqlType
 from fsql.formats.json.dictionary import Use
 from fsql.formats.json.literals import (
     TIMESTAMP_LENGTH_MAX,
@@ -36,7 +36,7 @@ from fsql.formats.json.pieces import (
     join_lists,
     number_parts,
 )
-from fsql.runtime.arrow_types import date_texts, decoded
+from fsql.runtime.arrow_types import date_texts, decoded, shortest_doubles
 from fsql.runtime.decimals import integers_of, texts_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 _PIECES: Final = {'"': QUOTE, "[": OPEN, "]": CLOSE, "": EMPTY}
-_WHOLE_NUMBERS: Final = {Kind.INT, Kind.BIGINT, Kind.INTERVAL}
+_WHOLE_NUMBERS: Final = {*INTEGER_RANGES, Kind.INTERVAL}
 _Number = TypeVar("_Number", np.int32, np.int64, np.float64)
 
 
@@ -128,8 +128,11 @@ def _values(  # noqa: C901, PLR0911 - one a kind
             return _arrays(array, sql_type.element, pieces)
         case Kind.ROW:
             return _rows(array, sql_type, pieces)
-        case Kind.DOUBLE:
-            text, whole = double_text(_numbers(array, np.float64, valid))
+        case Kind.FLOAT | Kind.DOUBLE:
+            numbers = _numbers(array, np.float64, valid)
+            if sql_type.kind is Kind.FLOAT:
+                numbers = shortest_doubles(numbers)
+            text, whole = double_text(numbers)
             tail = np.where(whole, POINT_ZERO, EMPTY).astype(np.int32)
             return Formatted("", [_own_pieces(text, pieces), tail], "")
         case Kind.DECIMAL:
@@ -141,7 +144,7 @@ def _values(  # noqa: C901, PLR0911 - one a kind
         case Kind.TIMESTAMP:
             micros = _numbers(array, np.int64, valid)
             return Formatted('"', [_runs_of_timestamps(micros, pieces)], '"')
-        case Kind.INT:
+        case Kind.TINYINT | Kind.SMALLINT | Kind.INT:
             return Formatted(
                 "", number_parts(_numbers(array, np.int32, valid).astype(np.int64)), ""
             )

@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.sqltypes import Kind, row_of
+from fsql.compiler.sqltypes import FLOATING, Kind, row_of
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
@@ -88,7 +88,7 @@ class JsonDecoder(SingleLineDecoder):
     def __init__(self, columns: Schema, record_bytes_max: int) -> None:
         self._columns = columns
         self._row_type = RowType(columns)
-        self._reads_doubles = any(column.type.contains(Kind.DOUBLE) for column in columns)
+        self._reads_doubles = any(column.type.contains(*FLOATING) for column in columns)
         self._type = row_of((column.name, column.type) for column in columns)
         self.record_bytes_max = record_bytes_max
         self.unknown_fields = 0

@@ -15,13 +15,14 @@ import pyarrow as pa
 from msgspec import Raw
 
 from fsql.compiler.functions.decimals import format_decimal
-from fsql.compiler.sqltypes import STRING, Kind, SqlType
+from fsql.compiler.sqltypes import FLOATING, STRING, Kind, SqlType
 from fsql.formats.json.literals import json_of_double, timestamp_text
 from fsql.formats.json.rows import ODD_NAME
 from fsql.runtime.arrow_types import (
     date_texts,
     from_arrow,
     remembered_values,
+    shortest_of_column,
     string_buffers,
     values_of,
 )
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
 """Rows with more data in a dictionary are written by pieces, which bound the length of the text."""
-_CONVERTED: Final = (Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW)
+_CONVERTED: Final = (
+    *FLOATING,
+    *(Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW),
+)
 """Kinds that msgspec formats differently."""
 _TIME_TEXTS: Final[dict[Kind, Callable[[Any], pa.StringArray]]] = {
     Kind.DATE: date_texts,
@@ -90,7 +94,9 @@ def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:  # noqa: PLR09
         known = remembered_values(array) if sql_type == STRING else None
         return _looked_up(array, sql_type) if known is None else known
     match sql_type.kind:
-        case Kind.DOUBLE:
+        case Kind.FLOAT | Kind.DOUBLE:
+            if sql_type.kind is Kind.FLOAT:
+                array = shortest_of_column(array)
             numbers: list[float | None] = array.to_pylist()
             return [None if x is None else Raw(json_of_double(x).encode()) for x in numbers]
         case Kind.DECIMAL:

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
-from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INT_MAX, INT_MIN, Kind, SqlType
+from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INTEGER_RANGES, Kind, SqlType
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import read_dates, timestamps
-from fsql.runtime.arrow_types import arrow_type, struct_of
+from fsql.runtime.arrow_types import arrow_type, nearest_floats, struct_of
 from fsql.runtime.decimals import column_of, read_texts
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 _BIGINT: Final = Annotated[int, msgspec.Meta(ge=BIGINT_MIN, le=BIGINT_MAX)]
 _TYPES: Final[dict[Kind, Any]] = {
     Kind.BOOLEAN: bool,
-    Kind.INT: Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)],
-    Kind.BIGINT: _BIGINT,
+    **{
+        kind: Annotated[int, msgspec.Meta(ge=low, le=high)]
+        for kind, (low, high) in INTEGER_RANGES.items()
+    },
+    Kind.FLOAT: float,
     Kind.DOUBLE: float,
     Kind.STRING: str,
     Kind.DATE: str,
@@ -48,12 +51,14 @@ _TYPES: Final[dict[Kind, Any]] = {
     Kind.DECIMAL: msgspec.Raw,
 }
 _NUMPY_TYPES: Final[dict[Kind, type[np.signedinteger]]] = {
+    Kind.TINYINT: np.int32,
+    Kind.SMALLINT: np.int32,
     Kind.INT: np.int32,
     Kind.BIGINT: np.int64,
     Kind.INTERVAL: np.int64,
 }
 """Kinds whose columns NumPy makes faster than Arrow; of DOUBLE it would take NULL for NaN."""
-_READ_BY_VALUE: Final = (Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.ROW)
+_READ_BY_VALUE: Final = (Kind.DECIMAL, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP, Kind.ROW)
 """Kinds whose values are converted apart from the arrays that they are in."""
 _NOT_CONVERTED: Final = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError)
 """What making a column raises where a field is missing: UNSET is not a value of any type."""
@@ -219,6 +224,8 @@ def _array(  # noqa: PLR0911 - one a kind
     if sql_type.kind is Kind.TIMESTAMP:
         micros, null, unread = timestamps(values)
         return pa.array(micros, mask=null | unread).cast(arrow_type(sql_type)), unread
+    if sql_type.kind is Kind.FLOAT:
+        return _floats(pa.array(values, pa.float64()))
     if sql_type.kind is Kind.DATE:
         texts = pa.array(values, pa.string())
         days, read = read_dates(texts)
@@ -234,6 +241,14 @@ def _array(  # noqa: PLR0911 - one a kind
             return pa.array(values, arrow_type(sql_type)), None
         return pa.array(numbers).view(arrow_type(sql_type)), None
     return pa.array(values, arrow_type(sql_type)), None
+
+
+def _floats(doubles: pa.Array) -> tuple[pa.Array, Bools]:
+    """Return the column of FLOAT, and which of its values are out of range."""
+    null = doubles.is_null().to_numpy(zero_copy_only=False)
+    given = doubles.fill_null(0.0).to_numpy()
+    nearest = nearest_floats(given)
+    return pa.array(nearest, mask=null), np.isinf(nearest)
 
 
 def _decimals(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools]:

@@ -15,12 +15,13 @@ from msgspec import Raw
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.decimals import parse_decimal
 from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
+from fsql.compiler.functions.floats import to_float
 from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
-    INT_MAX,
-    INT_MIN,
+    FLOATING,
+    INTEGER_RANGES,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
@@ -44,8 +45,7 @@ MILLIS_MIN: Final = TIMESTAMP_MIN // 1000
 MILLIS_MAX: Final = TIMESTAMP_MAX // 1000
 
 _RANGES: Final = {
-    Kind.INT: (INT_MIN, INT_MAX),
-    Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX),
+    **INTEGER_RANGES,
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
 }
 _DIGITS_MAX: Final = 20
@@ -74,8 +74,8 @@ def _value(  # noqa: C901, PLR0911 - one a kind
     kind = sql_type.kind
     if kind in _RANGES and isinstance(value, Number):
         return _integer(value.text, sql_type, field)
-    if kind is Kind.DOUBLE and isinstance(value, Number):
-        return _double(value.text, field)
+    if kind in FLOATING and isinstance(value, Number):
+        return _double(value.text, sql_type, field)
     if kind is Kind.DECIMAL and isinstance(value, str | Number):
         return _decimal(value if isinstance(value, str) else value.text, sql_type, field)
     if kind is Kind.TIMESTAMP and isinstance(value, str | Number):
@@ -116,10 +116,10 @@ def _integer(text: str, sql_type: SqlType, field: str) -> int:
     return value
 
 
-def _double(text: str, field: str) -> float:
+def _double(text: str, sql_type: SqlType, field: str) -> float:
     value = float(text)
-    if math.isinf(value):
-        raise MalformedError(NUMBER_OUT_OF_RANGE, "the number does not fit DOUBLE", field)
+    if math.isinf(to_float(value) if sql_type.kind is Kind.FLOAT else value):
+        raise MalformedError(NUMBER_OUT_OF_RANGE, f"the number does not fit {sql_type}", field)
     return value
 
 

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 _SMALL: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
 _FITTING: Final = {
     Kind.BOOLEAN: (pa.bool_(),),
+    Kind.TINYINT: _SMALL[:1],
+    Kind.SMALLINT: (*_SMALL[:2], pa.uint8()),
     Kind.INT: _SMALL,
     Kind.BIGINT: (*_SMALL, pa.uint32(), pa.int64()),
+    Kind.FLOAT: (*_SMALL[:2], pa.uint8(), pa.uint16(), pa.float16(), pa.float32()),
     Kind.DOUBLE: (*_SMALL, pa.uint32(), pa.float16(), pa.float32(), pa.float64()),
     Kind.STRING: (pa.string(), pa.large_string()),
     Kind.INTERVAL: (pa.int64(), pa.duration("us")),

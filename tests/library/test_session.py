@@ -82,6 +82,16 @@ def test_tables_come_from_many_libraries(rows: Any) -> None:
     assert changes.changelog().to_pydict() == {"op": ["+I", "-U", "+U"], "s": [1, 1, 3]}
 
 
+def test_net_rows_of_small_numbers() -> None:
+    rows = {"f": pa.array([1.5, 0.1, 1.5], pa.float32()), "k": pa.array([1, 2, 1], pa.int8())}
+    changes = fsql.sql(
+        "SELECT k, f, COUNT(*) AS n FROM t GROUP BY k, f", tables={"t": pa.table(rows)}
+    )
+    expected = {"k": [2, 1], "f": [0.10000000149011612, 1.5], "n": [1, 2]}
+    assert changes.table().to_pydict() == expected
+    assert changes.table().schema.field("f").type == pa.float32()
+
+
 def test_types_of_columns() -> None:
     given = pa.table(
         {
@@ -96,9 +106,9 @@ def test_types_of_columns() -> None:
     )
     changes = fsql.sql("SELECT * FROM t", tables={"t": given}).table()
     assert [str(kind) for kind in changes.schema.types] == [
-        "int32",
+        "int8",
         "int64",
-        "double",
+        "float",
         "string",
         "date32[day]",
         "timestamp[us, tz=UTC]",

@@ -32,11 +32,14 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     INT,
     INTERVAL,
     NULL,
+    SMALLINT,
     STRING,
     TIMESTAMP,
+    TINYINT,
     Kind,
     array_of,
     decimal_type,
@@ -53,7 +56,11 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 DECIMALS: Final = (decimal_type(12, 2), decimal_type(38, 9))
-SCALARS: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL, *DECIMALS)
+SMALL: Final = (TINYINT, SMALLINT, FLOAT)
+SCALARS: Final = (
+    *(BOOLEAN, *SMALL, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL),
+    *DECIMALS,
+)
 PAIR: Final = row_of((("f1", BIGINT), ("f2", DOUBLE)))
 """A row with the names of `ROW(…)`."""
 RECORD: Final = row_of((("x", INT), ("y", STRING), ("z", array_of(PAIR))))

@@ -10,10 +10,12 @@ is lost between the parts, wrong exit codes.  Cannot catch disorder: one process
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -61,6 +63,8 @@ def json_value(  # noqa: PLR0911 - one a kind
         return timestamp_text(value)
     if type_.kind is Kind.DATE and isinstance(value, int):
         return timestamp_text(value * 86_400_000_000)[: len("YYYY-MM-DD")]
+    if type_.kind is Kind.FLOAT and isinstance(value, float) and math.isfinite(value):
+        value = float(str(np.float32(value)))
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e6:
         return int(value) if value and random.random() < 0.3 else value
     return value

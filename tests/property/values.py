@@ -33,6 +33,10 @@ DOUBLES: Final = (
     *(0.49999999999999994, 1e308, -1e308, 1.7976931348623157e308, 5e-324, 2.0**53, 1 / 3),
     *(9007199254740993.0, 9223372036854775807.0, -9223372036854775808.0, 2147483647.5, 1e22),
 )
+FLOATS: Final = (
+    *(0.0, -0.0, 1.0, -1.0, 0.5, 2.5, 0.10000000149011612, 3.4028234663852886e38, 16777216.0),
+    *(1.401298464324817e-45, 1.1754943508222875e-38, 0.3333333432674408),
+)
 NOT_FINITE: Final = (float("nan"), float("inf"), float("-inf"))
 STRINGS: Final = (
     *("", "a", "b", "ab", "a,b", "a,b,,a", "A", "é", "straße", " a ", "%", "a%b", "a_b", "\\"),
@@ -42,6 +46,8 @@ STRINGS: Final = (
 )
 INTEGERS: Final = (0, 1, 2, 3, -1, -2, 5, 7, 10, -10, 100)
 EDGES: Final = {
+    Kind.TINYINT: (127, -128, 126),
+    Kind.SMALLINT: (32_767, -32_768, 255),
     Kind.INT: (INT_MAX, INT_MIN, INT_MAX - 1, 2**30),
     Kind.BIGINT: (BIGINT_MAX, BIGINT_MIN, BIGINT_MAX - 1, 2**62, -(2**62), 2**53 + 1, 2**31),
     Kind.INTERVAL: (BIGINT_MAX, BIGINT_MIN, SECOND, -SECOND, 60 * SECOND),
@@ -72,6 +78,7 @@ def random_value(  # noqa: PLR0911 - one a kind
         return random.choice(edges if odd else [n * 10**type_.scale // 4 for n in INTEGERS[:8]])
     choices: dict[Kind, Sequence[Value]] = {
         Kind.BOOLEAN: (False, True),
+        Kind.FLOAT: (*FLOATS, *NOT_FINITE) if odd else FLOATS,
         Kind.DOUBLE: (*DOUBLES, *NOT_FINITE) if odd else DOUBLES[:12],
         Kind.STRING: STRINGS if odd else STRINGS[:8],
     }

@@ -14,6 +14,7 @@ from fsql.tests.reference.failure import (
     OUT_OF_RANGE,
     FailureError,
 )
+from fsql.tests.reference.lines import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,8 +89,8 @@ def cast_of_decimal(value: Any, given: SqlType, wanted: SqlType) -> Value:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise FailureError(OUT_OF_RANGE)
-        return as_decimal(Fraction(repr(value)), wanted)
+        return as_decimal(Fraction(text(value, given)), wanted)
     number = Fraction(value, 10**given.scale)
     if wanted.kind is Kind.DECIMAL:
         return as_decimal(number, wanted)
-    return float(number) if wanted.kind is Kind.DOUBLE else math.trunc(number)
+    return float(number) if wanted.kind in {Kind.FLOAT, Kind.DOUBLE} else math.trunc(number)

@@ -6,6 +6,8 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fsql.compiler.logical import Changes, SinkTable
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 
@@ -32,6 +34,8 @@ def text(value: Value, type_: SqlType) -> str:  # noqa: PLR0911 - one a kind
             return "true" if value else "false"
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case float() if type_.kind is Kind.FLOAT:
+            return repr(float(str(np.float32(value))))
         case float():
             return repr(value)
         case int() if type_.kind is Kind.DECIMAL:

@@ -1,7 +1,6 @@
 """The operators, each as a function from a prefix of the input to a relation.
 
-A *prefix* is all rows and punctuations at root positions up to a given one.  A relation is a list of
-rows.  There are two kinds:
+A *prefix* is all rows and punctuations at root positions up to a given one.  Lists of rows are of two kinds:
 
 * append-only ones (`logical.append_only`): their rows have positions, root and path, and a longer
   prefix only adds rows with later roots, so the relation of a prefix is the whole one cut off.  With
@@ -29,7 +28,8 @@ from fsql.tests.reference.frames import places_of_frame
 from fsql.tests.reference.joins import KeyedRow, outer_join, pairs
 from fsql.tests.reference.order import normalised, order_key, row_key
 from fsql.tests.reference.ranks import ranked
-from fsql.tests.reference.scalar import evaluate, in_range
+from fsql.tests.reference.scalar import evaluate
+from fsql.tests.reference.scalar_casts import in_range
 from fsql.tests.reference.sessions import session_closing, sessions
 
 if TYPE_CHECKING:

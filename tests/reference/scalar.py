@@ -8,10 +8,8 @@ fails, and is NULL if one is NULL.  The functions are the table in docs/internal
 from __future__ import annotations
 
 import math
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from fractions import Fraction
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.expression import (
@@ -25,51 +23,35 @@ from fsql.compiler.expression import (
     TryCast,
 )
 from fsql.compiler.sqltypes import (
-    BIGINT_MAX,
-    BIGINT_MIN,
-    DATE_MAX,
-    DATE_MIN,
-    INT_MAX,
-    INT_MIN,
-    TIMESTAMP_MAX,
-    TIMESTAMP_MIN,
     Kind,
-    SqlType,
 )
 from fsql.tests.reference.decimals import (
     DECIMAL_FUNCTIONS,
-    cast_of_decimal,
     decimal_result,
     half_away_from_zero,
 )
 from fsql.tests.reference.failure import (
     DIVISION_BY_ZERO,
-    NOT_CASTABLE,
-    OUT_OF_RANGE,
-    TIMESTAMP_OUT_OF_RANGE,
     FailureError,
 )
-from fsql.tests.reference.lines import text
 from fsql.tests.reference.order import order_key
+from fsql.tests.reference.scalar_casts import (
+    DAY,
+    EPOCH,
+    cast,
+    in_range,
+    timestamp_of_text,
+    try_cast,
+)
 from fsql.tests.reference.scalar_more import MORE_FUNCTIONS, MORE_OF_NULL
 from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS, to_places
 from fsql.tests.reference.scalar_texts import TEXT_FUNCTIONS
 from fsql.tests.reference.scalar_times import TIME_FUNCTIONS, time_of_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.expression import Value
-
-RANGES: Final = {
-    Kind.INT: (INT_MIN, INT_MAX, OUT_OF_RANGE),
-    Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
-    Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
-    Kind.DATE: (DATE_MIN, DATE_MAX, TIMESTAMP_OUT_OF_RANGE),
-    Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX, TIMESTAMP_OUT_OF_RANGE),
-}
-DAY: Final = 86_400_000_000
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PLR0911 - one a form
@@ -137,20 +119,6 @@ def junction(
     if second is decides:
         return decides
     return None if first is None or second is None else not decides
-
-
-def in_range(value: Value, type_: SqlType) -> Value:
-    """Return `value` if its type has it.
-
-    Raises:
-        FailureError: it is out of range.
-    """
-    if type_.kind in RANGES and value is not None:
-        least, greatest, code = RANGES[type_.kind]
-        assert isinstance(value, int)
-        if not least <= value <= greatest:
-            raise FailureError(code)
-    return value
 
 
 def divide(left: Any, right: Any) -> Any:
@@ -226,37 +194,6 @@ def element_at(array: tuple[Value, ...], position: int) -> Value:
     return array[position - 1] if 1 <= position <= len(array) else None
 
 
-def timestamp_of_text(value: str) -> int:
-    """Read a TIMESTAMP as JSON input has it.
-
-    Raises:
-        FailureError: it is not one.
-    """
-    found = re.fullmatch(
-        r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|([+-])(\d\d):(\d\d))?",
-        value,
-        re.ASCII,
-    )
-    if found is None:
-        raise FailureError(NOT_CASTABLE)
-    year, month, day, hour, minute = (int(part) for part in found.groups()[:5])
-    second = int(found[6] or 0)
-    microsecond = int((found[7] or "").ljust(6, "0"))
-    try:
-        moment = datetime(year, month, day, hour, minute, second, microsecond, UTC) - EPOCH
-    except ValueError:
-        raise FailureError(NOT_CASTABLE) from None
-    if found[9] is not None:
-        if int(found[10]) > 23 or int(found[11]) > 59:
-            raise FailureError(NOT_CASTABLE)
-        zone = timedelta(hours=int(found[10]), minutes=int(found[11]))
-        moment = moment - zone if found[9] == "+" else moment + zone
-    result = moment // timedelta(microseconds=1)
-    if not TIMESTAMP_MIN <= result <= TIMESTAMP_MAX:
-        raise FailureError(NOT_CASTABLE)
-    return result
-
-
 NULL_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "is_null": lambda a: a is None,
     "is_not_null": lambda a: a is not None,
@@ -311,72 +248,3 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **MORE_FUNCTIONS,
 }
 """The functions over values that are not NULL; results out of range fail afterwards."""
-
-
-def cast(value: Value, given: SqlType, wanted: SqlType) -> Value:  # noqa: PLR0911 - one a kind
-    """Return `CAST(value AS wanted)` of a value that is not NULL.
-
-    Raises:
-        FailureError: the type has no such value.
-    """
-    if isinstance(value, tuple):
-        return tuple(
-            None if item is None else cast(item, *types)
-            for item, types in zip(value, cycle_of_types(given, wanted), strict=False)
-        )
-    if given == wanted:
-        return value
-    if wanted.kind is Kind.STRING:
-        return text(value, given)
-    if isinstance(value, int) and Kind.DATE in {given.kind, wanted.kind}:
-        return value * DAY if given.kind is Kind.DATE else value // DAY
-    if Kind.DECIMAL in {given.kind, wanted.kind}:
-        return in_range(cast_of_decimal(value, given, wanted), wanted)
-    if given.kind is wanted.kind:
-        return value
-    if isinstance(value, str):
-        return in_range(cast_of_text(value.strip(" "), wanted.kind), wanted)
-    assert isinstance(value, int | float)
-    if wanted.kind is Kind.DOUBLE:
-        return float(value)
-    if not math.isfinite(value):
-        raise FailureError(OUT_OF_RANGE)
-    return in_range(math.trunc(value), wanted)
-
-
-def try_cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
-    """Return `TRY_CAST(value AS wanted)`."""
-    try:
-        return None if value is None else cast(value, given, wanted)
-    except FailureError:
-        return None
-
-
-def cycle_of_types(given: SqlType, wanted: SqlType) -> Iterator[tuple[SqlType, SqlType]]:
-    """Yield the types of the parts of a value: of the fields in turn, or of the element again and again."""
-    if given.element is not None and wanted.element is not None:
-        return repeat((given.element, wanted.element))
-    pairs = zip(given.fields, wanted.fields, strict=True)
-    return ((before, after) for (_, before), (_, after) in pairs)
-
-
-def cast_of_text(value: str, wanted: Kind) -> Value:
-    """Return the value that a stripped string spells.
-
-    Raises:
-        FailureError: it spells none.
-    """
-    number = r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?"
-    match wanted:
-        case Kind.BOOLEAN if value.lower() in {"true", "false"}:
-            return value.lower() == "true"
-        case Kind.INT | Kind.BIGINT if re.fullmatch(r"[+-]?\d+", value, re.ASCII):
-            return int(value)
-        case Kind.DOUBLE if re.fullmatch(rf"{number}|NaN|-?Infinity", value, re.ASCII):
-            return float(value)
-        case Kind.TIMESTAMP:
-            return timestamp_of_text(value)
-        case Kind.DATE if len(value) == len("YYYY-MM-DD"):
-            return timestamp_of_text(f"{value}T00:00") // DAY
-        case _:
-            raise FailureError(NOT_CASTABLE)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.expression import AggregateFunction
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import FLOATING
 from fsql.runtime.arrow_types import arrow_type, from_arrow, to_arrow
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator, by_total_order
 from fsql.runtime.kernels.aggregate.frame_rows import FrameRows, Held, ranges, rows_of
@@ -207,9 +207,9 @@ def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Valu
     place = np.append(present, len(column))[np.clip(number, 0, len(present))]
     absent = (place < start) | (place >= end)
     found = column.take(pa.array(place, mask=absent))
-    if call.type.kind is Kind.DOUBLE:
+    if call.type.kind in FLOATING:
         found = pc.add(found, 0.0)
-    elif call.type.contains(Kind.DOUBLE):
+    elif call.type.contains(*FLOATING):
         found = to_arrow([canonical(value) for value in from_arrow(found, call.type)], call.type)
     return Values(found)
 

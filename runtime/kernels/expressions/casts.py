@@ -14,14 +14,18 @@ from fsql.compiler.sqltypes import (
     DATE_MAX,
     DATE_MIN,
     DAY_US,
-    INT_MAX,
-    INT_MIN,
+    INTEGER_RANGES,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
     SqlType,
 )
-from fsql.runtime.arrow_types import arrow_type, date_texts
+from fsql.runtime.arrow_types import (
+    arrow_type,
+    date_texts,
+    nearest_floats,
+    shortest_doubles,
+)
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, decimal_texts
 from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
@@ -44,7 +48,7 @@ from fsql.runtime.kernels.expressions.vectors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -121,27 +125,48 @@ def _nulls(target: SqlType) -> Kernel:
     return kernel
 
 
-def _between_numbers(source: Kind, target: Kind) -> Kernel:
+def _between_numbers(source: Kind, target: Kind) -> Kernel:  # noqa: PLR0911 - one a kind
     dtype = DTYPES[target]
     if source is Kind.DATE:
         return total(lambda days: days.astype(dtype) * DAY_US)
     if target is Kind.DATE:
         return total(lambda micros: (micros // DAY_US).astype(dtype))
-    if source is Kind.DOUBLE:
-        return partial(_double_to_int if target is Kind.INT else _double_to_bigint)
-    if target is Kind.INT:
-        return partial(_bigint_to_int)
-    return total(lambda values: values.astype(dtype))
+    if target is Kind.FLOAT:
+        return total(_to_floats)
+    if target is Kind.DOUBLE:
+        return total(lambda values: values.astype(dtype))
+    if source is Kind.DOUBLE or source is Kind.FLOAT:
+        return partial(_double_to_bigint if target is Kind.BIGINT else _double_to_integer(target))
+    if INTEGER_RANGES[target][0] < INTEGER_RANGES[source][0]:
+        return total(lambda values: values.astype(dtype))
+    return partial(_narrower(target))
 
 
-def _bigint_to_int(values: Array) -> tuple[Array, Codes | None]:
-    outside = (values < INT_MIN) | (values > INT_MAX)
-    return values.astype(np.int32), codes_where(outside, OUT_OF_RANGE)
+def _to_floats(values: Array) -> Array:
+    if values.dtype == np.float64:
+        return nearest_floats(values)
+    return values.astype(np.float32).astype(np.float64)
 
 
-def _double_to_int(values: Array) -> tuple[Array, Codes | None]:
-    inside = (values > INT_MIN - 1.0) & (values < INT_MAX + 1.0)
-    return np.where(inside, values, 0.0).astype(np.int32), codes_where(~inside, OUT_OF_RANGE)
+def _narrower(target: Kind) -> Callable[[Array], tuple[Array, Codes | None]]:
+    least, greatest = INTEGER_RANGES[target]
+
+    def narrow(values: Array) -> tuple[Array, Codes | None]:
+        outside = (values < least) | (values > greatest)
+        return values.astype(np.int32), codes_where(outside, OUT_OF_RANGE)
+
+    return narrow
+
+
+def _double_to_integer(target: Kind) -> Callable[[Array], tuple[Array, Codes | None]]:
+    """Return the conversion to an integer type of at most 32 bits, whose limits are exact as doubles."""
+    least, greatest = INTEGER_RANGES[target]
+
+    def truncate(values: Array) -> tuple[Array, Codes | None]:
+        inside = (values > least - 1.0) & (values < greatest + 1.0)
+        return np.where(inside, values, 0.0).astype(np.int32), codes_where(~inside, OUT_OF_RANGE)
+
+    return truncate
 
 
 def _double_to_bigint(values: Array) -> tuple[Array, Codes | None]:
@@ -166,6 +191,8 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 
     """Return strings for all values; values under a NULL or a failure may be out of the type's range."""
     values = vector.values
     match source.kind:
+        case Kind.FLOAT:
+            return _double_texts(shortest_doubles(values))
         case Kind.DOUBLE:
             return _double_texts(values)
         case Kind.DECIMAL:
@@ -246,10 +273,18 @@ def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
     return values, codes_where(~_bools(readable), UNREADABLE_TEXT)
 
 
+def _parse_floats(texts: pa.StringArray) -> tuple[Array, Codes | None]:
+    values, codes = _parse_doubles(texts)
+    return nearest_floats(values), codes
+
+
 _PARSERS: Final[dict[Kind, Parse]] = {
     Kind.BOOLEAN: _parse_booleans,
-    Kind.INT: _parse_integers(INT_MIN, INT_MAX, np.int32),
-    Kind.BIGINT: _parse_integers(-(2**63), 2**63 - 1, np.int64),
+    **{
+        kind: _parse_integers(*ends, np.int64 if kind is Kind.BIGINT else np.int32)
+        for kind, ends in INTEGER_RANGES.items()
+    },
+    Kind.FLOAT: _parse_floats,
     Kind.DOUBLE: _parse_doubles,
     Kind.DATE: lambda texts: parse_dates(pc.ascii_trim(texts, " ")),
     Kind.TIMESTAMP: lambda texts: parse_timestamps(pc.ascii_trim(texts, " ")),

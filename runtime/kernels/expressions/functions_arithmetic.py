@@ -17,12 +17,15 @@ from fsql.compiler.sqltypes import (
     DATE_MAX,
     DATE_MIN,
     DAY_US,
+    FLOATING,
     INT_MAX,
     INT_MIN,
+    INTEGER_RANGES,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
 )
+from fsql.runtime.arrow_types import nearest_floats
 from fsql.runtime.kernels.expressions.strict import partial, total
 from fsql.runtime.kernels.expressions.vectors import (
     DIVISION_BY_ZERO,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
     Partial = Callable[..., tuple[Array, Codes | None]]
 
-_LEAST: Final = {Kind.INT: INT_MIN, Kind.BIGINT: BIGINT_MIN, Kind.INTERVAL: BIGINT_MIN}
+_LEAST: Final = {Kind.INTERVAL: BIGINT_MIN, **{k: low for k, (low, _) in INTEGER_RANGES.items()}}
 
 
 def _canonical(values: Doubles) -> Doubles:
@@ -156,10 +159,30 @@ def _doubles(operation: Callable[..., Doubles]) -> Kernel:
     return total(compute)
 
 
+def _floating(operation: Callable[..., Doubles], call: Call) -> Kernel:
+    """Lift an operation on doubles, rounded if the result is a FLOAT."""
+    if call.type.kind is Kind.DOUBLE:
+        return _doubles(operation)
+    return _doubles(lambda *values: nearest_floats(operation(*values)))
+
+
+def _small(operation: np.ufunc, call: Call) -> Kernel:
+    """Lift an operation whose result is out of the range of its type before it is out of its column's."""
+    least, greatest = INTEGER_RANGES[call.type.kind]
+
+    def compute(*values: Array) -> tuple[Array, Codes | None]:
+        result = operation(*values)
+        return result, codes_where((result < least) | (result > greatest), OUT_OF_RANGE)
+
+    return partial(compute)
+
+
 def _make_add(call: Call) -> Kernel:
     match call.type.kind:
-        case Kind.DOUBLE:
-            return _doubles(np.add)
+        case Kind.FLOAT | Kind.DOUBLE:
+            return _floating(np.add, call)
+        case Kind.TINYINT | Kind.SMALLINT:
+            return _small(np.add, call)
         case Kind.TIMESTAMP:
             return partial(_shift(np.add, _sum_overflows))
         case Kind.DATE:
@@ -170,8 +193,10 @@ def _make_add(call: Call) -> Kernel:
 
 def _make_subtract(call: Call) -> Kernel:
     match call.type.kind:
-        case Kind.DOUBLE:
-            return _doubles(np.subtract)
+        case Kind.FLOAT | Kind.DOUBLE:
+            return _floating(np.subtract, call)
+        case Kind.TINYINT | Kind.SMALLINT:
+            return _small(np.subtract, call)
         case Kind.TIMESTAMP:
             return partial(_shift(np.subtract, _difference_overflows))
         case Kind.DATE:
@@ -184,8 +209,10 @@ def _make_subtract(call: Call) -> Kernel:
 
 def _make_multiply(call: Call) -> Kernel:
     match call.type.kind:
-        case Kind.DOUBLE:
-            return _doubles(np.multiply)
+        case Kind.FLOAT | Kind.DOUBLE:
+            return _floating(np.multiply, call)
+        case Kind.TINYINT | Kind.SMALLINT:
+            return _small(np.multiply, call)
         case Kind.INT:
             return partial(_multiply_ints)
         case _:
@@ -193,8 +220,8 @@ def _make_multiply(call: Call) -> Kernel:
 
 
 def _make_divide(call: Call) -> Kernel:
-    if call.type.kind is Kind.DOUBLE:
-        return _doubles(np.divide)
+    if call.type.kind in FLOATING:
+        return _floating(np.divide, call)
     return partial(_divider(_LEAST[call.type.kind]))
 
 
@@ -207,7 +234,7 @@ def _sign_change(operation: np.ufunc) -> Callable[[Call], Kernel]:
 
     def make(call: Call) -> Kernel:
         kind = call.type.kind
-        if kind is Kind.DOUBLE:
+        if kind in FLOATING:
             return _doubles(operation)
         least = _LEAST[kind]
 

@@ -78,7 +78,7 @@ def comparison(name: str, sql_type: SqlType) -> Kernel:
     match sql_type.kind:
         case Kind.STRING:
             return over_dictionary(arrow(_ARROW[name], BOOLEAN))
-        case Kind.DOUBLE:
+        case Kind.FLOAT | Kind.DOUBLE:
             return total(_compare_doubles(name))
         case Kind.ARRAY:
             return _compare_arrays(sql_type, negated=name == "ne")

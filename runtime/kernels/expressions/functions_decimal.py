@@ -8,8 +8,8 @@ import numpy as np
 
 from fsql.compiler.functions.decimals import double_to_decimal
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INT_MAX, INT_MIN, Kind, SqlType
-from fsql.runtime.arrow_types import arrow_type
+from fsql.compiler.sqltypes import INTEGER_RANGES, Kind, SqlType
+from fsql.runtime.arrow_types import arrow_type, nearest_floats, shortest_doubles
 from fsql.runtime.decimals import (
     doubles_of,
     exactly,
@@ -25,6 +25,7 @@ from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.vectors import (
     DIVISION_BY_ZERO,
+    DTYPES,
     OUT_OF_RANGE,
     Vector,
     codes_where,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 
     Integers = NDArray[Any]
 
-_RANGES: Final = {Kind.INT: (INT_MIN, INT_MAX), Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX)}
-_DTYPES: Final = {Kind.INT: np.int32, Kind.BIGINT: np.int64}
 _EXACT_DIGITS: Final = 15
 """Two decimals of so many digits are never the same DOUBLE."""
 
@@ -140,12 +139,16 @@ OF_DECIMALS: Final[dict[str, Callable[[Call], Kernel]]] = {
 """The makers of functions that give a DECIMAL of DECIMAL arguments."""
 
 
-def decimal_cast(source: SqlType, target: SqlType) -> Kernel:
+def decimal_cast(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one a kind
     """Return the kernel of a cast from or to DECIMAL, but not to STRING."""
     if source.kind is Kind.STRING:
         return over_dictionary(_reader(target))
+    if source.kind is Kind.FLOAT:
+        return partial(lambda values: _of_doubles(shortest_doubles(values), target))
     if source.kind is Kind.DOUBLE:
         return partial(lambda values: _of_doubles(values, target))
+    if target.kind is Kind.FLOAT:
+        return total(lambda values: nearest_floats(doubles_of(values, source.scale)))
     if target.kind is Kind.DOUBLE:
         return total(lambda values: doubles_of(values, source.scale))
     if target.kind is Kind.DECIMAL:
@@ -166,9 +169,9 @@ def _to_integers(values: Integers, source: SqlType, target: Kind) -> tuple[Integ
     values = exactly(values, max(magnitude(values), unit))
     whole = np.abs(values) // unit
     whole = narrowed(np.where(values < 0, -whole, whole))
-    least, greatest = _RANGES[target]
+    least, greatest = INTEGER_RANGES[target]
     outside = ((whole < least) | (whole > greatest)).astype(np.bool_)
-    fitting = np.where(outside, 0, whole).astype(_DTYPES[target])
+    fitting = np.where(outside, 0, whole).astype(DTYPES[target])
     return fitting, codes_where(outside, OUT_OF_RANGE)
 
 

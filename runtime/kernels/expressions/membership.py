@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BOOLEAN, Kind, SqlType
+from fsql.compiler.sqltypes import BOOLEAN, FLOATING, Kind, SqlType
 from fsql.runtime.kernels.expressions.strict import over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
@@ -169,4 +169,4 @@ def _text_finder(present: Sequence[Value]) -> Callable[[pa.StringArray], NDArray
 
 def _comparable(values: Array, sql_type: SqlType) -> Array:
     """Return values that are equal if and only if they are equal in the order of values."""
-    return sortable_doubles(values) if sql_type.kind is Kind.DOUBLE else values
+    return sortable_doubles(values) if sql_type.kind in FLOATING else values

@@ -7,6 +7,7 @@ STRING, ARRAY, ROW and NULL stay Arrow arrays.
 | kind                          | `Vector.values`                                               |
 |-------------------------------|---------------------------------------------------------------|
 | BOOLEAN, INT, BIGINT, DOUBLE  | ndarray of bool, int32, int64, float64                        |
+| TINYINT, SMALLINT, FLOAT      | like INT and DOUBLE: ndarray of int32, float64                |
 | DATE                          | ndarray of int32, days                                        |
 | TIMESTAMP, INTERVAL           | ndarray of int64, microseconds                                |
 | DECIMAL                       | ndarray of int64, or of Python integers (`fsql.runtime.decimals`) |
@@ -55,8 +56,11 @@ TIMESTAMP_RANGE: Final = TimestampRangeFailure.code
 
 DTYPES: Final = {
     Kind.BOOLEAN: np.dtype(np.bool_),
+    Kind.TINYINT: np.dtype(np.int32),
+    Kind.SMALLINT: np.dtype(np.int32),
     Kind.INT: np.dtype(np.int32),
     Kind.BIGINT: np.dtype(np.int64),
+    Kind.FLOAT: np.dtype(np.float64),
     Kind.DOUBLE: np.dtype(np.float64),
     Kind.DATE: np.dtype(np.int32),
     Kind.TIMESTAMP: np.dtype(np.int64),

@@ -41,7 +41,14 @@ from fsql.compiler.graph import (
 )
 from fsql.compiler.logical import close_time
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    INTEGER_RANGES,
+    TIMESTAMP,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+)
 from fsql.runtime.arrow_types import decoded, from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column, repeats_of
@@ -321,7 +328,7 @@ def _finds_places(function: ExplodeAggregate, width: int) -> bool:
         and len(function.keys) == 1
         and isinstance(key := function.keys[0], ColumnRef)
         and key.index == width
-        and key.type.kind in {Kind.STRING, Kind.INT, Kind.BIGINT, Kind.BOOLEAN}
+        and key.type.kind in {Kind.STRING, Kind.BOOLEAN, *INTEGER_RANGES}
         and all(_is_of_places(call, width) for call in function.aggregates)
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.compiler.sqltypes import FLOATING, Kind, SqlType
 from fsql.runtime.arrow_types import decoded
 from fsql.runtime.kernels.expressions.vectors import Vector, fixed_values, indices, to_array
 from fsql.runtime.order import canonical_rank, key_values, sortable_doubles
@@ -55,7 +55,7 @@ def key_codes(key: Vector, sql_type: SqlType, *, distinct: bool) -> KeyCodes:
 
 
 def _codes_of_fixed(values: NDArray[Any], sql_type: SqlType) -> KeyCodes:
-    if sql_type.kind is Kind.DOUBLE:
+    if sql_type.kind in FLOATING:
         values = sortable_doubles(values)
     elif sql_type.kind is Kind.BOOLEAN:
         values = values.view(np.int8)

@@ -4,7 +4,8 @@ The table has these columns:
 
     id BIGINT NOT NULL, small INT, ratio DOUBLE, name STRING, flag BOOLEAN, at TIMESTAMP,
     gap INTERVAL, tags ARRAY<STRING>, grid ARRAY<ARRAY<BIGINT>>, times ARRAY<TIMESTAMP>,
-    customer ROW<name STRING, at TIMESTAMP>, items ARRAY<ROW<n INT>>, day DATE, price DECIMAL(10, 2)
+    customer ROW<name STRING, at TIMESTAMP>, items ARRAY<ROW<n INT>>, day DATE, price DECIMAL(10, 2),
+    tiny TINYINT, short SMALLINT, single FLOAT, singles ARRAY<FLOAT>
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     INT,
     INTERVAL,
+    SMALLINT,
     STRING,
     TIMESTAMP,
+    TINYINT,
     array_of,
     decimal_type,
     row_of,
@@ -41,6 +45,10 @@ COLUMNS: Schema = (
     Column("items", array_of(row_of((("n", INT),)))),
     Column("day", DATE),
     Column("price", decimal_type(10, 2)),
+    Column("tiny", TINYINT),
+    Column("short", SMALLINT),
+    Column("single", FLOAT),
+    Column("singles", array_of(FLOAT)),
 )
 RECORD_BYTES_MAX = 10_000
 
@@ -70,6 +78,18 @@ FRACTION = "found a number with a fraction or an exponent"
 MILLIS = "the milliseconds are not of the years 1 to 9999"
 
 MALFORMED = (
+    # Numbers that are too large for their types.
+    _number("tiny", "128", 514, "the number does not fit TINYINT"),
+    _number("tiny", "-129", 514, "the number does not fit TINYINT"),
+    _number("tiny", "1.0", 513, f"expected TINYINT, {FRACTION}"),
+    _number("tiny", '"1"', 513, "expected TINYINT, found a string"),
+    _number("short", "32768", 514, "the number does not fit SMALLINT"),
+    _number("short", "-32769", 514, "the number does not fit SMALLINT"),
+    _number("short", "1e2", 513, f"expected SMALLINT, {FRACTION}"),
+    _number("single", "3.5e38", 514, "the number does not fit FLOAT"),
+    _number("single", "-1e400", 514, "the number does not fit FLOAT"),
+    _number("single", "true", 513, "expected FLOAT, found a boolean"),
+    Malformed(b'{"id":1,"singles":[1,1e39]}', 514, "singles[1]", "the number does not fit FLOAT"),
     # Not JSON: cut off, more behind it, not JSON at all.
     Malformed(b"{", 511, "", "the record ends too early"),
     Malformed(b'{"id"', 511, "", "the record ends too early"),

@@ -7,6 +7,7 @@ import math
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
 from hypothesis import strategies as st
 
 from fsql.compiler.sqltypes import (
@@ -18,15 +19,18 @@ from fsql.compiler.sqltypes import (
     DATE_MAX,
     DATE_MIN,
     DOUBLE,
+    FLOAT,
     INT,
     INT_MAX,
     INT_MIN,
     INTERVAL,
     NULL,
+    SMALLINT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
+    TINYINT,
     Kind,
     SqlType,
     array_of,
@@ -58,8 +62,11 @@ _DOUBLES = (
 )
 _VALUES = {
     Kind.BOOLEAN: st.booleans(),
+    Kind.TINYINT: st.integers(-128, 127),
+    Kind.SMALLINT: st.integers(-32_768, 32_767),
     Kind.INT: st.integers(INT_MIN, INT_MAX),
     Kind.BIGINT: _BIGINTS,
+    Kind.FLOAT: st.floats(width=32).map(lambda value: math.nan if math.isnan(value) else value),
     Kind.DOUBLE: _DOUBLES,
     Kind.STRING: TEXT | st.text('"\\\b\f\n\r\t\x00\x1f\x7f a√©', max_size=8),
     Kind.DATE: st.integers(DATE_MIN, DATE_MAX),
@@ -70,7 +77,12 @@ _VALUES = {
     Kind.INTERVAL: _BIGINTS,
     Kind.NULL: st.none(),
 }
-_SCALARS = st.sampled_from([BOOLEAN, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL, NULL])
+_SCALARS = st.sampled_from(
+    [
+        *(BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE),
+        *(STRING, DATE, TIMESTAMP, INTERVAL, NULL),
+    ]
+)
 TYPES = st.recursive(
     _SCALARS,
     lambda inner: (
@@ -122,7 +134,8 @@ def _naive_value(value: Value, sql_type: SqlType) -> str:  # noqa: PLR0911 - one
         return "{" + ",".join(fields) + "}"
     if isinstance(value, float):
         if math.isfinite(value):
-            return repr(value)
+            shown = float(str(np.float32(value))) if sql_type.kind is Kind.FLOAT else value
+            return repr(shown)
         return {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}[repr(value)]
     if isinstance(value, int) and sql_type.kind is Kind.DATE:
         return f'"{date(1970, 1, 1) + timedelta(days=value)}"'

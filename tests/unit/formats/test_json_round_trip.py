@@ -12,10 +12,13 @@ from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
+    FLOAT,
     INT,
     INTERVAL,
+    SMALLINT,
     STRING,
     TIMESTAMP,
+    TINYINT,
     array_of,
     row_of,
 )
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
 
-TYPES = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL)
+TYPES = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, TIMESTAMP, INTERVAL)
 NESTED = row_of(
     (("c0", BIGINT), ("in", row_of((("at", TIMESTAMP), ("s", STRING)))), ("l", array_of(TIMESTAMP)))
 )

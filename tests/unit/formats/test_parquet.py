@@ -18,10 +18,13 @@ from fsql.compiler.sqltypes import (
     DATE,
     DATE_MAX,
     DOUBLE,
+    FLOAT,
     INT,
     INTERVAL,
+    SMALLINT,
     STRING,
     TIMESTAMP,
+    TINYINT,
     SqlType,
     array_of,
     row_of,
@@ -113,6 +116,10 @@ def test_types_that_fit(
     ("array", "declared"),
     [
         (pa.array([1]), INT),
+        (pa.array([1], pa.uint8()), TINYINT),
+        (pa.array([1], pa.uint16()), SMALLINT),
+        (pa.array([0.5]), FLOAT),
+        (pa.array([1], pa.int32()), FLOAT),
         (pa.array([1], pa.uint64()), BIGINT),
         (pa.array([1]), DOUBLE),
         (pa.array([0.5]), BIGINT),
@@ -140,6 +147,22 @@ def test_a_file_without_the_columns(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"no such file")
     with pytest.raises(FsqlError, match="E531"):
         ParquetSplit("b", tmp_path / "b", ()).check()
+
+
+def test_small_numbers(tmp_path: Path) -> None:
+    columns = (Column("a", TINYINT), Column("b", SMALLINT), Column("c", FLOAT))
+    rows = [(-128, 32_767, 0.10000000149011612), (None, None, None), (0, 0, -0.0)]
+    arrays = [
+        to_arrow(list(values), column.type)
+        for values, column in zip(zip(*rows, strict=True), columns, strict=True)
+    ]
+    roots = to_arrow([0, 0, 0], BIGINT).to_numpy()
+    parts = ParquetParts(SinkTable("out", columns, (), Changes.APPEND, None), 10, "zstd")
+    (tmp_path / "a").write_bytes(parts.file(parts.rows(Release(arrays, None, roots, roots))))
+    kinds = [str(field.type) for field in pq.read_schema(tmp_path / "a")]
+    assert kinds == ["int8", "int16", "float"]
+    read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
+    assert list(read.rows.values()) == rows
 
 
 def test_a_day_out_of_range_makes_a_row_malformed(tmp_path: Path) -> None:
