@@ -71,6 +71,7 @@ def test_a_new_project_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     code, out, err = fsql("test")
     assert (code, out) == (0, TESTED)
     assert err.startswith("2 cases: 2 passed, 0 failed, in ")
+    assert fsql("fmt", "--check", "--quiet") == (0, "", "")
     assert fsql("explain").out.startswith("Insert into stdout\n")
     assert fsql("compile", "-o", tmp_path / "views.plan").code == 0
     assert fsql("run", "--quiet", tmp_path / "views.plan").out == VIEWS
