@@ -34,7 +34,7 @@ from fsql.console.fmt_command import fmt
 from fsql.console.job_commands import COMMANDS
 from fsql.console.keys_commands import keys as keys_group
 from fsql.console.merge_command import merge
-from fsql.console.process_commands import coordinator, warm, worker
+from fsql.console.process_commands import coordinator, fork_server, worker
 from fsql.console.project.config_command import config
 from fsql.console.project.init_command import init
 from fsql.console.project.scripts import one_script
@@ -338,9 +338,9 @@ for _command in (
     completion,
     config,
     coordinator,
-    warm,
     datagen,
     fmt,
+    fork_server,
     init,
     keys_group,
     merge,

@@ -152,13 +152,11 @@ class Sender(threading.Thread):
             time.sleep(0.1)
 
     def _kill_worker(self) -> None:
-        workers = [
-            pid
-            for pid, parent, line in processes()
-            if parent == self._job.pid and " worker " in line
-        ]
+        listed = processes()
+        forks = {pid for pid, parent, _ in listed if parent == self._job.pid}
+        workers = [pid for pid, parent, line in listed if parent in forks and " worker " in line]
         if workers:
-            self.killed = min(workers)  # the one that was started last is spare
+            self.killed = min(workers)
             os.kill(self.killed, signal.SIGKILL)
 
 

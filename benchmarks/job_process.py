@@ -15,7 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from fsql.runtime.drivers.processes.process_role import COORDINATOR, WORKER, role_of
+from fsql.runtime.drivers.processes.process_role import (
+    COORDINATOR,
+    WORKER,
+    processes_below,
+    role_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -214,14 +219,10 @@ class JobProcess:
         """Return the processes of the run that live, with what they are."""
         launcher = self._process.pid
         found = {launcher: "launcher"}
-        try:
-            children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text()
-        except OSError:
-            return {}
-        for child in map(int, children.split()):
-            role = role_of(child)
+        for process in processes_below(launcher):
+            role = role_of(process)
             if role in _ROLES:
-                found[child] = role
+                found[process] = role
         return found
 
 

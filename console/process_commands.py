@@ -118,19 +118,15 @@ def coordinator(  # noqa: PLR0913 - flags
         remove_abandoned_state(state)
 
 
-@click.command(hidden=True)
-@click.argument("role")
+@click.command("fork-server", hidden=True)
 @click.argument("descriptor", type=int)
 @click.pass_context
-def warm(context: click.Context, role: str, descriptor: int) -> None:
-    """Import all modules, and wait to become the process of a run that needs ROLE; started by a job."""
+def fork_server(context: click.Context, descriptor: int) -> None:
+    """Import all modules, and fork the processes that a run needs; started by its launcher."""
     import fsql.job.entry_points  # noqa: F401 - what the commands import
-    from fsql.runtime.drivers.processes.process_role import SPARE, set_role
-    from fsql.runtime.drivers.processes.warm_processes import wait_for_orders
+    from fsql.runtime.drivers.processes.fork_server import serve
 
-    del role  # for those who list processes
-    set_role(SPARE)
-    arguments = wait_for_orders(descriptor)
+    arguments = serve(descriptor)
     if arguments is not None:
         command = context.find_root().command
         command.main(args=list(arguments), prog_name=context.find_root().info_name)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
+    from fsql.runtime.drivers.processes.fork_server import ForkServer
 
 
 class RunFlags(TypedDict):
@@ -73,6 +74,21 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
         click.UsageError: if flags exclude each other.
         FsqlError: what is wrong with the script, a file that it names, the state, or coordination.
     """
+    from fsql.runtime.drivers.processes.fork_server import ForkServer
+
+    with (
+        ForkServer() as fork_server
+    ):  # it imports its modules while this process does, and compiles
+        return _run_with(fork_server, script, options, flags, reporter)
+
+
+def _run_with(
+    fork_server: ForkServer,
+    script: Script,
+    options: RunOptions,
+    flags: RunFlags,
+    reporter: Reporter,
+) -> int:
     from pathlib import Path
 
     from fsql.console.process_run import run_script_on_processes
@@ -94,6 +110,7 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
         credentials=flags["credentials"],
         keys=flags["keys"],
         json_messages=reporter.json,
+        start_process=fork_server.start,
     )
     if process_options.credentials is not None and coordination is None:
         raise click.UsageError("--coordination-credentials is given with --coordination")

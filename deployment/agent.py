@@ -181,7 +181,7 @@ class _Agent:
         job, deployment = self._directory.named(request.name)
         connections = request.connections.or_else(deployment.connections)
         check_same_coordination(deployment.connections, connections)
-        with self._supervisor.changing(job.path.name), self._prepared(job, request) as prepared:
+        with self._supervisor.changing(job.path.name), self._prepared(job) as prepared:
             outcome = job.outcome()
             if job.runner() is not None or outcome is None or outcome.kind != "drained":
                 self._drain(job, request.drain_seconds)
@@ -209,19 +209,15 @@ class _Agent:
         return job.path.name
 
     @contextmanager
-    def _prepared(
-        self, job: JobDirectory, request: Deploy | None = None
-    ) -> Iterator[SpareProcess | None]:
-        """Start the processes with which a running job is to go on, before it stops.
+    def _prepared(self, job: JobDirectory) -> Iterator[SpareProcess | None]:
+        """Start the process with which a running job is to go on, before it stops.
 
-        Those that are not used are ended.
+        If it is not used, it is ended.
         """
         if job.runner() is None:
             yield None
             return
-        deployment = job.deployment()
-        workers = (request and request.workers) or deployment.workers
-        prepared = self._supervisor.prepare(workers - (deployment.connections.joining or 0))
+        prepared = self._supervisor.prepare()
         try:
             yield prepared
         finally:

@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,7 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.file.output_files import Existing
 from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_lock
 from fsql.deployment.plans import check_deployable
-from fsql.deployment.spare import READY, ROLES
+from fsql.deployment.spare import PREPARE, READY
 from fsql.job.compilation import compile_job
 from fsql.job.graph_diff import StateChange
 from fsql.job.overview import JobOverview, describe_job
@@ -30,7 +30,7 @@ from fsql.job.process_run import ProcessOptions, run_on_processes
 from fsql.job.run import RunOptions
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.coordination.zookeeper.address import parse_address
-from fsql.runtime.drivers.processes.warm_processes import WarmProcesses
+from fsql.runtime.drivers.processes.fork_server import ForkServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,25 +60,23 @@ class _Stop(Exception):  # noqa: N818 - not an error: somebody asked for it
 def run_spare() -> int:
     """Wait for the directory of a job on standard input, and run that job; return an exit code.
 
-    All modules are imported by now, so a job starts faster.  Lines with roles may come before: for each, a
-    process is started that waits, too, and `READY` is written when they do.  If standard input ends, the
-    agent has ended.
+    All modules are imported by now, so a job starts faster.  Lines `PREPARE` may come before: a fork server
+    is started, and `READY` is written when it can fork the processes of the job.  If standard input ends,
+    the agent has ended.
     """
-    processes = WarmProcesses()
-    try:
+    with ExitStack() as stack:
+        fork_server = None
         line = sys.stdin.readline()
-        while line.startswith(ROLES):
-            processes.start(line.removeprefix(ROLES).split())
-            processes.wait_until_ready(WARM_SECONDS_MAX)
+        while line == PREPARE:
+            fork_server = fork_server or stack.enter_context(ForkServer())
+            fork_server.wait_until_ready(WARM_SECONDS_MAX)
             os.write(sys.stdout.fileno(), READY)
             line = sys.stdin.readline()
-        return _run_line(line, processes) if line.endswith("\n") else 0
-    finally:
-        processes.close()
+        return _run_line(line, fork_server) if line.endswith("\n") else 0
 
 
-def _run_line(line: str, processes: WarmProcesses) -> int:
-    """Run the job whose directory a line names, with processes that wait; return an exit code."""
+def _run_line(line: str, fork_server: ForkServer | None) -> int:
+    """Run the job whose directory a line names; return an exit code."""
     started, path = time.time(), Path(line[:-1])
     log = os.open(path / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -87,16 +85,14 @@ def _run_line(line: str, processes: WarmProcesses) -> int:
     os.close(log)
     os.close(nothing)
     os.chdir(path)
-    return run_job(path, started, processes)
+    return run_job(path, started, fork_server)
 
 
-def run_job(
-    path: Path, started: float | None = None, processes: WarmProcesses | None = None
-) -> int:
+def run_job(path: Path, started: float | None = None, fork_server: ForkServer | None = None) -> int:
     """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code.
 
     `started` is when that was asked for: when the process was started, unless given.  The coordinator and
-    the workers are taken from `processes`.
+    the workers come from `fork_server`, or from one of its own.
     """
     job = JobDirectory(path)
     lock = take_lock(job.lock)
@@ -108,7 +104,7 @@ def run_job(
     observer = _Observer(job, time.time() - process_seconds() if started is None else started)
     try:
         observer.log("started", {"job": deployment.name, "pid": os.getpid()})
-        outcome = _run(job, deployment, observer, processes or WarmProcesses())
+        outcome = _run(job, deployment, observer, fork_server)
     except _Stop:
         outcome = Outcome("stopped", time.time())
     except FsqlError as error:
@@ -121,7 +117,7 @@ def run_job(
 
 
 def _run(
-    job: JobDirectory, deployment: Deployment, observer: _Observer, processes: WarmProcesses
+    job: JobDirectory, deployment: Deployment, observer: _Observer, fork_server: ForkServer | None
 ) -> Outcome:
     """Run the job; return how it ended.
 
@@ -143,7 +139,7 @@ def _run(
         credentials=None if connections.credentials is None else Path(connections.credentials),
         keys=None if connections.keys is None else Path(connections.keys),
         json_messages=True,
-        start_process=processes.take,
+        start_process=None if fork_server is None else fork_server.start,
         hosted=False,  # each node is a process of its own
         auto=deployment.auto,
         tick_seconds=deployment.tick_seconds,

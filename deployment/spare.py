@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Final
 from fsql.runtime.drivers.descriptors import wait_readable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fsql.deployment.directory import JobDirectory
 
 RUNNER: Final = (sys.executable, "-P", "-m", "fsql", "job")
 
-ROLES: Final = "roles "
-"""With this begins a line that the agent writes to a spare process; the names of roles follow."""
+PREPARE: Final = "prepare\n"
+"""A line that the agent writes to a spare process whose job is to start without delay."""
 
 READY: Final = b"ready\n"
-"""The answer, when a process for each role waits."""
+"""The answer, when the processes of the job can be forked."""
 
 
 class SpareProcess:
@@ -39,10 +37,10 @@ class SpareProcess:
         """Return whether the process runs."""
         return self.process.poll() is None
 
-    def warm(self, roles: Sequence[str], seconds: float) -> None:
-        """Let it start a process for each role, and wait until they have imported their modules."""
+    def prepare(self, seconds: float) -> None:
+        """Let it start what forks the processes of a job, and wait until that has imported its modules."""
         assert self.process.stdout is not None
-        if self._write(f"{ROLES}{' '.join(roles)}\n"):
+        if self._write(PREPARE):
             wait_readable([self.process.stdout.fileno()], seconds)
 
     def run(self, job: JobDirectory) -> bool:

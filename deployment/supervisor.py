@@ -175,8 +175,8 @@ class Supervisor:
         finally:
             os.close(descriptor)
 
-    def prepare(self, workers: int) -> SpareProcess:
-        """Return a process that waits to run a job, together with a coordinator and workers that wait.
+    def prepare(self) -> SpareProcess:
+        """Return a process that waits to run a job, and can start its processes without delay.
 
         A job that is stopped and started again with it pauses less.
         """
@@ -184,7 +184,7 @@ class Supervisor:
         self._spare_at = math.inf  # none is started while the job pauses
         if spare is None or not spare.is_running():
             spare = SpareProcess()
-        spare.warm(["coordinator", *["worker"] * workers], WARM_SECONDS_MAX)
+        spare.prepare(WARM_SECONDS_MAX)
         return spare
 
     def discard(self, spare: SpareProcess) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.runtime.cluster.phase import Phase
-from fsql.runtime.drivers.processes.process_role import role_of
+from fsql.runtime.drivers.processes.process_role import processes_below, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,23 +166,16 @@ def processes(cluster: ClusterDirectory) -> list[ProcessView]:
     if agent:
         found += _process(agent, "agent", None)
         running = {view.runner for view in views(cluster)}
-        for child in _children(agent):
-            if child not in running:
-                found += _process(child, "spare", None)
+        jobs = {below for pid in running if pid for below in (pid, *processes_below(pid))}
+        for process in processes_below(agent):
+            if process not in jobs:
+                found += _process(process, role_of(process) or "spare", None)
     for view in views(cluster):
         if view.runner:
             found += _process(view.runner, "job", view.deployment.name)
-            for child in _children(view.runner):
-                found += _process(child, role_of(child) or "process", view.deployment.name)
+            for process in processes_below(view.runner):
+                found += _process(process, role_of(process) or "process", view.deployment.name)
     return found
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return []
-    return [int(each) for each in text.split()]
 
 
 def _process(pid: int, role: str, job: str | None) -> list[ProcessView]:

@@ -48,9 +48,10 @@ from fsql.job.state_directory import (
 )
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.curve.keys import NodeKeys
+from fsql.runtime.drivers.processes.fork_server import ForkServer
 from fsql.runtime.drivers.processes.job_state import end_leadership
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
-from fsql.runtime.drivers.processes.starting import COMMAND, StartProcess, start_process
+from fsql.runtime.drivers.processes.starting import COMMAND
 from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
     from fsql.runtime.drivers.processes.job_state import OpenCoordination
     from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
+    from fsql.runtime.drivers.processes.starting import StartProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class ProcessOptions:
         keys: the directory of the CURVE keys; None for none: then all nodes are on the loopback.
         json_messages: whether processes print messages about connections as JSON.
         change: what becomes of the state of a drained job whose plan is another one; None refuses it.
-        start_process: starts the processes of the run.
+        start_process: starts the processes of the run; None for a fork server of its own.
         hosted: whether the coordinator runs in the process of the first worker; None for where a table that
             is read is live and no worker is started by hand.
         contracts: whether owners of hash bins change by load, if it does.
@@ -102,7 +104,7 @@ class ProcessOptions:
     keys: Path | None = None
     json_messages: bool = False
     change: StateChange | None = None
-    start_process: StartProcess = start_process
+    start_process: StartProcess | None = None
     hosted: bool | None = None
     contracts: bool = True
     auto: bool = False
@@ -125,6 +127,7 @@ def run_on_processes(
         FsqlError: what is wrong with a source, a sink or the state directory; E624, if processes keep ending.
     """
     with ExitStack() as stack:
+        start = process_options.start_process or stack.enter_context(ForkServer()).start
         curve = None if process_options.keys is None else NodeKeys(process_options.keys)
         listening = stack.enter_context(open_listener(process_options.listen, curve))
         address = joining_address(listening, curve)
@@ -147,10 +150,14 @@ def run_on_processes(
         if by_hand := process_options.joining:
             observer.on_waiting(by_hand, leader, key, process_options.keys)
         metrics.name_fronts(job.front_names())
-        flags = _coordinator_flags(state, listening, server, process_options)
         hosting = hosting_flags(compiled, options, process_options)
         launcher = Launcher(
-            [*COMMAND, "coordinator", *flags, *access, *hosting],
+            [
+                *COMMAND,
+                *_coordinator_flags(state, listening, server, process_options),
+                *access,
+                *hosting,
+            ],
             [*COMMAND, *_worker_flags(leader, key, listening, access)],
             (options.workers, by_hand + bool(hosting)),
             _reporting_to(observer, metrics),
@@ -158,7 +165,7 @@ def run_on_processes(
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
             on_coordinator_ended=lambda: end_leadership(coordination, address),
             on_tick=observer.on_tick,
-            start_process=process_options.start_process,
+            start_process=start,
         )
         checks += _choose_ticks(job, state, process_options, hosting, observer, stack)
         try:
@@ -374,7 +381,8 @@ def _coordinator_flags(
     server: StandardOutputServer | None,
     options: ProcessOptions,
 ) -> tuple[str, ...]:
-    flags: tuple[str, ...] = ("--state", str(state), "--listening", str(listening.fileno()))
+    flags: tuple[str, ...] = ("coordinator", "--state", str(state))
+    flags += ("--listening", str(listening.fileno()))
     if options.state is None:
         flags += ("--temporary",)
     if server is None:

@@ -160,9 +160,7 @@ def test_throughput_on_processes() -> None:
     assert both["words_per_second"] > 0
     assert local["longest_without_snapshot"] is None
     assert 0 < both["longest_without_snapshot"] <= both["seconds"]
-    spare = {"worker-2"}  # where it takes more than two seconds
-    processes = {"launcher", "coordinator", "worker-0", "worker-1"}
-    assert processes <= set(both["cpu_seconds"]) <= processes | spare
+    assert set(both["cpu_seconds"]) == {"launcher", "coordinator", "worker-0", "worker-1"}
 
 
 def test_latency_on_processes() -> None:

@@ -86,7 +86,7 @@ INSERT INTO copies SELECT line FROM lines;
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
             processes = descendants(run.pid)
-            assert len(processes) in {3, 4}  # a spare starts when there is time for it
+            assert len(processes) <= 4  # a fork server, a coordinator and two workers
             taken = {pid: resident_bytes(pid) for pid in processes}
             assert max(taken.values()) < BYTES_MAX, taken
             time.sleep(0.25)

@@ -56,9 +56,10 @@ FSQL: Final = (sys.executable, "-m", "fsql")
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started."""
+    """Return the processes that a process has started, and those that these have started."""
     with suppress(OSError):
-        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [below for each in map(int, children) for below in (each, *descendants(each))]
     return []
 
 
@@ -159,7 +160,7 @@ class Twin:
         return self.process.poll() is None
 
     def pids(self, role: str) -> list[int]:
-        """Return the processes of the run with a role: "coordinator", "worker" or "spare"."""
+        """Return the processes of the run with a role: "coordinator", "worker" or "fork-server"."""
         assert self.process is not None
         return [pid for pid in descendants(self.process.pid) if role_of(pid) == role]
 

@@ -98,6 +98,7 @@ def test_stop_rename_and_drop(cluster: TestCluster, tmp_path: Path) -> None:
     assert [each for each in roles if not each[0].startswith("spare")] == [
         ("agent", None),
         ("job", "words"),
+        ("fork-server", "words"),
         ("coordinator", "words"),
         ("worker", "words"),
     ]

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -16,8 +15,11 @@ import fsql
 from fsql.job import process_run
 from fsql.job.silent_process_run import SilentObserver
 from fsql.runtime.drivers.processes.process_role import role_of
+from fsql.tests.cluster.twin import descendants
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fsql.job.process_metrics import ProcessMetrics
     from fsql.runtime.drivers.processes.lines import ProgressReport
 
@@ -46,15 +48,7 @@ def run(folder: Path, to: str, **options: Any) -> Any:
 
 def child_processes(kind: str) -> list[int]:
     """Return the workers, or the coordinator, that this process has started."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
-        except OSError:  # it has ended
-            continue
-        if int(parent) == os.getpid() and role_of(int(entry.name)) == kind:
-            found.append(int(entry.name))
-    return sorted(found)
+    return sorted(pid for pid in descendants(os.getpid()) if role_of(pid) == kind)
 
 
 def test_a_killed_worker_does_not_show_in_the_output(

@@ -8,11 +8,7 @@ The launcher detects at once that a process has ended.  It reports an ended work
 coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
 
 The coordinator reports how many workers the job needs, which ticks change.  The launcher starts what is
-missing, the spare first.  It ends those of its workers that take no part while the job runs with enough.
-
-A **spare** is one process more than the job needs.  It has imported all modules, and waits until it becomes a
-worker or the coordinator in the place of one that has ended.  It is started when the job has run for a while,
-so that it does not slow down the start.
+missing.  It ends those of its workers that take no part while the job runs with enough.
 
 Children end when their standard input ends.  So they end with the launcher, however it ends.
 """
@@ -40,14 +36,12 @@ from fsql.runtime.drivers.processes.lines import (
     TickReport,
     WorkerExited,
 )
-from fsql.runtime.drivers.processes.process_role import SPARE
 from fsql.runtime.drivers.processes.starting import start_process
-from fsql.runtime.drivers.processes.warm_processes import WarmProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fsql.runtime.drivers.processes.starting import StartProcess
+    from fsql.runtime.drivers.processes.starting import Process, StartProcess
 
 HUNG_AFTER: Final = 10.0
 """Seconds without a line after which a child is killed."""
@@ -60,12 +54,6 @@ STARTS_WITHIN: Final = 120.0
 
 CRASHES_MAX: Final = 8
 """Number of processes that may end without any progress in between before the run is given up."""
-
-SPARE_AFTER: Final = 2.0
-"""Seconds that the job runs before a spare is started."""
-
-SPARES_LOST_MAX: Final = 8
-"""Number of spares that may end before they are needed; then the run continues without one."""
 
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 10.0
@@ -83,18 +71,15 @@ class _Child:
     coordinator: bool
     inherits: Sequence[int] = ()
     start_process: StartProcess = start_process
-    process: subprocess.Popen[bytes] = field(init=False)
+    process: Process = field(init=False)
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
     address: str | None = None
 
-    def start(self, spare: WarmProcess | None, *, again: bool) -> None:
-        """Let the spare become this child, if there is one and it can; else start a process."""
+    def start(self, *, again: bool) -> None:
+        """Start a process."""
         command = [*self.command, *(("--again",) if again and self.coordinator else ())]
-        if spare is not None and spare.become(command, self.inherits):
-            self.process = spare.process
-        else:
-            self.process = self.start_process(command, self.inherits)
+        self.process = self.start_process(command, self.inherits)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.reader = LineReader(self.process.stdout.fileno())
@@ -160,9 +145,6 @@ class Launcher:
         self._started: FailureDetector[_Child] = FailureDetector(HUNG_AFTER)
         self._best = (*START, 0, 0)
         self._gone: deque[str] = deque()
-        self._spare: WarmProcess | None = None
-        self._spares_lost = 0
-        self._runs_since: float | None = None
 
     def run(self) -> Finished:
         """Run until the coordinator reports the end of the job.
@@ -198,14 +180,12 @@ class Launcher:
         while self._gone and self._coordinator.process.poll() is None:
             self._coordinator.writer.write(WorkerExited(self._gone.popleft()))
         self._adjust_workers()
-        self._keep_a_spare(now)
 
     def _new_worker(self) -> _Child:
         return _Child(self._worker, coordinator=False, start_process=self._start_process)
 
     def _start(self, child: _Child, *, again: bool = False) -> None:
-        spare, self._spare = self._spare, None
-        child.start(spare, again=again)
+        child.start(again=again)
         self._starting.watch([child], time.monotonic())
 
     def _end_if_hung(self, child: _Child, now: float) -> None:
@@ -224,10 +204,6 @@ class Launcher:
                 child.address = address
             case ProgressReport():
                 self._record_what_is_done(line)
-                if line.phase != Phase.RUNNING.value:
-                    self._runs_since = None
-                elif self._runs_since is None:
-                    self._runs_since = time.monotonic()
                 self._report = line
                 self._on_progress(line)
             case TickReport():
@@ -275,22 +251,8 @@ class Launcher:
         if report.epoch and done > self._best:
             self._best, self._crashes = done, 0
 
-    def _keep_a_spare(self, now: float) -> None:
-        """Start a spare if there is none, the job runs, and spares do not keep ending."""
-        if self._spare is not None and self._spare.process.poll() is not None:
-            self._spare.end()
-            self._spare = None
-            self._spares_lost += 1
-        runs = self._runs_since is not None and now - self._runs_since >= SPARE_AFTER
-        if self._spare is None and runs and self._spares_lost < SPARES_LOST_MAX:
-            try:
-                self._spare = WarmProcess(SPARE)
-            except OSError:
-                self._spares_lost += 1  # no memory or no process number is left
-
     def _on_lost(self, child: _Child, how: str) -> None:
         """Replace a child."""
-        self._runs_since = None
         self._crashes += 1
         if self._crashes > CRASHES_MAX:
             what = "coordinator" if child.coordinator else "worker"
@@ -303,8 +265,6 @@ class Launcher:
 
     def _end_all(self) -> None:
         """End all processes, and wait for them."""
-        if self._spare is not None:
-            self._spare.end()
         started = [child for child in self._children if hasattr(child, "process")]
         if self._over is not None:
             for child in started:

@@ -1,6 +1,6 @@
 """The role of a process in a run, as other processes see it: the name of its main thread on Linux.
 
-A spare process gets its role after it was started, so its command line does not show it.
+A process that was just forked has the command line of the fork server, so that does not show its role.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Final
 
 COORDINATOR: Final = "coordinator"
 WORKER: Final = "worker"
-SPARE: Final = "spare"
-_ROLES: Final = (COORDINATOR, WORKER, SPARE)
+FORK_SERVER: Final = "fork-server"
+_ROLES: Final = (COORDINATOR, WORKER, FORK_SERVER)
 
 
 def set_role(role: str) -> None:
@@ -31,5 +31,13 @@ def role_of(pid: int) -> str | None:
     if name in _ROLES:
         return name
     # It has just been started, and has not shown its role yet.
-    waits = "warm" in arguments
-    return SPARE if waits else next((role for role in _ROLES if role in arguments), None)
+    return next((role for role in _ROLES if role in arguments), None)
+
+
+def processes_below(pid: int) -> list[int]:
+    """Return the processes that a process has started, and those that these have started."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [below for child in map(int, children) for below in (child, *processes_below(child))]

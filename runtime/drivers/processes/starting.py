@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,10 +13,39 @@ COMMAND: Final = (sys.executable, "-P", "-m", "fsql")
 """Starts fsql.  -P: modules are not imported from the working directory."""
 
 
+class Process(Protocol):
+    """A process with pipes as standard input and output: what `subprocess.Popen` has, and is used of it."""
+
+    @property
+    def pid(self) -> int:
+        """Return its number."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Return the pipe to its standard input."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """Return the pipe from its standard output."""
+
+    def poll(self) -> int | None:
+        """Return how it has ended, None if it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended, and return how.
+
+        Raises:
+            subprocess.TimeoutExpired: if it runs for longer.
+        """
+
+    def kill(self) -> None:
+        """Send it SIGKILL."""
+
+
 class StartProcess(Protocol):
     """Starts a process with pipes as standard input and output."""
 
-    def __call__(self, command: Sequence[str], inherits: Sequence[int]) -> subprocess.Popen[bytes]:
+    def __call__(self, command: Sequence[str], inherits: Sequence[int]) -> Process:
         """Return a process that executes a command, and inherits descriptors."""
 
 

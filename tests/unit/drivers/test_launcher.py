@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.drivers.processes import launcher, warm_processes
+from fsql.runtime.drivers.processes import launcher
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.drivers.processes.lines import Finished, LineReader
 
@@ -189,88 +188,3 @@ def test_children_end_with_the_launcher(tmp_path: Path) -> None:
     launched(text + f"time.sleep(0.3)\nprint('{OVER}', flush=True)", text + "sys.stdin.read()", 2)
     alive = [pid for pid in pids.read_text().split() if Path(f"/proc/{pid}").exists()]
     assert alive == []
-
-
-@pytest.fixture
-def _spare_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "SPARE_AFTER", 0.0)
-
-
-@dataclass(frozen=True)
-class Spares:
-    """What spare processes do: they write down that they wait, and later what they become."""
-
-    waits: Path
-    became: Path
-
-    @property
-    def script(self) -> list[str]:
-        return script(
-            "from fsql.runtime.drivers.processes.warm_processes import wait_for_orders\n"
-            f"open({str(self.waits)!r}, 'a').write(f'{{os.getpid()}} ')\n"
-            "orders = wait_for_orders(int(sys.argv[-1]))\n"
-            f"open({str(self.became)!r}, 'a').write(' '.join(orders or ['nothing']))\n"
-            f"if orders and orders[0] == 'coordinator': print('{OVER}', flush=True)\n"
-            "sys.stdin.read()"
-        )
-
-
-@pytest.fixture
-def spares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spares:
-    made = Spares(tmp_path / "waits", tmp_path / "became")
-    monkeypatch.setattr(warm_processes, "COMMAND", tuple(made.script))
-    monkeypatch.setattr(launcher, "SPARE_AFTER", 0.0)
-    return made
-
-
-def launched_with_spares(coordinator: str, worker: str) -> Finished:
-    """Run processes whose first argument is their role."""
-    commands = [*script(coordinator), "coordinator"], [*script(worker), "worker"]
-    return Launcher(*commands, (1, 0), lambda _: None, lambda: None).run()
-
-
-def until(path: Path) -> str:
-    """Return what waits until something is written in a file."""
-    return f"while not (os.path.exists({str(path)!r}) and os.path.getsize({str(path)!r})): time.sleep(0.01)\n"
-
-
-def test_a_spare_replaces_a_worker_that_has_ended(spares: Spares) -> None:
-    worker = until(spares.waits) + "os.kill(os.getpid(), 9)\n"
-    coordinator = RUNNING + until(spares.became) + ENDS
-    assert launched_with_spares(coordinator, worker) == Finished(None, None, None)
-    assert spares.became.read_text() == "worker"
-
-
-def test_a_spare_replaces_a_coordinator_that_has_ended(spares: Spares) -> None:
-    coordinator = RUNNING + until(spares.waits) + "os.kill(os.getpid(), 9)\n"
-    assert launched_with_spares(coordinator, "sys.stdin.read()") == Finished(None, None, None)
-    assert spares.became.read_text() == "coordinator --again"
-
-
-def test_spares_that_end_do_no_harm_and_are_not_started_for_ever(
-    spares: Spares, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ends = script(f"open({str(spares.waits)!r}, 'a').write('x')\nsys.exit(3)")
-    monkeypatch.setattr(warm_processes, "COMMAND", tuple(ends))
-    coordinator = (
-        f"while not os.path.exists({str(spares.waits)!r})"
-        f" or os.path.getsize({str(spares.waits)!r}) < {launcher.SPARES_LOST_MAX}:\n"
-        f" {RUNNING} time.sleep(0.01)\n"
-        f"for _ in range(20):\n {RUNNING} time.sleep(0.01)\n"
-    )
-    assert launched_with_spares(coordinator + ENDS, "sys.stdin.read()") == Finished(
-        None, None, None
-    )
-    assert spares.waits.read_text() == "x" * launcher.SPARES_LOST_MAX
-
-
-def test_no_spare_is_there_before_the_job_runs(spares: Spares) -> None:
-    loading = RUNNING.replace("running", "loading state")
-    launched_with_spares(loading + "time.sleep(0.3)\n" + ENDS, "sys.stdin.read()")
-    assert not spares.waits.exists()
-
-
-def test_a_spare_ends_with_the_job(spares: Spares) -> None:
-    launched_with_spares(RUNNING + until(spares.waits) + ENDS, "sys.stdin.read()")
-    [pid] = spares.waits.read_text().split()
-    assert not Path(f"/proc/{pid}").exists()

@@ -1,0 +1,331 @@
+"""A process that has imported all modules, and forks the processes of a run.
+
+To start Python and to import takes half a second of the processor, and seconds on a busy machine; a fork
+takes milliseconds, and shares the memory of modules.  So a run starts one process, and all others are forked
+from it, also those that replace others.  The fork server has one thread of Python, opens nothing and runs
+nothing, so what it forks is as good as a new process.
+
+It gets the arguments, the working directory and the descriptors of each process through a socket, and answers
+with its pidfd: the launcher watches and ends a process by that, even when the fork server itself has ended.
+Then the next process is started without it, and another fork server.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, Self
+
+import msgspec
+from setproctitle import setproctitle
+
+from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.drivers.processes.process_role import FORK_SERVER, set_role
+from fsql.runtime.drivers.processes.starting import COMMAND, Process, start_process
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+STARTS_WITHIN: Final = 120.0
+"""Seconds until the first answer: the fork server imports much, and the machine may be busy."""
+
+ANSWERS_WITHIN: Final = 10.0
+"""Seconds until a later answer; after that, the fork server hangs, and is given up."""
+
+LOST_MAX: Final = 8
+"""How many fork servers may end before the run; then processes are started without one."""
+
+UNKNOWN_STATUS: Final = 255
+"""How a process has ended if the fork server, which knows it, has ended, too."""
+
+_STATUS_WITHIN: Final = 1.0
+_MESSAGE_BYTES_MAX: Final = 1 << 20
+_DESCRIPTORS_MAX: Final = 64
+_STANDARD: Final = (0, 1, 2)
+_DESCRIPTOR_MOST: Final = 1 << 20
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The fork server has imported its modules."""
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """What is to be forked: its arguments, its working directory, and the numbers of its descriptors."""
+
+    arguments: tuple[str, ...]
+    directory: str
+    descriptors: tuple[int, ...]
+
+
+class Forked(msgspec.Struct, frozen=True, tag=True):
+    """A process was forked; its pidfd comes along."""
+
+    pid: int
+
+
+class Exited(msgspec.Struct, frozen=True, tag=True):
+    """A process has ended; `status` is that of `subprocess.Popen.returncode`."""
+
+    pid: int
+    status: int
+
+
+class _LostError(Exception):
+    """The fork server has ended, or does not answer."""
+
+
+class ForkServer:
+    """The fork server of a run, as its launcher sees it."""
+
+    def __init__(self) -> None:
+        """Start it; it imports its modules while the run is prepared."""
+        self._lost = 0
+        self._server: _Server | None = None
+        self._begin()
+
+    def __enter__(self) -> Self:
+        """Return it; it ends with the context."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the fork server; what it has forked goes on."""
+        self.close()
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait until it has imported its modules, or ended, or the time is over."""
+        if self._server is not None:
+            with suppress(_LostError):
+                self._server.wait_until_ready(seconds)
+
+    def start(self, command: Sequence[str], inherits: Sequence[int]) -> Process:
+        """Fork a process that executes a command; start a new one if that is not possible.
+
+        See `StartProcess`.
+        """
+        if self._server is not None:
+            try:
+                return self._server.fork(command, inherits)
+            except (_LostError, OSError):
+                self.close()
+                self._lost += 1
+                self._begin()
+        return start_process(command, inherits)
+
+    def close(self) -> None:
+        """End the fork server."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.end()
+
+    def _begin(self) -> None:
+        if self._lost < LOST_MAX and hasattr(os, "pidfd_open"):
+            with suppress(OSError):  # no memory or no process number is left
+                self._server = _Server()
+
+
+class _Server:
+    """One process that forks others, and the socket to it."""
+
+    def __init__(self) -> None:
+        """Start it.
+
+        Raises:
+            OSError: if it cannot be started.
+        """
+        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._is_ready = False
+        self._statuses: dict[int, int] = {}
+        try:
+            number = theirs.fileno()
+            self.process = start_process([*COMMAND, FORK_SERVER, str(number)], [number])
+        except OSError:
+            self._connection.close()
+            raise
+        finally:
+            theirs.close()
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait until it has imported its modules, or the time is over.
+
+        Raises:
+            _LostError: if it has ended.
+        """
+        if not self._is_ready and wait_readable([self._connection.fileno()], seconds):
+            self._receive()
+            self._is_ready = True
+
+    def fork(self, command: Sequence[str], inherits: Sequence[int]) -> ForkedProcess:
+        """Return a process that executes a command.
+
+        Raises:
+            _LostError: if the fork server has ended, or does not answer.
+            OSError: if there are no descriptors left.
+        """
+        self.wait_until_ready(STARTS_WITHIN)
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        pipes = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
+        orders = Orders(tuple(command[len(COMMAND) :]), str(Path.cwd()), (*_STANDARD, *inherits))
+        try:
+            pid, pidfd = self._order(orders, (theirs_in, theirs_out, _STANDARD[2], *inherits))
+        except (_LostError, OSError):
+            for pipe in pipes:
+                pipe.close()
+            raise
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        return ForkedProcess(self, pid, pidfd, *pipes)
+
+    def _order(self, orders: Orders, descriptors: Sequence[int]) -> tuple[int, int]:
+        """Return the number and the pidfd of a new process."""
+        try:
+            socket.send_fds(self._connection, [msgspec.json.encode(orders)], descriptors)
+        except OSError as error:
+            raise _LostError from error
+        until = time.monotonic() + ANSWERS_WITHIN
+        while True:
+            if not wait_readable([self._connection.fileno()], max(0.0, until - time.monotonic())):
+                raise _LostError
+            answer, received = self._receive()
+            if isinstance(answer, Forked):
+                return answer.pid, received[0]
+
+    def status_of(self, pid: int) -> int:
+        """Return how a process that has ended did so."""
+        until = time.monotonic() + _STATUS_WITHIN
+        with suppress(_LostError):
+            while pid not in self._statuses and self._connection.fileno() >= 0:
+                left = max(0.0, until - time.monotonic())
+                if not wait_readable([self._connection.fileno()], left):
+                    break
+                self._receive()
+        return self._statuses.pop(pid, UNKNOWN_STATUS)
+
+    def _receive(self) -> tuple[Ready | Forked | Exited, Sequence[int]]:
+        """Return the next message, which has come, and the descriptors that came along."""
+        try:
+            data, received, _, _ = socket.recv_fds(
+                self._connection, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX
+            )
+        except OSError as error:
+            raise _LostError from error
+        if not data:
+            raise _LostError
+        message = msgspec.json.decode(data, type=Ready | Forked | Exited)
+        if isinstance(message, Exited):
+            self._statuses[message.pid] = message.status
+        return message, received
+
+    def end(self) -> None:
+        """End it, and release what belongs to it."""
+        self._connection.close()
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+class ForkedProcess:
+    """A process that was forked; see `Process`."""
+
+    def __init__(
+        self, server: _Server, pid: int, pidfd: int, stdin: IO[bytes], stdout: IO[bytes]
+    ) -> None:
+        self.pid = pid
+        self.stdin = stdin
+        self.stdout = stdout
+        self._server = server
+        self._pidfd = pidfd
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        if self._status is None and wait_readable([self._pidfd], 0.0):
+            self._end()
+        return self._status
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self._status is None:
+            if not wait_readable([self._pidfd], timeout):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+            self._end()
+        assert self._status is not None
+        return self._status
+
+    def kill(self) -> None:
+        if self._status is None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def _end(self) -> None:
+        self._status = self._server.status_of(self.pid)
+        os.close(self._pidfd)
+
+
+def serve(descriptor: int) -> Sequence[str] | None:
+    """Fork what is ordered through a socket, until the launcher ends; then return None.
+
+    In each process that was forked, return its arguments: it executes them, and has its own working directory
+    and descriptors.
+    """
+    set_role(FORK_SERVER)
+    gc.collect()
+    gc.freeze()  # the collector writes to no object that was there before the fork, so its page stays shared
+    children: dict[int, int] = {}
+    with socket.socket(fileno=descriptor) as connection, suppress(ConnectionError):
+        connection.send(msgspec.json.encode(Ready()))
+        while True:
+            ready = wait_readable([descriptor, *children], None)
+            for pidfd in children.keys() & set(ready):
+                pid, status = os.waitpid(children.pop(pidfd), 0)
+                os.close(pidfd)
+                connection.send(msgspec.json.encode(Exited(pid, os.waitstatus_to_exitcode(status))))
+            if descriptor not in ready:
+                continue
+            data, received, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)
+            if not data:
+                break
+            orders = msgspec.json.decode(data, type=Orders)
+            pid = os.fork()
+            if not pid:
+                connection.detach()
+                _become(orders, received)
+                return orders.arguments
+            for each in received:
+                os.close(each)
+            pidfd = os.pidfd_open(pid)
+            children[pidfd] = pid
+            socket.send_fds(connection, [msgspec.json.encode(Forked(pid))], [pidfd])
+    return None
+
+
+def _become(orders: Orders, received: Sequence[int]) -> None:
+    """Be a process of its own: its session, its name, its descriptors and no others, its directory."""
+    os.setsid()
+    setproctitle(" ".join(("fsql", *orders.arguments)))
+    set_role(orders.arguments[0])
+    above = max(*received, *orders.descriptors) + 1
+    moved = [os.dup2(each, above + place) for place, each in enumerate(received)]
+    last = 0
+    for each, number in sorted(
+        zip(moved, orders.descriptors, strict=True), key=lambda pair: pair[1]
+    ):
+        if number > _STANDARD[-1]:
+            os.closerange(max(last, _STANDARD[-1]) + 1, number)
+        os.dup2(each, number)
+        last = number
+    os.closerange(last + 1, _DESCRIPTOR_MOST)
+    os.chdir(orders.directory)
