@@ -133,8 +133,7 @@ def run_on_processes(
         address = joining_address(listening, curve)
         state = stack.enter_context(state_directory(process_options.state))
         compiled = _as_begun(compiled, options, process_options, state)
-        files = FileUses(compiled)
-        files.check()
+        files = _checked_files(compiled)
         description = _make_description(compiled, options, process_options, state)
         locks = stack.enter_context(files.locked(options.existing, state / "positions"))
         job = prepare_job(resume_or_create(state, description))
@@ -151,13 +150,9 @@ def run_on_processes(
             observer.on_waiting(by_hand, leader, key, process_options.keys)
         metrics.name_fronts(job.front_names())
         hosting = hosting_flags(compiled, options, process_options)
+        coordinator = _coordinator_flags(state, listening, server, process_options)
         launcher = Launcher(
-            [
-                *COMMAND,
-                *_coordinator_flags(state, listening, server, process_options),
-                *access,
-                *hosting,
-            ],
+            [*COMMAND, *coordinator, *access, *hosting],
             [*COMMAND, *_worker_flags(leader, key, listening, access)],
             (options.workers, by_hand + bool(hosting)),
             _reporting_to(observer, metrics),
@@ -232,12 +227,22 @@ def _as_begun(
     compiled = with_ordinals(compiled, frozen_ordinals(begun))
     if process_options.change is not None and plan_digest(compiled) != begun.plan:
         new = _make_description(compiled, options, process_options, state)
-        files = FileUses(compiled)
-        files.check()
+        files = _checked_files(compiled)
         with files.locked(options.existing, state / "positions"):
             pass  # what could not start is found before the change
         change_plan(state, begun, compiled, new, process_options.change)
     return compiled
+
+
+def _checked_files(compiled: Compiled) -> FileUses:
+    """Return the files that a job uses.
+
+    Raises:
+        FsqlError: E532, if one is written that something else reads or writes.
+    """
+    files = FileUses(compiled)
+    files.check()
+    return files
 
 
 def _inherited_locks(locks: list[int], process_options: ProcessOptions) -> list[int]:
