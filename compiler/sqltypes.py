@@ -14,9 +14,12 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | FLOAT     | float that 32 bits hold; one canonical NaN     | float64, outside of fsql float32 |
 | DOUBLE    | float; one canonical NaN                       | float64               |
 | STRING    | str                                            | string                |
+| BYTES     | str, a character of U+0000 to U+00FF for each octet | string, outside of fsql binary |
 | DATE      | int, days since 1970-01-01                     | int32, outside of fsql date32 |
+| TIME      | int, microseconds since midnight, less than a day | int64, outside of fsql time64[us] |
 | TIMESTAMP | int, microseconds since 1970-01-01 UTC         | timestamp[us, tz=UTC] |
 | INTERVAL  | int, microseconds                              | duration[us]          |
+| MONTHS    | int, months: INTERVAL YEAR TO MONTH            | int64                 |
 | ARRAY     | tuple of values of the element's kind, or None | list                  |
 | ROW       | tuple of a value, or None, for each field      | struct of `f0`, `f1`… |
 | NULL      | None; the type of a bare NULL                  | null                  |
@@ -51,9 +54,12 @@ class Kind(enum.Enum):
     FLOAT = "FLOAT"
     DOUBLE = "DOUBLE"
     STRING = "STRING"
+    BYTES = "BYTES"
     DATE = "DATE"
+    TIME = "TIME"
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"
+    MONTHS = "INTERVAL YEAR TO MONTH"
     ARRAY = "ARRAY"
     ROW = "ROW"
     NULL = "NULL"
@@ -115,10 +121,16 @@ BIGINT: Final = SqlType(Kind.BIGINT)
 FLOAT: Final = SqlType(Kind.FLOAT)
 DOUBLE: Final = SqlType(Kind.DOUBLE)
 STRING: Final = SqlType(Kind.STRING)
+BYTES: Final = SqlType(Kind.BYTES)
 DATE: Final = SqlType(Kind.DATE)
+TIME: Final = SqlType(Kind.TIME)
 TIMESTAMP: Final = SqlType(Kind.TIMESTAMP)
 INTERVAL: Final = SqlType(Kind.INTERVAL)
+MONTHS: Final = SqlType(Kind.MONTHS)
 NULL: Final = SqlType(Kind.NULL)
+
+TEXTUAL: Final = (Kind.STRING, Kind.BYTES)
+"""Kinds whose columns are strings of Arrow; the order of octets is that of their characters."""
 
 STRUCTURED: Final = (Kind.ARRAY, Kind.ROW)
 """Kinds whose values have parts; they are compared for equality only."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 
 from fsql.compiler.logical import Changes
-from fsql.compiler.sqltypes import STRUCTURED, Kind
+from fsql.compiler.sqltypes import STRUCTURED, TEXTUAL, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,8 +28,10 @@ _FIRST_ROWS: Final = 200
 """How many of the first rows determine the widths."""
 _WIDTH_LEAST: Final = {
     Kind.DATE: len("2026-01-01"),
+    Kind.TIME: len("12:00:00"),
     Kind.TIMESTAMP: len("2026-01-01T12:00:00Z"),
     Kind.STRING: 8,
+    Kind.BYTES: 8,
     Kind.BIGINT: 4,
     Kind.FLOAT: 6,
     Kind.DOUBLE: 6,
@@ -103,7 +105,7 @@ def _column(name: str, sql_type: SqlType) -> _Column:
     kind = sql_type.kind
     least = _WIDTH_LEAST.get(kind, _NARROWEST)
     return _Column(
-        name, right=sql_type.numeric, least=least, elastic=kind in (Kind.STRING, *STRUCTURED)
+        name, right=sql_type.numeric, least=least, elastic=kind in (*TEXTUAL, *STRUCTURED)
     )
 
 

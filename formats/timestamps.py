@@ -34,6 +34,7 @@ _MINUTES_LENGTH: Final = len("YYYY-MM-DDThh:mm")
 _MICROS_LENGTH: Final = len("YYYY-MM-DDThh:mm:ss.ffffff")
 _OFFSET_LENGTH: Final = len("+hh:mm")
 _NANOSECONDS: Final = r"^(.{19}\.[0-9]{6})[0-9]{1,3}(Z|[+-][0-9:]{5})?$"
+_TIME: Final = r"\A([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?\z"
 _MILLIS_US: Final = 1_000
 _ROWS_ONE_BY_ONE: Final = 32
 
@@ -94,6 +95,15 @@ def read_texts(text: pa.StringArray) -> tuple[Ints, Bools]:
                 group = pc.replace_substring_regex(group, _NANOSECONDS, r"\1\2")
             read[rows], done[rows] = _cast(group, arrow_type)
     return read, done & (read >= TIMESTAMP_MIN) & (read <= TIMESTAMP_MAX)
+
+
+def read_times(text: pa.StringArray) -> tuple[Ints, Bools]:
+    """Return the microseconds of texts of times of day, 0 where there is none, and which name one."""
+    form = pc.match_substring_regex(text, _TIME).fill_null(fill_value=False)
+    times = pc.if_else(form, text, pa.scalar("00:00"))
+    read, done = read_texts(pc.binary_join_element_wise("1970-01-01T", times, ""))
+    assert done.all(), "the form is that of a time"
+    return read, _flags(form)
 
 
 def read_dates(text: pa.StringArray) -> tuple[NDArray[np.int32], Bools]:

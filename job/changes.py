@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import arrow_type, decoded, outside_type
+from fsql.runtime.arrow_types import arrow_type, decoded, to_outside
 from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
 from fsql.runtime.ports import OPERATIONS
 
@@ -69,10 +69,7 @@ class Changes:
 
     def _outside(self, columns: Iterable[pa.Array]) -> list[pa.Array]:
         """Return the columns in the types that programs have."""
-        return [
-            column.cast(outside_type(kind))
-            for column, kind in zip(columns, self._types, strict=True)
-        ]
+        return [to_outside(column, kind) for column, kind in zip(columns, self._types, strict=True)]
 
     def changelog(self) -> pa.Table:
         """Return all changes: a column `op`, then the columns of the result.

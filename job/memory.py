@@ -15,7 +15,9 @@ so that messages can quote it and the lines of the script keep their numbers.
 | float64                                  | DOUBLE      |
 | decimal of up to 38 digits               | DECIMAL     |
 | string, also large, as views, dictionaries | STRING    |
+| binary, also large, of a fixed size, as views | BYTES   |
 | date (checked)                           | DATE        |
+| time (nanoseconds are cut off)           | TIME        |
 | timestamp (checked; without a zone: UTC) | TIMESTAMP |
 | list of these                            | ARRAY       |
 """
@@ -35,6 +37,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DATE,
     DATE_MAX,
     DATE_MIN,
@@ -46,6 +49,7 @@ from fsql.compiler.sqltypes import (
     NULL,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
@@ -56,7 +60,7 @@ from fsql.compiler.sqltypes import (
     decimal_type,
     row_of,
 )
-from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.arrow_types import arrow_type, octets_of_binary
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.sink import OpenReply, Sequencer, SinkLostError
 
@@ -171,10 +175,17 @@ def _scalar_type(kind: pa.DataType) -> SqlType | None:
         (_is_decimal(kind), _decimal(kind)),
         (pa.types.is_string(kind) or pa.types.is_large_string(kind), STRING),
         (kind == pa.string_view(), STRING),
+        (_is_binary(kind), BYTES),
         (pa.types.is_date(kind), DATE),
+        (pa.types.is_time(kind), TIME),
         (pa.types.is_timestamp(kind), TIMESTAMP),
     )
     return next((sql_type for fits, sql_type in matches if fits), None)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    any_length = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return any_length or pa.types.is_fixed_size_binary(kind) or kind == pa.binary_view()
 
 
 def _is_decimal(kind: pa.DataType) -> bool:
@@ -195,11 +206,13 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
     try:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if sql_type.contains(Kind.ROW):
+        if sql_type.contains(Kind.ROW, Kind.BYTES):
             chunks = [_positional(chunk, wanted) for chunk in column.chunks]
             column = pa.chunked_array(chunks, wanted)
         if pa.types.is_date(column.type):
             column = column.cast(pa.date32())
+        if pa.types.is_time(column.type):
+            column = column.cast(pa.time64("us"), safe=False)
         converted = column.cast(wanted)
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
@@ -217,7 +230,7 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
 
 
 def _positional(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return an array whose rows have the names of fields that columns have."""
+    """Return an array in the type of columns: rows have other names of fields, bytes are texts."""
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(wanted):
         kinds = [field.type for field in wanted]
@@ -228,7 +241,7 @@ def _positional(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
         elements = _positional(array.flatten(), wanted.value_type)
         return pa.ListArray.from_arrays(offsets, elements, type=wanted, mask=mask)
-    return array.cast(wanted)
+    return octets_of_binary(array) if _is_binary(array.type) else array.cast(wanted)
 
 
 def _declaration(name: str, columns: list[str], types: list[SqlType], table: Table) -> str:

@@ -21,6 +21,8 @@ import pyarrow as pa
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.connectors import POSITION_COLUMN
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 from fsql.connectors import paths
@@ -111,7 +113,7 @@ def _rows(sink: SinkTable, sharding: Sharding, path: Path) -> Iterator[_Row]:
         previous = root
         try:
             key = (root, *order(line))
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, RecursionError, RowFailure):
             raise _no_shard(path, f"line {number} is not a row of the table") from None
         yield key, line[:begin] + line[found.end() :]
 
@@ -142,7 +144,7 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a k
     """Return a key that sorts as a value of JSON does in the canonical order.
 
     Raises:
-        TypeError, ValueError: if a column of the type does not have the value.
+        TypeError, ValueError, RowFailure: if a column of the type does not have the value.
     """
     if value is None:
         return (2,)
@@ -152,6 +154,8 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a k
             return (1,) if math.isnan(number) else (0, number)
         case Kind.DECIMAL, int() | str():
             return (0, Decimal(value))
+        case Kind.BYTES, str():
+            return (0, parse_base64(value))
         case Kind.TIMESTAMP, str():
             return (0, value.removesuffix("Z"))  # fewer digits of fraction come first
         case Kind.ARRAY, list():
@@ -160,9 +164,9 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a k
             return (0, tuple(_order(each, element) for each in value))
         case Kind.ROW, dict():
             return (0, tuple(_order(value[name], each) for name, each in sql_type.fields))
-        case ((Kind.STRING | Kind.DATE), str()) | (Kind.BOOLEAN, bool()):
+        case ((Kind.STRING | Kind.DATE | Kind.TIME), str()) | (Kind.BOOLEAN, bool()):
             return (0, value)
-        case kind, int() if kind in INTEGER_RANGES or kind is Kind.INTERVAL:
+        case kind, int() if kind in INTEGER_RANGES or kind in {Kind.INTERVAL, Kind.MONTHS}:
             return (0, value)
         case _:
             raise TypeError(sql_type)

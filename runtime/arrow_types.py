@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.floats import shortest_double
+from fsql.compiler.functions.octets import base64_of, from_bytes, parse_base64, to_bytes
 from fsql.compiler.sqltypes import FLOATING, Kind, SqlType
 from fsql.runtime.decimals import column_of_values, integers_of
 from fsql.runtime.few_rows import FEW_ROWS
@@ -38,16 +41,21 @@ _ARROW: Final = {
     Kind.FLOAT: pa.float64(),
     Kind.DOUBLE: pa.float64(),
     Kind.STRING: pa.string(),
+    Kind.BYTES: pa.string(),
     Kind.DATE: pa.int32(),
+    Kind.TIME: pa.int64(),
     Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     Kind.INTERVAL: pa.duration("us"),
+    Kind.MONTHS: pa.int64(),
     Kind.NULL: pa.null(),
 }
 _OUTSIDE: Final = {
     Kind.TINYINT: pa.int8(),
     Kind.SMALLINT: pa.int16(),
     Kind.FLOAT: pa.float32(),
+    Kind.BYTES: pa.binary(),
     Kind.DATE: pa.date32(),
+    Kind.TIME: pa.time64("us"),
 }
 """What other programs have for kinds whose columns are of another type here."""
 _INTEGER_INSIDE: Final = {Kind.TIMESTAMP, Kind.INTERVAL}
@@ -78,6 +86,50 @@ def outside_type(sql_type: SqlType) -> pa.DataType:
     return _OUTSIDE.get(sql_type.kind) or arrow_type(sql_type)
 
 
+def to_outside(array: pa.Array, sql_type: SqlType) -> pa.Array:
+    """Return a column without a dictionary in the type that other programs have for it."""
+    if not sql_type.contains(Kind.BYTES):
+        return array.cast(outside_type(sql_type))
+    if sql_type.kind is Kind.BYTES:
+        values = [None if value is None else to_bytes(value) for value in array.to_pylist()]
+        return pa.array(values, pa.binary())
+    mask = array.is_null() if array.null_count else None
+    if sql_type.fields:
+        children = [*map(to_outside, array.flatten(), sql_type.field_types)]
+        fields = list(outside_type(sql_type))
+        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+    assert sql_type.element is not None
+    lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+    elements = to_outside(array.flatten(), sql_type.element)
+    return pa.ListArray.from_arrays(offsets, elements, mask=mask)
+
+
+def octets_of_binary(array: pa.Array) -> pa.Array:
+    """Return a column of bytes from outside as a column of BYTES."""
+    values = [None if value is None else from_bytes(value) for value in array.to_pylist()]
+    return pa.array(values, pa.string())
+
+
+def base64_texts(array: pa.Array) -> pa.Array:
+    """Return a column of BYTES without a dictionary as texts in Base64."""
+    values = [None if value is None else base64_of(value) for value in array.to_pylist()]
+    return pa.array(values, pa.string())
+
+
+def octets_of_base64(texts: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return texts in Base64 as a column of BYTES, and which of them cannot be read."""
+    values: list[str | None] = []
+    unread = np.zeros(len(texts), np.bool_)
+    for place, text in enumerate(texts.to_pylist()):
+        try:
+            values.append(None if text is None else parse_base64(text))
+        except RowFailure:
+            values.append(None)
+            unread[place] = True
+    return pa.array(values, pa.string()), unread
+
+
 @np.errstate(over="ignore")
 def nearest_floats(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the values of FLOAT nearest to doubles."""
@@ -97,6 +149,13 @@ def shortest_of_column(array: pa.Array) -> pa.Array:
     null = array.is_null().to_numpy(zero_copy_only=False)
     values = shortest_doubles(array.fill_null(0.0).to_numpy())
     return pa.array(values, mask=null if null.any() else None)
+
+
+def time_texts(times_us: NDArray[np.int64]) -> pa.StringArray:
+    """Return times of day as `hh:mm:ss`, with 3 or 6 digits of fraction where there is one."""
+    texts = pa.array(times_us).view(pa.time64("us")).cast(pa.string())
+    texts = pc.replace_substring_regex(texts, r"\.000000$", "")
+    return pc.replace_substring_regex(texts, r"(\.\d{3})000$", r"\1")
 
 
 def date_texts(days: NDArray[np.int32]) -> pa.StringArray:

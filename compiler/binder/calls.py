@@ -57,7 +57,8 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     _refuse_clauses(written, name)
     if name in WINDOW_BOUNDS and binder.window is not None:
         return _bind_window_bound(binder, binder.window, written, name)
-    if name in FORMS:
+    of_octets = name == "DECODE" and len(written.arguments) == 2
+    if name in FORMS and not of_octets:
         return bind_form(binder, written, name)
     if name not in CALLABLE:
         raise _unknown_function(name, written)

@@ -9,7 +9,7 @@ from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.type_names import PADDED, bind_type, length_inside, text_length
 from fsql.compiler.expression import Case, Cast, Expression, Literal, TryCast
 from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
-from fsql.compiler.sqltypes import BIGINT, INTEGER_RANGES, NULL, NUMERIC, Kind, SqlType
+from fsql.compiler.sqltypes import BIGINT, BYTES, INTEGER_RANGES, NULL, NUMERIC, Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
         return made
     characters = Literal(BIGINT, nullable=False, value=length)
     if cast.type.name in PADDED:
-        return call("rpad", made, characters)
+        return call("pad_bytes" if target == BYTES else "rpad", made, characters)
     return call("substring", made, Literal(BIGINT, nullable=False, value=1), characters)
 
 
@@ -89,12 +89,14 @@ def make_cast(operand: Expression, target: SqlType) -> Expression:
     return Cast(target, operand.nullable, operand)
 
 
-def _instead(source: SqlType, target: SqlType) -> str | None:
+def _instead(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR0911 - one a pair
     match source.kind, target.kind:
         case Kind.TIMESTAMP, number if number in NUMERIC:
             return "use EPOCH_MILLIS(…), the milliseconds since 1970"
         case integer, Kind.TIMESTAMP if integer in INTEGER_RANGES:
             return "use TIMESTAMP_MILLIS(…), of milliseconds since 1970"
+        case Kind.TIME, number if number in NUMERIC:
+            return "use EPOCH_MILLIS(CAST(… AS TIMESTAMP)), the milliseconds since midnight"
         case Kind.DATE, integer if integer in INTEGER_RANGES:
             return "subtract a date: … - DATE '1970-01-01' is the number of days since 1970"
         case number, Kind.BOOLEAN if number in NUMERIC:

@@ -238,6 +238,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.BooleanLiteral: _bind_literal,
     syntax.NullLiteral: _bind_literal,
     syntax.TimeLiteral: _bind_literal,
+    syntax.BytesLiteral: _bind_literal,
     syntax.IntervalLiteral: _bind_literal,
     syntax.Unary: operators.bind_unary,
     syntax.Chain: operators.bind_chain,

@@ -7,24 +7,28 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.times import parse_time
 from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT,
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
+    BYTES,
     DATE,
     DOUBLE,
     INT,
     INT_MAX,
     INT_MIN,
     INTERVAL,
+    MONTHS,
     NULL,
     STRING,
+    TIME,
     TIMESTAMP,
 )
 
@@ -42,21 +46,27 @@ _UNIT_US: Final[Mapping[str, int]] = {
     "DAY": 86_400_000_000,
     "WEEK": 604_800_000_000,
 }
+_UNIT_MONTHS: Final[Mapping[str, int]] = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_GREATEST: Final = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}
+"""The greatest number of a unit behind a longer one."""
 _QUANTITY: Final = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,6}))?")
+_HEX: Final = re.compile(r"[0-9A-Fa-f]*")
 _INTEGER_DIGITS_MAX: Final = 20
 
 
-def bind_literal(literal: syntax.Literal) -> Literal:
+def bind_literal(literal: syntax.Literal) -> Literal:  # noqa: PLR0911 - one a kind
     """Return the value of `literal`.
 
     Raises:
-        Refusal: E215 for invalid text, E301 for kinds that are not implemented.
+        Refusal: E215 for invalid text.
     """
     match literal:
         case syntax.NumberLiteral():
             return bind_number(literal)
         case syntax.StringLiteral(value=text):
             return Literal(STRING, nullable=False, value=text)
+        case syntax.BytesLiteral():
+            return _octets(literal)
         case syntax.BooleanLiteral(value=truth):
             return Literal(BOOLEAN, nullable=False, value=truth)
         case syntax.NullLiteral():
@@ -102,9 +112,21 @@ def _out_of_range(text: str, span: Span) -> Exception:
     )
 
 
+def _octets(literal: syntax.BytesLiteral) -> Literal:
+    digits = literal.digits
+    if len(digits) % 2 or not _HEX.fullmatch(digits):
+        raise refusal(
+            "E215",
+            "not pairs of hexadecimal digits",
+            literal.span,
+            help="write two digits for each byte: X'00ff'",
+        )
+    return Literal(BYTES, nullable=False, value=bytes.fromhex(digits).decode("latin-1"))
+
+
 def _timestamp(literal: syntax.TimeLiteral) -> Literal:
     if literal.type == "TIME":
-        raise not_implemented(f"the type {literal.type}", literal.span)
+        return _time(literal)
     if literal.type == "DATE":
         return _date(literal)
     try:
@@ -119,6 +141,16 @@ def _timestamp(literal: syntax.TimeLiteral) -> Literal:
     return Literal(TIMESTAMP, nullable=False, value=value_us)
 
 
+def _time(literal: syntax.TimeLiteral) -> Literal:
+    try:
+        value_us = parse_time(literal.value.value.strip(" "))
+    except RowFailure as failure:
+        raise refusal(
+            "E215", str(failure), literal.value.span, help="write it as '23:59:59'"
+        ) from None
+    return Literal(TIME, nullable=False, value=value_us)
+
+
 def _date(literal: syntax.TimeLiteral) -> Literal:
     try:
         days = parse_date(literal.value.value.strip(" "))
@@ -130,23 +162,70 @@ def _date(literal: syntax.TimeLiteral) -> Literal:
 
 
 def _interval(literal: syntax.IntervalLiteral) -> Literal:
+    of_months = literal.unit in _UNIT_MONTHS
     if literal.to is not None:
-        raise not_implemented(
-            f"INTERVAL of {literal.unit} TO {literal.to}",
-            literal.span,
-            help="add intervals of one unit each: INTERVAL '1' HOUR + INTERVAL '30' MINUTE",
-        )
-    unit_us = _UNIT_US.get(literal.unit)
-    if unit_us is None:
-        raise not_implemented(
-            f"INTERVAL of {literal.unit}, whose length depends on the calendar", literal.span
-        )
-    value_us = _quantity_us(literal.value, unit_us)
+        value = _range(literal, literal.to)
+    elif of_months:
+        value = _months(literal.value) * _UNIT_MONTHS[literal.unit]
+    else:
+        value = _quantity_us(literal.value, _UNIT_US[literal.unit])
     if literal.negative:
-        value_us = -value_us
-    if not BIGINT_MIN <= value_us <= BIGINT_MAX:
+        value = -value
+    if not BIGINT_MIN <= value <= BIGINT_MAX:
         raise refusal("E215", "INTERVAL out of range", literal.value.span)
-    return Literal(INTERVAL, nullable=False, value=value_us)
+    return Literal(MONTHS if of_months else INTERVAL, nullable=False, value=value)
+
+
+def _months(quantity: syntax.StringLiteral) -> int:
+    """Return a number of units of whole months."""
+    match = _QUANTITY.fullmatch(quantity.value.strip(" "))
+    if match is None or match[3]:
+        raise refusal(
+            "E215",
+            "invalid quantity of an interval",
+            quantity.span,
+            help="write a whole number: INTERVAL '3' MONTH",
+        )
+    return int(match[1] + match[2])
+
+
+_RANGES: Final[tuple[tuple[str, ...], ...]] = (
+    ("YEAR", "MONTH"),
+    ("DAY", "HOUR", "MINUTE", "SECOND"),
+)
+_LEADS_TO: Final = {"MONTH": "-", "HOUR": " ", "MINUTE": ":", "SECOND": ":"}
+"""What stands before a unit in the text of an interval of several."""
+
+
+def _range(literal: syntax.IntervalLiteral, to: syntax.Unit) -> int:
+    """Return the months or microseconds of an interval such as `'1 12:30' DAY TO MINUTE`."""
+    units = next((each for each in _RANGES if {literal.unit, to} <= {*each}), ())
+    units = units[units.index(literal.unit) : units.index(to) + 1] if units else ()
+    if len(units) < 2:
+        raise refusal(
+            "E215",
+            f"there is no INTERVAL of {literal.unit} TO {to}",
+            literal.span,
+            help="write YEAR TO MONTH, or a range of DAY, HOUR, MINUTE and SECOND",
+        )
+    form = "([0-9]{1,9})" + "".join(f"{_LEADS_TO[unit]}([0-9]{{1,2}})" for unit in units[1:])
+    fraction = r"(?:\.([0-9]{1,6}))?" if to == "SECOND" else "()"
+    match = re.fullmatch(f"([+-]?){form}{fraction}", literal.value.value.strip(" "))
+    parts = [] if match is None else [*map(int, match.groups()[1:-1])]
+    if match is None or any(
+        part > _GREATEST[unit] for unit, part in zip(units[1:], parts[1:], strict=True)
+    ):
+        shown = "".join(f"{_LEADS_TO[unit]}30" if unit != "MONTH" else "-6" for unit in units[1:])
+        raise refusal(
+            "E215",
+            f"invalid INTERVAL of {literal.unit} TO {to}",
+            literal.value.span,
+            help=f"write INTERVAL '1{shown.replace(' 30', ' 12')}' {literal.unit} TO {to}",
+        )
+    sizes = _UNIT_MONTHS if to == "MONTH" else _UNIT_US
+    value = sum(part * sizes[unit] for unit, part in zip(units, parts, strict=True))
+    value += int((match[match.lastindex or 1] or "").ljust(6, "0")) if to == "SECOND" else 0
+    return -value if match[1] == "-" else value
 
 
 def _quantity_us(quantity: syntax.StringLiteral, unit_us: int) -> int:

@@ -27,7 +27,7 @@ from fsql.compiler.functions.coercion import (
 )
 from fsql.compiler.functions.signature import match_signature
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import BOOLEAN, DAY_US, INTERVAL, NULL, STRING, Kind, SqlType
+from fsql.compiler.sqltypes import BOOLEAN, DAY_US, INTERVAL, NULL, STRING, TEXTUAL, Kind, SqlType
 from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _is_convertible(expression: Expression) -> bool:
 
 def _unreadable(expression: Expression, target: SqlType, span: Span) -> Refusal:
     assert isinstance(expression, Literal)
-    form = "'2024-01-31'"
+    form = "'23:59:59'" if target.kind is Kind.TIME else "'2024-01-31'"
     if target.kind is Kind.TIMESTAMP:
         form = "'2024-01-31 23:59:59', with up to 6 digits of fraction"
     return refusal(
@@ -210,6 +210,7 @@ def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
         if link.operator == "||":
             for operand, place in ((texts[-1], span), (right, link.operand.span)):
                 _check_text(operand, place)
+            _check_alike(texts, span, right, link.operand.span)
             texts.append(right)
         else:
             left = combine_balanced("concat", texts)
@@ -219,8 +220,24 @@ def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
     return combine_balanced("concat", texts)
 
 
+def _check_alike(
+    texts: Sequence[Expression], span: Span, right: Expression, right_span: Span
+) -> None:
+    """Refuse `||` of a STRING and BYTES."""
+    for text in texts:
+        if {text.type.kind, right.type.kind} == {*TEXTUAL}:
+            raise refusal(
+                "E206",
+                f'operator "||" does not take {text.type} and {right.type}',
+                right_span,
+                f"this is {right.type}",
+                secondary=(Label(span, f"this is {text.type}"),),
+                help=f"cast one: CAST(… AS {text.type})",
+            )
+
+
 def _check_text(operand: Expression, span: Span) -> None:
-    if operand.type.kind not in {Kind.STRING, Kind.NULL}:
+    if operand.type.kind not in {*TEXTUAL, Kind.NULL}:
         raise refusal(
             "E206",
             f'operator "||" does not take {operand.type}',

@@ -82,7 +82,7 @@ def scan_table(entry: TableEntry, context: Context, span: Span) -> Plan:
             span,
             secondary=(Label(entry.span, f"connector '{entry.connector.name}' only writes"),),
         )
-    if any(column.type.contains(Kind.INTERVAL) for column in entry.columns):
+    if any(column.type.contains(Kind.INTERVAL, Kind.MONTHS) for column in entry.columns):
         raise not_implemented("reading columns of type INTERVAL", span)
     read = read_columns(entry, context, span)
     keys = ",".join(each.key for each in entry.metadata)

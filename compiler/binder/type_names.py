@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import not_implemented, refusal
@@ -10,14 +11,17 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DATE,
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     FLOAT,
     INT,
     INTERVAL,
+    MONTHS,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     SqlType,
@@ -27,9 +31,15 @@ from fsql.compiler.sqltypes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.syntax import Identifier, TypeName
+
+
+def _units(units: Sequence[str]) -> list[str]:
+    """Return the units, and their ranges from a longer to a shorter one."""
+    return [*units, *(f"{one} TO {other}" for one, other in combinations(units, 2))]
+
 
 _PLAIN: Final[Mapping[str, SqlType]] = {
     "BOOLEAN": BOOLEAN,
@@ -51,19 +61,24 @@ _PLAIN: Final[Mapping[str, SqlType]] = {
     "STRING": STRING,
     "TEXT": STRING,
     "VARCHAR": STRING,
+    "BYTES": BYTES,
+    "BYTEA": BYTES,
+    "VARBINARY": BYTES,
     "DATE": DATE,
+    "TIME": TIME,
+    "TIME WITHOUT TIME ZONE": TIME,
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMP WITHOUT TIME ZONE": TIMESTAMP,
     "INTERVAL": INTERVAL,
+    **{f"INTERVAL {units}": INTERVAL for units in _units(("DAY", "HOUR", "MINUTE", "SECOND"))},
+    **{f"INTERVAL {units}": MONTHS for units in _units(("YEAR", "MONTH"))},
 }
 
 _LATER: Final[Mapping[str, str | None]] = {
     "CHAR": "CHAR(n), or STRING",
     "CHARACTER": "CHARACTER(n), or STRING",
-    "BYTES": "STRING",
-    "BINARY": "STRING",
-    "VARBINARY": "STRING",
-    "TIME": None,
+    "BINARY": "BINARY(n), or BYTES",
+    "TIME WITH TIME ZONE": "TIME, which is in UTC",
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP, which is in UTC",
     "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP, which is in UTC",
     "TIMESTAMP_LTZ": "TIMESTAMP, which is in UTC",
@@ -75,9 +90,14 @@ _LATER: Final[Mapping[str, str | None]] = {
 """Types that are not implemented, with an alternative."""
 
 _TIMESTAMP_DIGITS_MAX: Final = 6
-PADDED: Final = frozenset({"CHAR", "CHARACTER"})
-"""Types whose casts pad a text that is shorter than their length."""
-_LENGTH_MAX: Final = {"VARCHAR": 2**31 - 1, **dict.fromkeys(PADDED, 65_535)}
+PADDED: Final = frozenset({"CHAR", "CHARACTER", "BINARY"})
+"""Types whose casts pad a value that is shorter than their length."""
+_BINARY: Final = frozenset({"BINARY", "VARBINARY"})
+_LENGTH_MAX: Final = {
+    "VARCHAR": 2**31 - 1,
+    "VARBINARY": 2**31 - 1,
+    **dict.fromkeys(PADDED, 65_535),
+}
 _DECIMAL: Final = ("DECIMAL", "DEC", "NUMERIC")
 _DECIMAL_DIGITS: Final = 10
 """How many digits DECIMAL has where it does not say, as in Flink."""
@@ -96,7 +116,7 @@ def bind_type(name: TypeName) -> SqlType:
     if name.name in _DECIMAL:
         return _decimal(name)
     if text_length(name) is not None:
-        return STRING
+        return BYTES if name.name in _BINARY else STRING
     if name.name in _LATER:
         instead = _LATER[name.name]
         raise not_implemented(f"the type {name.name}", name.span, help=instead and f"use {instead}")
@@ -115,10 +135,10 @@ def bind_type(name: TypeName) -> SqlType:
 
 
 def text_length(name: TypeName) -> int | None:
-    """Return the n of VARCHAR(n) or CHAR(n), None for other types.
+    """Return the n of VARCHAR(n), CHAR(n), VARBINARY(n) or BINARY(n), None for other types.
 
-    Such a type is STRING, and a column of it has texts of any length, as Flink has it by default: only a cast
-    makes texts of the length.
+    Such a type is STRING or BYTES, and a column of it has values of any length, as Flink has it by default:
+    only a cast makes values of the length.
 
     Raises:
         Refusal: E216 for a length that is none.
@@ -202,18 +222,19 @@ def _decimal(name: TypeName) -> SqlType:
 def _digits_fit(name: TypeName) -> bool:
     """Return whether the numbers after the type's name do not restrict its values."""
     return (
-        name.name.startswith("TIMESTAMP")
+        name.name.startswith("TIME")
         and len(name.numbers) == 1
         and name.numbers[0] <= _TIMESTAMP_DIGITS_MAX
     )
 
 
 def _wrong_numbers(name: TypeName) -> Exception:
-    if name.name.startswith("TIMESTAMP"):
+    if name.name.startswith("TIME"):
+        kind = "TIMESTAMP" if name.name.startswith("TIMESTAMP") else "TIME"
         return refusal(
             "E216",
-            f"TIMESTAMP does not have {name.numbers[0]} digits of fraction",
+            f"{kind} does not have {name.numbers[0]} digits of fraction",
             name.span,
-            note="timestamps have microseconds: 6 digits",
+            note="times have microseconds: 6 digits",
         )
     return refusal("E216", f'type "{name.name}" takes no numbers', name.span)

@@ -30,7 +30,7 @@ from fsql.compiler.logical import (
     WindowAggregate,
     operators,
 )
-from fsql.compiler.sqltypes import INTERVAL, TIMESTAMP
+from fsql.compiler.sqltypes import INTERVAL, MONTHS, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -234,6 +234,13 @@ def constant_interval_us(expression: syntax.Expression) -> int | None:
         Refusal: E2xx to E4xx, if it cannot be bound.
     """
     bound = ExpressionBinder(Scope(((),)), "a constant", SourceSpans()).bind_whole(expression)
+    if bound.type == MONTHS:
+        raise refusal(
+            "E307",
+            "an INTERVAL of months has no fixed length",
+            expression.span,
+            help="write days: INTERVAL '30' DAY",
+        )
     if bound.type != INTERVAL or not constant(bound):
         return None
     try:

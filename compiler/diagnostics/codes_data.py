@@ -116,7 +116,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E520",
         "invalid timestamp or date",
-        "A date is a day; a timestamp is `YYYY-MM-DDThh:mm:ss`, a day, or milliseconds since 1970.",
+        "A timestamp is `YYYY-MM-DDThh:mm:ss`, a day, or milliseconds; a date is a day, a time `hh:mm:ss`.",
         "Write days as `YYYY-MM-DD`, or declare the column as STRING and convert it in the query.",
         '{"at": "2024-02-30T00:00:00Z"}',
     ),

@@ -108,7 +108,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "E215",
         "invalid literal",
-        "The number is out of range, or the text is not a valid TIMESTAMP, DATE or INTERVAL.",
+        "The number is out of range, or the text is not a valid TIMESTAMP, DATE, TIME or INTERVAL.",
         "Correct the literal; the message shows the format.",
         "SELECT TIMESTAMP '2024-02-30' FROM t;",
     ),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.casts import format_double
 from fsql.compiler.functions.dates import format_date
 from fsql.compiler.functions.decimals import format_decimal
+from fsql.compiler.functions.octets import hex_of
+from fsql.compiler.functions.times import format_time
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import Kind
 
@@ -42,6 +44,8 @@ def literal_text(value: Value, kind: SqlType) -> str:  # noqa: PLR0911 - one a k
             return _whole_text(value, kind)
         case float():
             return _double_text(value)
+        case str() if kind.kind is Kind.BYTES:
+            return f"X'{hex_of(value)}'"
         case str():
             return string_text(value)
         case tuple() if kind.fields:
@@ -81,8 +85,12 @@ def _whole_text(value: int, kind: SqlType) -> str:
         return format_decimal(value, kind.scale)
     if kind.kind is Kind.DATE:
         return f"DATE '{format_date(value)}'"
+    if kind.kind is Kind.TIME:
+        return f"TIME '{format_time(value)}'"
     if kind.kind is Kind.TIMESTAMP:
         return f"TIMESTAMP '{format_timestamp(value).removesuffix('Z').replace('T', ' ')}'"
+    if kind.kind is Kind.MONTHS:
+        return f"INTERVAL '{value}' MONTH"
     return interval_text(value) if kind.kind is Kind.INTERVAL else str(value)
 
 

@@ -10,7 +10,9 @@ from fsql.compiler.functions.dates import shifted
 from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
 from fsql.compiler.functions.failure import DivisionByZeroFailure
 from fsql.compiler.functions.floats import to_float
+from fsql.compiler.functions.months import date_months_later, months_later
 from fsql.compiler.functions.signature import Function, Signature
+from fsql.compiler.functions.times import moved
 from fsql.compiler.functions.timestamps import in_range
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -19,7 +21,9 @@ from fsql.compiler.sqltypes import (
     FLOAT,
     INT,
     INTERVAL,
+    MONTHS,
     SMALLINT,
+    TIME,
     TIMESTAMP,
     TINYINT,
     SqlType,
@@ -99,6 +103,10 @@ def _integers(integer: Callable[..., int], *, count: int) -> tuple[Signature, ..
     )
 
 
+def _months(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
+    return Signature(parameters, MONTHS, _checked(scalar, MONTHS), fallible=True)
+
+
 def _interval(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
     return Signature(parameters, INTERVAL, _checked(scalar, INTERVAL), fallible=True)
 
@@ -126,7 +134,11 @@ ARITHMETIC = (
         (
             *_numeric(_add, lambda left, right: left + right, count=2),
             _interval(_add, INTERVAL, INTERVAL),
+            _months(_add, MONTHS, MONTHS),
+            Signature((DATE, MONTHS), DATE, date_months_later, fallible=True),
+            Signature((TIMESTAMP, MONTHS), TIMESTAMP, months_later, fallible=True),
             Signature((DATE, INTERVAL), DATE, shifted, fallible=True),
+            Signature((TIME, INTERVAL), TIME, moved),
             Signature(
                 (TIMESTAMP, INTERVAL),
                 TIMESTAMP,
@@ -142,8 +154,17 @@ ARITHMETIC = (
         (
             *_numeric(_subtract, lambda left, right: left - right, count=2),
             _interval(_subtract, INTERVAL, INTERVAL),
+            _months(_subtract, MONTHS, MONTHS),
+            Signature(
+                (DATE, MONTHS), DATE, lambda day, by: date_months_later(day, -by), fallible=True
+            ),
+            Signature(
+                (TIMESTAMP, MONTHS), TIMESTAMP, lambda at, by: months_later(at, -by), fallible=True
+            ),
             Signature((DATE, INTERVAL), DATE, lambda day, by: shifted(day, -by), fallible=True),
             Signature((DATE, DATE), BIGINT, _subtract),
+            Signature((TIME, INTERVAL), TIME, lambda at, delta: moved(at, -delta)),
+            Signature((TIME, TIME), INTERVAL, _subtract),
             Signature(
                 (TIMESTAMP, INTERVAL),
                 TIMESTAMP,
@@ -161,6 +182,7 @@ ARITHMETIC = (
         (
             *_numeric(_multiply, lambda left, right: left * right, count=2),
             _interval(_multiply, INTERVAL, BIGINT),
+            _months(_multiply, MONTHS, BIGINT),
         ),
         of_decimals=OF_DECIMALS["multiply"],
     ),
@@ -179,13 +201,17 @@ ARITHMETIC = (
     Function(
         "negate",
         ("-",),
-        (*_numeric(_negate, lambda value: -value, count=1), _interval(_negate, INTERVAL)),
+        (
+            *_numeric(_negate, lambda value: -value, count=1),
+            _interval(_negate, INTERVAL),
+            _months(_negate, MONTHS),
+        ),
         of_decimals=OF_DECIMALS["negate"],
     ),
     Function(
         "abs",
         ("ABS",),
-        (*_numeric(abs, abs, count=1), _interval(abs, INTERVAL)),
+        (*_numeric(abs, abs, count=1), _interval(abs, INTERVAL), _months(abs, MONTHS)),
         of_decimals=OF_DECIMALS["abs"],
     ),
 )

@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.signature import Function, Signature
-from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
+from fsql.compiler.sqltypes import BIGINT, TIME, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from fsql.compiler.sqltypes import SqlType
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_US: Final = 1_000_000
@@ -41,11 +43,19 @@ BY_NAME: Final[Mapping[str, Callable[[int], int]]] = {
 
 _OTHER_NAMES: Final = {"dayofmonth": ("DAY",), "week": ("WEEKOFYEAR",), "isoyear": ("YEAROFWEEK",)}
 
+_OF_THE_DAY: Final = frozenset({"hour", "minute", "second"})
+
+
+def _kinds(name: str) -> tuple[SqlType, ...]:
+    """Return the types that have the part; a TIME is a moment of 1970-01-01."""
+    return (TIMESTAMP, TIME) if name in _OF_THE_DAY else (TIMESTAMP,)
+
+
 CALENDAR_FIELDS = tuple(
     Function(
         name,
         (name.upper(), *_OTHER_NAMES.get(name, ())),
-        (Signature((TIMESTAMP,), BIGINT, scalar),),
+        tuple(Signature((kind,), BIGINT, scalar) for kind in _kinds(name)),
     )
     for name, scalar in BY_NAME.items()
     if name != "unix_timestamp"

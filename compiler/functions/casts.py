@@ -20,6 +20,8 @@ from fsql.compiler.functions.failure import (
     UnreadableTextFailure,
 )
 from fsql.compiler.functions.floats import integer_to_float, shortest_double, to_float
+from fsql.compiler.functions.octets import octets_of_text, text_of_octets
+from fsql.compiler.functions.times import format_time, parse_time, time_of
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
@@ -119,10 +121,14 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     (Kind.FLOAT, Kind.STRING): lambda value: format_double(shortest_double(value)),
     (Kind.DOUBLE, Kind.STRING): format_double,
     (Kind.DATE, Kind.STRING): format_date,
+    (Kind.TIME, Kind.STRING): format_time,
+    (Kind.TIME, Kind.TIMESTAMP): int,
+    (Kind.TIMESTAMP, Kind.TIME): time_of,
     (Kind.DATE, Kind.TIMESTAMP): midnight,
     (Kind.TIMESTAMP, Kind.DATE): date_of,
     (Kind.TIMESTAMP, Kind.STRING): format_timestamp,
     (Kind.INTERVAL, Kind.STRING): str,
+    (Kind.MONTHS, Kind.STRING): str,
     (Kind.STRING, Kind.BOOLEAN): _text_to_boolean,
     **{
         (Kind.STRING, target): partial(_text_to_integer, target=SqlType(target))
@@ -130,14 +136,18 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     },
     (Kind.STRING, Kind.FLOAT): lambda text: to_float(_text_to_double(text)),
     (Kind.STRING, Kind.DOUBLE): _text_to_double,
+    (Kind.STRING, Kind.BYTES): octets_of_text,
+    (Kind.BYTES, Kind.STRING): text_of_octets,
     (Kind.STRING, Kind.DATE): lambda text: parse_date(text.strip(" ")),
+    (Kind.STRING, Kind.TIME): lambda text: parse_time(text.strip(" ")),
     (Kind.STRING, Kind.TIMESTAMP): lambda text: parse_timestamp(text.strip(" ")),
 }
 
 _FALLIBLE: Final = {
     *combinations(reversed([*INTEGER_RANGES]), 2),
     *product(FLOATING, INTEGER_RANGES),
-    *((Kind.STRING, target) for source, target in _CASTS if source is Kind.STRING),
+    *(pair for pair in _CASTS if pair[0] is Kind.STRING and pair[1] is not Kind.BYTES),
+    (Kind.BYTES, Kind.STRING),
 }
 
 

@@ -12,7 +12,7 @@
 A number with a fraction that is written in the query is a DOUBLE.  Beside a DECIMAL it is the DECIMAL that it
 writes (`exact_literals`): `price * 0.1` is exact.
 
-and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP or DATE where one is
+and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP, DATE or TIME where one is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`.  The text is read when the query is
 compiled, so it cannot fail a row.  Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
 is the elements that are coerced, as are the fields of `ROW(1, 'a')`.  A ROW converts to a ROW with as many
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-OF_QUOTED: Final = frozenset({Kind.DATE, Kind.TIMESTAMP})
+OF_QUOTED: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
 """The kinds of which a text in quotes is a value where one is expected."""
 
 

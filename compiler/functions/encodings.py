@@ -10,8 +10,17 @@ import zlib
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
+from fsql.compiler.functions.octets import (
+    base64_of,
+    charset_error,
+    decode,
+    encode,
+    hex_of,
+    padded,
+    to_bytes,
+)
 from fsql.compiler.functions.signature import Function, Nullability, Signature
-from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.compiler.sqltypes import BIGINT, BYTES, STRING
 
 
 def _from_base64(text: str) -> str | None:
@@ -73,14 +82,20 @@ def port_of(url: str) -> int | None:
     return int(port) if colon and port.isascii() and port.isdigit() and len(port) <= 5 else None
 
 
+_TEXT: Final = (STRING,)
+_OCTETS: Final = (BYTES,)
+
+
 def _digest(name: str) -> Function:
     def digest(text: str) -> str:
         return hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
 
-    return Function(name, (name.upper(),), (Signature((STRING,), STRING, digest),))
+    def digest_of_octets(octets: str) -> str:
+        return hashlib.new(name, to_bytes(octets), usedforsecurity=False).hexdigest()
 
+    signatures = (Signature(_TEXT, STRING, digest), Signature(_OCTETS, STRING, digest_of_octets))
+    return Function(name, (name.upper(),), signatures)
 
-_TEXT: Final = (STRING,)
 
 ENCODINGS = (
     _digest("md5"),
@@ -93,11 +108,33 @@ ENCODINGS = (
     Function(
         "to_base64",
         ("TO_BASE64",),
-        (Signature(_TEXT, STRING, lambda text: base64.b64encode(text.encode()).decode()),),
+        (
+            Signature(_TEXT, STRING, lambda text: base64.b64encode(text.encode()).decode()),
+            Signature(_OCTETS, STRING, base64_of),
+        ),
     ),
     Function(
-        "hex", ("HEX",), (Signature(_TEXT, STRING, lambda text: text.encode().hex().upper()),)
+        "hex",
+        ("HEX",),
+        (
+            Signature(_TEXT, STRING, lambda text: text.encode().hex().upper()),
+            Signature(_OCTETS, STRING, hex_of),
+        ),
     ),
+    Function(
+        "encode",
+        ("ENCODE", "CONVERT_TO"),
+        (Signature((STRING, STRING), BYTES, encode),),
+        literal_check=charset_error,
+    ),
+    Function(
+        "decode",
+        ("DECODE", "CONVERT_FROM"),
+        (Signature((BYTES, STRING), STRING, decode),),
+        Nullability.ALWAYS,
+        literal_check=charset_error,
+    ),
+    Function("pad_bytes", (), (Signature((BYTES, BIGINT), BYTES, padded, fallible=True),)),
     Function(
         "url_encode",
         ("URL_ENCODE", "URL_ENCODE_PARAM"),

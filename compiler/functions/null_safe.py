@@ -23,9 +23,12 @@ _SOME_VALUE: Final[Mapping[Kind, Value]] = {
     Kind.FLOAT: 0.0,
     Kind.DOUBLE: 0.0,
     Kind.STRING: "",
+    Kind.BYTES: "",
     Kind.DATE: 0,
+    Kind.TIME: 0,
     Kind.TIMESTAMP: 0,
     Kind.INTERVAL: 0,
+    Kind.MONTHS: 0,
     Kind.ARRAY: (),
 }
 """A value of each kind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsql.compiler.functions.like import like, pattern_error
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.functions.text_operations import STRIPPED
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, array_of
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, BYTES, STRING, array_of
 
 
 def _empty_separator(separator: str) -> str | None:
@@ -47,7 +47,7 @@ STRINGS = (
     Function(
         "char_length",
         ("CHAR_LENGTH", "CHARACTER_LENGTH", "LENGTH"),
-        (Signature(_TEXT, BIGINT, len),),
+        (Signature(_TEXT, BIGINT, len), Signature((BYTES,), BIGINT, len)),
     ),
     Function(
         "substring",
@@ -55,12 +55,17 @@ STRINGS = (
         (
             Signature((STRING, BIGINT), STRING, _substring),
             Signature((STRING, BIGINT, BIGINT), STRING, _substring),
+            Signature((BYTES, BIGINT), BYTES, _substring),
+            Signature((BYTES, BIGINT, BIGINT), BYTES, _substring),
         ),
     ),
     Function(
         "concat",
         ("CONCAT", "||"),
-        (Signature((STRING, STRING), STRING, lambda left, right: left + right),),
+        (
+            Signature((STRING, STRING), STRING, lambda left, right: left + right),
+            Signature((BYTES, BYTES), BYTES, lambda left, right: left + right),
+        ),
     ),
     Function("replace", ("REPLACE",), (Signature((STRING, STRING, STRING), STRING, _replace),)),
     Function(

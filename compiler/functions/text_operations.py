@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.failure import OutOfRangeFailure
 from fsql.compiler.functions.signature import Function, Nullability, Signature
 from fsql.compiler.functions.texts import CHARACTERS_MAX
-from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING
+from fsql.compiler.sqltypes import BIGINT, BYTES, DOUBLE, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,7 +224,14 @@ def _chosen(name: str, signature: Signature, nullability: Nullability) -> Functi
 
 
 TEXT_OPERATIONS: Final = (
-    _of("octet_length", _TEXT, BIGINT, lambda text: len(text.encode())),
+    Function(
+        "octet_length",
+        ("OCTET_LENGTH",),
+        (
+            Signature(_TEXT, BIGINT, lambda text: len(text.encode())),
+            Signature((BYTES,), BIGINT, len),
+        ),
+    ),
     _of("bit_length", _TEXT, BIGINT, lambda text: len(text.encode()) * 8),
     _of("substring_index", (STRING, STRING, BIGINT), STRING, _substring_index),
     _of("find_in_set", _TWO, BIGINT, _find_in_set),

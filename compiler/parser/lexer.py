@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Token(NamedTuple):
     """A piece of the expanded text, `[start, end)`.
 
-    `kind` is WORD, QUOTED_NAME, NUMBER, STRING, END, or the kind of a sign in the parse table.  `text` has no
-    quotes; a name or string in quotes is unescaped.
+    `kind` is WORD, QUOTED_NAME, NUMBER, STRING, OCTETS, END, or the kind of a sign in the parse table.
+    `text` has no quotes; a name or string in quotes is unescaped.
     """
 
     kind: str
@@ -47,6 +47,7 @@ _TEXT: Final = re.compile(
     rf"""(?sx)
       (?P<space> [ \t\r\n\f]++ | --[^\r\n]*+ | /\*(?!\+).*?\*/ )
     | (?P<NUMBER> (?: [0-9]++ (?:\.[0-9]*+)? | \.[0-9]++ ) (?:[eE][+-]?[0-9]++)? )
+    | (?P<OCTETS> [xX]'[^']*+' )
     | (?P<WORD> [{_NAME_CHARACTER}]++ )
     | (?P<STRING> '[^']*+(?:''[^']*+)*+' )
     | (?P<QUOTED_NAME> "[^"]*+(?:""[^"]*+)*+" | `[^`]*+(?:``[^`]*+)*+` )
@@ -131,6 +132,8 @@ def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
     if kind in {"STRING", "QUOTED_NAME"}:
         quote = content[0]
         content = content[1:-1].replace(quote * 2, quote)
+    if kind == "OCTETS":
+        content = content[2:-1]
     if kind == "QUOTED_NAME" or (kind == "WORD" and not content.isascii()):
         _check_name(text, content, start, end, quoted=kind == "QUOTED_NAME")
     return Token(kind, content, start, end)

@@ -32,6 +32,7 @@ from fsql.compiler.syntax.expressions import (
     AtTimeZone,
     Between,
     BooleanLiteral,
+    BytesLiteral,
     Case,
     Cast,
     Chain,
@@ -126,7 +127,13 @@ from fsql.compiler.syntax.statements import (
 )
 
 Literal = (
-    NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral | IntervalLiteral
+    NumberLiteral
+    | StringLiteral
+    | BytesLiteral
+    | BooleanLiteral
+    | NullLiteral
+    | TimeLiteral
+    | IntervalLiteral
 )
 Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like
 Subquery = InSubquery | Exists | ScalarSubquery
@@ -149,6 +156,7 @@ __all__ = [
     "AtTimeZone",
     "Between",
     "BooleanLiteral",
+    "BytesLiteral",
     "Call",
     "Case",
     "Cast",

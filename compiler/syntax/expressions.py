@@ -38,6 +38,13 @@ class StringLiteral(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class BytesLiteral(Syntax):
+    """`X'0aff'`; the digits are not looked into."""
+
+    digits: str
+
+
+@dataclass(frozen=True, slots=True)
 class BooleanLiteral(Syntax):
     """TRUE or FALSE."""
 

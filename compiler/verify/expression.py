@@ -24,6 +24,7 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     DATE_MAX,
     DATE_MIN,
+    DAY_US,
     FLOATING,
     INTEGER_RANGES,
     TIMESTAMP_MAX,
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 _RANGES = {
     **INTEGER_RANGES,
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
+    Kind.MONTHS: (BIGINT_MIN, BIGINT_MAX),
     Kind.DATE: (DATE_MIN, DATE_MAX),
+    Kind.TIME: (0, DAY_US - 1),
     Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX),
 }
 
@@ -115,6 +118,10 @@ def _case(case: Case) -> Iterator[str]:
         yield f"the ELSE of CASE is a {case.otherwise.type}, the whole a {case.type}"
 
 
+def _are_octets(value: str) -> bool:
+    return all(character <= "\xff" for character in value)
+
+
 def _has_type(value: Value, kind: SqlType) -> bool:  # noqa: PLR0911 - one a kind
     match value:
         case None:
@@ -130,7 +137,7 @@ def _has_type(value: Value, kind: SqlType) -> bool:  # noqa: PLR0911 - one a kin
         case float():
             return kind.kind in FLOATING
         case str():
-            return kind.kind is Kind.STRING
+            return kind.kind is Kind.STRING or (kind.kind is Kind.BYTES and _are_octets(value))
         case tuple() if kind.fields:
             types = kind.field_types
             return len(value) == len(types) and all(map(_has_type, value, types))

@@ -26,8 +26,8 @@ from fsql.formats.malformed import (
     dead_letter,
     decode_utf8,
 )
-from fsql.formats.timestamps import read_dates, read_texts
-from fsql.runtime.arrow_types import arrow_type, to_arrow
+from fsql.formats.timestamps import read_dates, read_texts, read_times
+from fsql.runtime.arrow_types import arrow_type, octets_of_base64, to_arrow
 from fsql.runtime.decimals import column_of
 from fsql.runtime.decimals import read_texts as read_decimals
 
@@ -224,12 +224,17 @@ class CsvDecoder:
         return pa.concat_arrays([values, to_arrow(exact, column.type)]).take(pa.array(places))
 
 
-def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
+def _convert(  # noqa: PLR0911 - one a kind
+    column: Column, texts: pa.StringArray
+) -> tuple[pa.Array, Bools]:
     """Return the column, and which of its values are converted; others are NULL."""
     kind = column.type.kind
     null = texts.is_null().to_numpy(zero_copy_only=False)
     if kind is Kind.STRING:
         return texts, np.ones(len(texts), np.bool_)
+    if kind is Kind.BYTES:
+        octets, unread = octets_of_base64(texts)
+        return octets, ~unread
     if kind is Kind.DECIMAL:
         integers, codes = read_decimals(texts, column.type, arrow_type(column.type))
         return column_of(integers, arrow_type(column.type), ~null & (codes == 0)), codes == 0
@@ -239,6 +244,9 @@ def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
     if kind is Kind.DATE:
         days, read = read_dates(texts)
         return pa.array(days, mask=~read), read | null
+    if kind is Kind.TIME:
+        times, read = read_times(texts)
+        return pa.array(times, mask=~read), read | null
     if kind is Kind.BOOLEAN:
         true = pc.equal(texts, "true")
         fits = pc.or_(true, pc.equal(texts, "false"))

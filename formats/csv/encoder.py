@@ -12,7 +12,7 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import FLOATING, Kind
 from fsql.formats.csv.records import Dialect
 from fsql.formats.json.literals import timestamp_text
-from fsql.runtime.arrow_types import decoded, shortest_of_column
+from fsql.runtime.arrow_types import base64_texts, decoded, shortest_of_column, time_texts
 from fsql.runtime.decimals import integers_of, texts_of
 from fsql.runtime.ports import OPERATIONS
 
@@ -111,6 +111,11 @@ class CsvEncoder:
         elif kind is Kind.TIMESTAMP:
             micros = column.view(pa.int64())
             text = timestamp_text(micros.fill_null(0).to_numpy())
+            text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
+        elif kind is Kind.BYTES:
+            text = base64_texts(column)
+        elif kind is Kind.TIME:
+            text = time_texts(column.fill_null(0).to_numpy())
             text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
         elif kind is Kind.DATE:
             text = column.view(pa.date32()).cast(pa.string())

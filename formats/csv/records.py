@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
+from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.sqltypes import BIGINT, STRING, Kind
 from fsql.formats.malformed import (
     INVALID_TIMESTAMP,
@@ -107,12 +108,14 @@ def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
         return None
     target = BIGINT if column.type.kind is Kind.INTERVAL else column.type
     try:
+        if target.kind is Kind.BYTES:
+            return parse_base64(field.text)
         value = cast_value(field.text, STRING, target)
     except OutOfRangeFailure:
         reason = f"the number does not fit {column.type}"
         raise MalformedError(NUMBER_OUT_OF_RANGE, reason, column.name) from None
     except RowFailure:
-        of_time = column.type.kind in {Kind.DATE, Kind.TIMESTAMP}
+        of_time = column.type.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP}
         code = INVALID_TIMESTAMP if of_time else WRONG_TYPE
         reason = f"expected {column.type}, found {_shown(field.text)}"
         raise MalformedError(code, reason, column.name) from None

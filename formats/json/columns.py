@@ -36,7 +36,7 @@ from fsql.formats.json.pieces import (
     join_lists,
     number_parts,
 )
-from fsql.runtime.arrow_types import date_texts, decoded, shortest_doubles
+from fsql.runtime.arrow_types import base64_texts, date_texts, decoded, shortest_doubles, time_texts
 from fsql.runtime.decimals import integers_of, texts_of
 
 if TYPE_CHECKING:
@@ -111,13 +111,16 @@ def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
     return Formatted("", written, "")
 
 
-def _values(  # noqa: C901, PLR0911 - one a kind
+def _values(  # noqa: C901, PLR0911, PLR0912 - one a kind
     array: pa.Array, sql_type: SqlType, valid: Bools | None, pieces: PiecesOfBatch
 ) -> Formatted:
     """Return the text of the values; values where `valid` is False are arbitrary."""
     match sql_type.kind:
         case Kind.STRING:
             return Formatted('"', [_own_pieces(escape(array), pieces)], '"')
+        case Kind.BYTES:
+            texts = base64_texts(array.fill_null(""))
+            return Formatted('"', [_own_pieces(texts, pieces)], '"')
         case Kind.BOOLEAN:
             flags = array.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
             return Formatted("", [np.where(flags, TRUE, FALSE).astype(np.int32)], "")
@@ -141,6 +144,9 @@ def _values(  # noqa: C901, PLR0911 - one a kind
         case Kind.DATE:
             days = date_texts(_numbers(array, np.int32, valid))
             return Formatted('"', [_own_pieces(days, pieces)], '"')
+        case Kind.TIME:
+            times = time_texts(_numbers(array, np.int64, valid))
+            return Formatted('"', [_own_pieces(times, pieces)], '"')
         case Kind.TIMESTAMP:
             micros = _numbers(array, np.int64, valid)
             return Formatted('"', [_runs_of_timestamps(micros, pieces)], '"')
@@ -148,7 +154,7 @@ def _values(  # noqa: C901, PLR0911 - one a kind
             return Formatted(
                 "", number_parts(_numbers(array, np.int32, valid).astype(np.int64)), ""
             )
-        case Kind.BIGINT | Kind.INTERVAL:
+        case Kind.BIGINT | Kind.INTERVAL | Kind.MONTHS:
             return Formatted("", number_parts(_numbers(array, np.int64, valid)), "")
 
 

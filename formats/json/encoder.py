@@ -296,4 +296,7 @@ def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
         return _needs_own_pieces(column, sql_type.element)
     if sql_type.kind is Kind.STRING:
         return not isinstance(column, pa.DictionaryArray)
-    return sql_type.kind in (*FLOATING, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
+    return sql_type.kind in (
+        *FLOATING,
+        *(Kind.BYTES, Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
+    )

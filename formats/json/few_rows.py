@@ -19,11 +19,13 @@ from fsql.compiler.sqltypes import FLOATING, STRING, Kind, SqlType
 from fsql.formats.json.literals import json_of_double, timestamp_text
 from fsql.formats.json.rows import ODD_NAME
 from fsql.runtime.arrow_types import (
+    base64_texts,
     date_texts,
     from_arrow,
     remembered_values,
     shortest_of_column,
     string_buffers,
+    time_texts,
     values_of,
 )
 from fsql.runtime.order import integers
@@ -38,11 +40,12 @@ _LOOKED_UP_BYTES_MAX: Final = 1 << 26
 """Rows with more data in a dictionary are written by pieces, which bound the length of the text."""
 _CONVERTED: Final = (
     *FLOATING,
-    *(Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW),
+    *(Kind.BYTES, Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW),
 )
 """Kinds that msgspec formats differently."""
 _TIME_TEXTS: Final[dict[Kind, Callable[[Any], pa.StringArray]]] = {
     Kind.DATE: date_texts,
+    Kind.TIME: time_texts,
     Kind.TIMESTAMP: timestamp_text,
 }
 
@@ -88,7 +91,9 @@ def _is_large(column: pa.Array, rows: int) -> bool:
     return int((ends[at + 1] - ends[at]).sum(dtype=np.int64)) > _LOOKED_UP_BYTES_MAX
 
 
-def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:  # noqa: PLR0911 - one a kind
+def _values(  # noqa: C901, PLR0911 - one a kind
+    array: pa.Array, sql_type: SqlType
+) -> Sequence[Any]:
     """Return the values of a column as msgspec writes them."""
     if isinstance(array, pa.DictionaryArray):
         known = remembered_values(array) if sql_type == STRING else None
@@ -99,10 +104,13 @@ def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:  # noqa: PLR09
                 array = shortest_of_column(array)
             numbers: list[float | None] = array.to_pylist()
             return [None if x is None else Raw(json_of_double(x).encode()) for x in numbers]
+        case Kind.BYTES:
+            octets: list[str | None] = base64_texts(array).to_pylist()
+            return octets
         case Kind.DECIMAL:
             digits = from_arrow(array, sql_type)
             return [None if x is None else _written(x, sql_type.scale) for x in digits]
-        case Kind.TIMESTAMP | Kind.DATE:
+        case Kind.TIMESTAMP | Kind.DATE | Kind.TIME:
             numbered, valid = integers(array)
             texts: list[str] = _TIME_TEXTS[sql_type.kind](numbered).to_pylist()
             if valid is None:

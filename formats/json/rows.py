@@ -20,8 +20,8 @@ from msgspec import UNSET, UnsetType
 
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INTEGER_RANGES, Kind, SqlType
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
-from fsql.formats.timestamps import read_dates, timestamps
-from fsql.runtime.arrow_types import arrow_type, nearest_floats, struct_of
+from fsql.formats.timestamps import read_dates, read_times, timestamps
+from fsql.runtime.arrow_types import arrow_type, nearest_floats, octets_of_base64, struct_of
 from fsql.runtime.decimals import column_of, read_texts
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ _TYPES: Final[dict[Kind, Any]] = {
     Kind.FLOAT: float,
     Kind.DOUBLE: float,
     Kind.STRING: str,
+    Kind.BYTES: str,
     Kind.DATE: str,
+    Kind.TIME: str,
     Kind.TIMESTAMP: str | Annotated[int, msgspec.Meta(ge=MILLIS_MIN, le=MILLIS_MAX)],
     Kind.INTERVAL: _BIGINT,
     Kind.DECIMAL: msgspec.Raw,
@@ -58,7 +60,10 @@ _NUMPY_TYPES: Final[dict[Kind, type[np.signedinteger]]] = {
     Kind.INTERVAL: np.int64,
 }
 """Kinds whose columns NumPy makes faster than Arrow; of DOUBLE it would take NULL for NaN."""
-_READ_BY_VALUE: Final = (Kind.DECIMAL, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP, Kind.ROW)
+_READ_BY_VALUE: Final = (
+    *(Kind.DECIMAL, Kind.FLOAT, Kind.BYTES, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
+    Kind.ROW,
+)
 """Kinds whose values are converted apart from the arrays that they are in."""
 _NOT_CONVERTED: Final = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError)
 """What making a column raises where a field is missing: UNSET is not a value of any type."""
@@ -226,11 +231,13 @@ def _array(  # noqa: PLR0911 - one a kind
         return pa.array(micros, mask=null | unread).cast(arrow_type(sql_type)), unread
     if sql_type.kind is Kind.FLOAT:
         return _floats(pa.array(values, pa.float64()))
-    if sql_type.kind is Kind.DATE:
+    if sql_type.kind is Kind.BYTES:
+        return octets_of_base64(pa.array(values, pa.string()))
+    if sql_type.kind is Kind.DATE or sql_type.kind is Kind.TIME:
         texts = pa.array(values, pa.string())
-        days, read = read_dates(texts)
+        found, read = (read_dates if sql_type.kind is Kind.DATE else read_times)(texts)
         null = texts.is_null().to_numpy(zero_copy_only=False)
-        return pa.array(days, mask=~read), ~(read | null)
+        return pa.array(found, mask=~read), ~(read | null)
     if sql_type.element is not None and sql_type.contains(*_READ_BY_VALUE):
         return _arrays(values, sql_type.element, inner)
     numpy_type = _NUMPY_TYPES.get(sql_type.kind)

@@ -16,6 +16,8 @@ from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.decimals import parse_decimal
 from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
 from fsql.compiler.functions.floats import to_float
+from fsql.compiler.functions.octets import parse_base64
+from fsql.compiler.functions.times import parse_time
 from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
@@ -64,7 +66,7 @@ def column_values(columns: Schema, record: dict[str, Json]) -> list[Decoded]:
     ]
 
 
-def _value(  # noqa: C901, PLR0911 - one a kind
+def _value(  # noqa: C901, PLR0911, PLR0912 - one a kind
     value: Json, sql_type: SqlType, field: str, *, nullable: bool
 ) -> Decoded:
     if value is None:
@@ -80,6 +82,8 @@ def _value(  # noqa: C901, PLR0911 - one a kind
         return _decimal(value if isinstance(value, str) else value.text, sql_type, field)
     if kind is Kind.TIMESTAMP and isinstance(value, str | Number):
         return _timestamp(value, field)
+    if kind is Kind.TIME and isinstance(value, str):
+        return _time(value, field)
     if kind is Kind.DATE and isinstance(value, str):
         return _date(value, field)
     if sql_type.element is not None and isinstance(value, list):
@@ -93,6 +97,8 @@ def _value(  # noqa: C901, PLR0911 - one a kind
             for name, each in sql_type.fields
             if name in value
         }
+    if kind is Kind.BYTES and isinstance(value, str):
+        return _octets(value, field)
     if kind is Kind.STRING and isinstance(value, str):
         return value
     if kind is Kind.BOOLEAN and isinstance(value, bool):
@@ -134,6 +140,24 @@ def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
         reason = f"expected {sql_type}, found a string that is no number"
         raise MalformedError(WRONG_TYPE, reason, field) from None
     return Raw(text.strip(" ").encode())
+
+
+def _octets(text: str, field: str) -> str:
+    try:
+        parse_base64(text)
+    except RowFailure:
+        reason = "expected BYTES, found a string that is not Base64"
+        raise MalformedError(WRONG_TYPE, reason, field) from None
+    return text
+
+
+def _time(text: str, field: str) -> str:
+    try:
+        parse_time(text)
+    except RowFailure:
+        reason = "the string does not name a time of day"
+        raise MalformedError(INVALID_TIMESTAMP, reason, field) from None
+    return text
 
 
 def _date(text: str, field: str) -> str:

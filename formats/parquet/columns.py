@@ -8,9 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.sqltypes import DATE_MAX, DATE_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind, SqlType
+from fsql.compiler.sqltypes import (
+    DATE_MAX,
+    DATE_MIN,
+    TEXTUAL,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+    SqlType,
+)
 from fsql.formats.malformed import INVALID_TIMESTAMP, NOT_UTF8, NULL_NOT_ALLOWED, MalformedError
-from fsql.runtime.arrow_types import arrow_type, decoded, struct_of
+from fsql.runtime.arrow_types import arrow_type, decoded, octets_of_binary, struct_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,12 +37,15 @@ _FITTING: Final = {
     Kind.FLOAT: (*_SMALL[:2], pa.uint8(), pa.uint16(), pa.float16(), pa.float32()),
     Kind.DOUBLE: (*_SMALL, pa.uint32(), pa.float16(), pa.float32(), pa.float64()),
     Kind.STRING: (pa.string(), pa.large_string()),
+    Kind.BYTES: (pa.binary(), pa.large_binary()),
     Kind.INTERVAL: (pa.int64(), pa.duration("us")),
 }
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 
 
-def fits(found: pa.DataType, declared: SqlType) -> bool:  # noqa: PLR0911 - one a kind
+def fits(  # noqa: PLR0911 - one a kind
+    found: pa.DataType, declared: SqlType
+) -> bool:
     """Return whether a column of a file can be read as one of the declared type."""
     if declared.element is not None:
         is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
@@ -50,8 +61,12 @@ def fits(found: pa.DataType, declared: SqlType) -> bool:  # noqa: PLR0911 - one 
         return pa.types.is_timestamp(found) or pa.types.is_date(found)
     if declared.kind is Kind.DATE:
         return pa.types.is_date(found)
+    if declared.kind is Kind.TIME:
+        return pa.types.is_time(found)
+    if pa.types.is_fixed_size_binary(found):
+        return declared.kind is Kind.BYTES
     if pa.types.is_dictionary(found):
-        return declared.kind is Kind.STRING and fits(found.value_type, declared)
+        return declared.kind in TEXTUAL and fits(found.value_type, declared)
     return found in _FITTING[declared.kind]
 
 
@@ -66,7 +81,7 @@ def _decimal_fits(found: pa.DataType, declared: SqlType) -> bool:
     return whole <= declared.precision - declared.scale and scale <= declared.scale
 
 
-def convert(array: pa.Array, declared: SqlType) -> pa.Array:
+def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - one a kind
     """Return the column in the type that stands for `declared`; a value that has none there is NULL."""
     if declared.element is not None:
         lists = array.cast(pa.list_(array.type.value_type))
@@ -81,10 +96,14 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:
     array = decoded(array)
     if declared.kind is Kind.TIMESTAMP:
         return _timestamps(array)
+    if declared.kind is Kind.TIME:
+        return array.cast(pa.time64("us"), safe=False).view(pa.int64())
     if declared.kind is Kind.DATE:
         days = array.cast(pa.date32()).view(pa.int32())
         inside = pc.and_(pc.greater_equal(days, DATE_MIN), pc.less_equal(days, DATE_MAX))
         return pc.if_else(inside, days, pa.scalar(None, pa.int32()))
+    if declared.kind is Kind.BYTES:
+        return octets_of_binary(array)
     if declared.kind is Kind.STRING:
         return _valid_text(array.cast(pa.string()))
     return array.cast(arrow_type(declared))

@@ -30,9 +30,10 @@ FORMAT: Final = Format(
     suffixes=(".parquet",),
     notes="""\
 Each file that is read is a split, whose row groups are read one after the other.  Columns are found by
-name; others are ignored.  The type of each is checked before the first row is read: INT takes integers of
-up to 32 bits, BIGINT of up to 64, DOUBLE also floats and integers of up to 32 bits, TIMESTAMP timestamps
-of any unit (nanoseconds are cut off; without a zone it is UTC) and dates, DATE dates, ARRAY lists.  A time
+name; others are ignored.  The type of each is checked before the first row is read: an integer type
+takes integers of up to its bits, FLOAT floats of 32 bits and integers of up to 16, DOUBLE also those of
+up to 32 bits, TIMESTAMP timestamps of any unit (nanoseconds are cut off; without a zone it is UTC) and
+dates, DATE dates, TIME times, BYTES binary, ARRAY lists.  A time
 that is not of the years 1 to 9999, text that is not UTF-8, and NULL in a NOT NULL column make a malformed
 row.
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import decoded, outside_type
+from fsql.runtime.arrow_types import decoded, outside_type, to_outside
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -68,13 +68,15 @@ def _written(column: pa.Array, sql_type: SqlType) -> pa.Array:
         children = [*map(_written, column.flatten(), sql_type.field_types)]
         mask = column.is_null() if column.null_count else None
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
-    if sql_type.element is not None and sql_type.contains(Kind.ROW):
+    if sql_type.element is not None and sql_type.contains(Kind.ROW, Kind.BYTES):
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
         offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
         elements = _written(column.flatten(), sql_type.element)
         mask = column.is_null() if column.null_count else None
         return pa.ListArray.from_arrays(offsets, elements, type=kind, mask=mask)
-    return column.view(pa.int64()) if sql_type.kind is Kind.INTERVAL else column.cast(kind)
+    return (
+        column.view(pa.int64()) if sql_type.kind is Kind.INTERVAL else to_outside(column, sql_type)
+    )
 
 
 def _written_type(sql_type: SqlType) -> pa.DataType:

@@ -82,6 +82,15 @@ def test_tables_come_from_many_libraries(rows: Any) -> None:
     assert changes.changelog().to_pydict() == {"op": ["+I", "-U", "+U"], "s": [1, 1, 3]}
 
 
+def test_bytes() -> None:
+    rows = {"b": [b"\xff", b"a", b"\xff"], "l": [[b"\0"], None, []]}
+    changes = fsql.sql(
+        "SELECT b, COUNT(*) AS n, MAX(l[1]) AS l FROM t GROUP BY b", tables={"t": pa.table(rows)}
+    )
+    assert changes.table().to_pydict() == {"b": [b"a", b"\xff"], "n": [1, 2], "l": [None, b"\0"]}
+    assert changes.table().schema.field("b").type == pa.binary()
+
+
 def test_net_rows_of_small_numbers() -> None:
     rows = {"f": pa.array([1.5, 0.1, 1.5], pa.float32()), "k": pa.array([1, 2, 1], pa.int8())}
     changes = fsql.sql(
@@ -100,6 +109,7 @@ def test_types_of_columns() -> None:
             "real": pa.array([1.5, float("nan")], pa.float32()),
             "text": pa.array(["x", "x"]).dictionary_encode(),
             "day": pa.array([dt.date(2026, 1, 1), None]),
+            "clock": pa.array([1, None], pa.time32("s")),
             "at": pa.array([1_000_000_001, 0], pa.timestamp("us")),
             "list": pa.array([[1, None], None], pa.large_list(pa.int64())),
         }
@@ -111,6 +121,7 @@ def test_types_of_columns() -> None:
         "float",
         "string",
         "date32[day]",
+        "time64[us]",
         "timestamp[us, tz=UTC]",
         "list<item: int64>",
     ]
@@ -121,6 +132,7 @@ def test_types_of_columns() -> None:
             "real": 1.5,
             "text": "x",
             "day": dt.date(2026, 1, 1),
+            "clock": dt.time(0, 0, 1),
             "at": dt.datetime(1970, 1, 1, 0, 16, 40, 1, tzinfo=dt.UTC),
             "list": [1, None],
         }
@@ -182,8 +194,8 @@ def test_a_row_that_fails_ends_the_changes_before_it() -> None:
     ("rows", "message"),
     [
         (
-            [{"a": dt.time(9, 30)}],
-            'column "a" of table "t" has no SQL type: it is time64[us]',
+            [{"a": dt.timedelta(1)}],
+            'column "a" of table "t" has no SQL type: it is duration[us]',
         ),
         (
             pa.table({"a": pa.array([2**63], pa.uint64())}),

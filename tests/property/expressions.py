@@ -30,14 +30,17 @@ from fsql.compiler.functions.urls import URLS
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DATE,
     DOUBLE,
     FLOAT,
     INT,
     INTERVAL,
+    MONTHS,
     NULL,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     Kind,
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
 DECIMALS: Final = (decimal_type(12, 2), decimal_type(38, 9))
 SMALL: Final = (TINYINT, SMALLINT, FLOAT)
 SCALARS: Final = (
-    *(BOOLEAN, *SMALL, INT, BIGINT, DOUBLE, STRING, DATE, TIMESTAMP, INTERVAL),
+    *(BOOLEAN, *SMALL, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP, INTERVAL, MONTHS),
     *DECIMALS,
 )
 PAIR: Final = row_of((("f1", BIGINT), ("f2", DOUBLE)))
@@ -105,6 +108,7 @@ LITERALS: Final = {
     "normalize": ("NFC", "nfd"),
     "is_json": ("value", "array"),
     **dict.fromkeys((each.name for each in REGULAR_EXPRESSIONS), REGEXPS),
+    **dict.fromkeys(("encode", "decode"), ("UTF-8", "ISO-8859-1", "UTF-16BE", "us-ascii")),
     **dict.fromkeys(("regexp_like", "regexp_extract", "regexp_replace"), REGEXPS),
 }
 """The constants that functions take, by name."""

@@ -26,6 +26,7 @@ from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.reference.lines import timestamp_text
+from fsql.tests.reference.octets import base64_of, bytes_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ MALFORMED: Final = {
 """A line for each code that the cases' malformed rows have."""
 
 
-def json_value(  # noqa: PLR0911 - one a kind
+def json_value(  # noqa: C901, PLR0911 - one a kind
     random: Random, value: Value, type_: SqlType
 ) -> object:
     """Return a value in one of the forms that JSON input may have."""
@@ -61,8 +62,12 @@ def json_value(  # noqa: PLR0911 - one a kind
         if value % 1000 == 0 and random.random() < 0.3:
             return value // 1000
         return timestamp_text(value)
+    if type_.kind is Kind.TIME and isinstance(value, int):
+        return timestamp_text(value)[len("YYYY-MM-DDT") : -1]
     if type_.kind is Kind.DATE and isinstance(value, int):
         return timestamp_text(value * 86_400_000_000)[: len("YYYY-MM-DD")]
+    if type_.kind is Kind.BYTES and isinstance(value, str):
+        return base64_of(bytes_of(value))
     if type_.kind is Kind.FLOAT and isinstance(value, float) and math.isfinite(value):
         value = float(str(np.float32(value)))
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e6:

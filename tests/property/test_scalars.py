@@ -25,12 +25,16 @@ from fsql.tests.property.judged_others import OTHERS
 from fsql.tests.property.values import random_value
 from fsql.tests.reference import scalar
 from fsql.tests.reference.failure import FailureError
+from fsql.tests.reference.octets import OCTET_FUNCTIONS
 from fsql.tests.reference.order import row_key
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression, Value
 
-OF_THE_ORACLE = {*scalar.FUNCTIONS, *scalar.NULL_FUNCTIONS, "and", "or", "coalesce"}
+OF_THE_ORACLE = {
+    *(*scalar.FUNCTIONS, *scalar.NULL_FUNCTIONS, *OCTET_FUNCTIONS),
+    *("and", "or", "coalesce"),
+}
 SCHEMA = tuple(Column(f"c{index}", type_) for index, type_ in enumerate((*TYPES, *TYPES)))
 NAMES = tuple(name for name in FUNCTIONS if name in OF_THE_ORACLE)
 EXPRESSIONS = 900

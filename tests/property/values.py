@@ -41,6 +41,7 @@ NOT_FINITE: Final = (float("nan"), float("inf"), float("-inf"))
 STRINGS: Final = (
     *("", "a", "b", "ab", "a,b", "a,b,,a", "A", "é", "straße", " a ", "%", "a%b", "a_b", "\\"),
     *("12", "-3", "+7", " 4 ", "1.5", "1e3", "true", "FALSE", "NaN", "x1", "99999999999999999999"),
+    *("12:30", "23:59:59.5", "24:00", "12:30Z", "1:00"),
     *("2024-03-01T12:00:00Z", "2024-02-30 00:00", "2024-02-29", "1970-01-01 00:00:00.5+01:00"),
     *('"', "\n\t\x00\x1f", "\u2028\U0001f600", "ǆ", "İ"),
 )
@@ -51,7 +52,9 @@ EDGES: Final = {
     Kind.INT: (INT_MAX, INT_MIN, INT_MAX - 1, 2**30),
     Kind.BIGINT: (BIGINT_MAX, BIGINT_MIN, BIGINT_MAX - 1, 2**62, -(2**62), 2**53 + 1, 2**31),
     Kind.INTERVAL: (BIGINT_MAX, BIGINT_MIN, SECOND, -SECOND, 60 * SECOND),
+    Kind.MONTHS: (BIGINT_MAX, BIGINT_MIN, 12, -25, 120_000, -120_000),
     Kind.DATE: (DATE_MAX, DATE_MIN, 0, -1),
+    Kind.TIME: (0, 86_399_999_999, 43_200_000_000, 1_500_000, 60_000_001),
     Kind.TIMESTAMP: (TIMESTAMP_MAX, TIMESTAMP_MIN, NOON, NOON + 500_000, -1, NOON + 1),
 }
 
@@ -70,6 +73,8 @@ def random_value(  # noqa: PLR0911 - one a kind
         return tuple(random_value(random, element, awkward=awkward) for _ in range(length))
     if type_.kind is Kind.TIMESTAMP and not odd:
         return NOON + random.randrange(-20, 60) * (SECOND // 2)
+    if type_.kind is Kind.TIME and not odd:
+        return random.randrange(24) * 3600 * SECOND
     if type_.kind is Kind.DATE and not odd:
         return NOON // (86_400 * SECOND) + random.randrange(-2, 4)
     if type_.kind is Kind.DECIMAL:
@@ -81,6 +86,9 @@ def random_value(  # noqa: PLR0911 - one a kind
         Kind.FLOAT: (*FLOATS, *NOT_FINITE) if odd else FLOATS,
         Kind.DOUBLE: (*DOUBLES, *NOT_FINITE) if odd else DOUBLES[:12],
         Kind.STRING: STRINGS if odd else STRINGS[:8],
+        Kind.BYTES: ("", "a", "ab", "\xff", "\x00", "\xc3\xa9", "\x7f\x80", "\0\0\xfe")[
+            : 8 if odd else 6
+        ],
     }
     return random.choice(choices.get(type_.kind) or (EDGES[type_.kind] if odd else INTEGERS))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fsql.compiler.logical import Changes, SinkTable
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
+from fsql.tests.reference.octets import base64_of, bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,8 @@ def text(value: Value, type_: SqlType) -> str:  # noqa: PLR0911 - one a kind
             return number if value >= 0 else f"-{number}"
         case int() if type_.kind is Kind.TIMESTAMP:
             return timestamp_text(value)
+        case int() if type_.kind is Kind.TIME:
+            return timestamp_text(value)[11:-1]
         case int() if type_.kind is Kind.DATE:
             return timestamp_text(value * 86_400_000_000)[:10]
         case _:
@@ -87,8 +90,10 @@ def json_text(value: Value, type_: SqlType) -> str:
         element = type_.element
         assert element is not None
         return "[" + ",".join(json_text(item, element) for item in value) + "]"
+    if type_.kind is Kind.BYTES and isinstance(value, str):
+        return quoted(base64_of(bytes_of(value)))
     bare = text(value, type_)
-    stringlike = type_.kind in {Kind.STRING, Kind.DATE, Kind.TIMESTAMP}
+    stringlike = type_.kind in {Kind.STRING, Kind.DATE, Kind.TIME, Kind.TIMESTAMP}
     if stringlike or (isinstance(value, float) and not math.isfinite(value)):
         return quoted(bare)
     return bare

@@ -32,8 +32,10 @@ from fsql.tests.reference.decimals import (
 )
 from fsql.tests.reference.failure import (
     DIVISION_BY_ZERO,
+    TIMESTAMP_OUT_OF_RANGE,
     FailureError,
 )
+from fsql.tests.reference.octets import OCTET_FUNCTIONS, call_of_octets
 from fsql.tests.reference.order import order_key
 from fsql.tests.reference.scalar_casts import (
     DAY,
@@ -85,7 +87,7 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PL
             raise AssertionError(expression)
 
 
-def call(expression: Call, row: Sequence[Value]) -> Value:
+def call(expression: Call, row: Sequence[Value]) -> Value:  # noqa: PLR0911 - one a kind
     """Return the value of a function call: the lazy functions first, the others by the table."""
     function, arguments = expression.function, expression.arguments
     if function in {"and", "or"}:
@@ -100,7 +102,15 @@ def call(expression: Call, row: Sequence[Value]) -> Value:
     elif None not in values:
         if expression.type.kind is Kind.DECIMAL and function in DECIMAL_FUNCTIONS:
             return decimal_result(expression, values)
+        octets = [argument.type.kind is Kind.BYTES for argument in arguments]
+        if octets[:1] == [True] and function in OCTET_FUNCTIONS:
+            return call_of_octets(function, values, octets)
+        moved = expression.type.kind in {Kind.DATE, Kind.TIMESTAMP}
+        if moved and function in {"add", "subtract"} and arguments[1].type.kind is Kind.MONTHS:
+            return months_later(expression.type.kind, values[0], FUNCTIONS[function](0, values[1]))
         result = FUNCTIONS[function](*values)
+        if expression.type.kind is Kind.TIME and function in {"add", "subtract"}:
+            return FUNCTIONS[function](*values) % DAY
         if expression.type.kind is Kind.DATE and function in {"add", "subtract"}:
             # The date of the moment that the interval leads to.
             day, interval = values
@@ -187,6 +197,25 @@ def date_trunc(unit: str, at: int) -> int:
         "year": day.replace(day=1, month=1),
     }
     return (beginnings[unit.lower()] - EPOCH) // timedelta(microseconds=1)
+
+
+def months_later(kind: Kind, value: int, months: int) -> int:
+    """Return a DATE or TIMESTAMP some months later, on the last day of the month if it has no such day.
+
+    Raises:
+        FailureError: it is not of the years 1 to 9999.
+    """
+    unit = timedelta(days=1) if kind is Kind.DATE else timedelta(microseconds=1)
+    moment = EPOCH + value * unit
+    years, month = divmod(moment.month - 1 + months, 12)
+    if not 1 <= moment.year + years <= 9999:
+        raise FailureError(TIMESTAMP_OUT_OF_RANGE)
+    for day in range(moment.day, 27, -1):
+        try:
+            return (moment.replace(moment.year + years, month + 1, day) - EPOCH) // unit
+        except ValueError:
+            continue
+    return (moment.replace(moment.year + years, month + 1) - EPOCH) // unit
 
 
 def element_at(array: tuple[Value, ...], position: int) -> Value:

@@ -30,6 +30,7 @@ from fsql.tests.reference.failure import (
     FailureError,
 )
 from fsql.tests.reference.lines import text
+from fsql.tests.reference.octets import bytes_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,9 @@ RANGES: Final = {
     Kind.INT: (INT_MIN, INT_MAX, OUT_OF_RANGE),
     Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
+    Kind.MONTHS: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
     Kind.DATE: (DATE_MIN, DATE_MAX, TIMESTAMP_OUT_OF_RANGE),
+    Kind.TIME: (0, 86_399_999_999, OUT_OF_RANGE),
     Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX, TIMESTAMP_OUT_OF_RANGE),
 }
 INTEGERS: Final = {Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT}
@@ -104,7 +107,7 @@ def timestamp_of_text(value: str) -> int:
     return result
 
 
-def cast(  # noqa: C901, PLR0911 - one a kind
+def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
     value: Value, given: SqlType, wanted: SqlType
 ) -> Value:
     """Return `CAST(value AS wanted)` of a value that is not NULL.
@@ -119,8 +122,14 @@ def cast(  # noqa: C901, PLR0911 - one a kind
         )
     if given == wanted:
         return value
+    if wanted.kind is Kind.BYTES and isinstance(value, str):
+        return value.encode().decode("latin-1")
+    if given.kind is Kind.BYTES and isinstance(value, str):
+        return text_of(bytes_of(value))
     if wanted.kind is Kind.STRING:
         return text(value, given)
+    if isinstance(value, int) and Kind.TIME in {given.kind, wanted.kind}:
+        return value % DAY
     if isinstance(value, int) and Kind.DATE in {given.kind, wanted.kind}:
         return value * DAY if given.kind is Kind.DATE else value // DAY
     if Kind.DECIMAL in {given.kind, wanted.kind}:
@@ -171,6 +180,8 @@ def cast_of_text(value: str, wanted: Kind) -> Value:
             return float(value)
         case Kind.TIMESTAMP:
             return timestamp_of_text(value)
+        case Kind.TIME if re.fullmatch(r"[\d:.]{5,15}", value, re.ASCII):
+            return timestamp_of_text(f"1970-01-01T{value}")
         case Kind.DATE if len(value) == len("YYYY-MM-DD"):
             return timestamp_of_text(f"{value}T00:00") // DAY
         case _:

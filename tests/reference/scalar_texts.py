@@ -285,6 +285,8 @@ TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "crc32": lambda a: zlib.crc32(a.encode()),
     "to_base64": lambda a: encodebytes(a.encode()).decode().replace("\n", ""),
     "from_base64": from_base64,
+    "octet_length": lambda a: len(a.encode()),
+    "encode": lambda a, b: a.encode(b, "replace").decode("latin-1"),
     "hex": lambda a: "".join(f"{byte:02X}" for byte in a.encode()),
     "unhex": unhex,
     "url_encode": url_encode,

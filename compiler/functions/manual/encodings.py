@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Hashes, encodings and URLs"
 INTRODUCTION: Final = """\
-Texts are hashed and encoded as UTF-8.
+Texts are hashed and encoded as UTF-8, BYTES as they are.
 """
 
 ENTRIES: Final[Mapping[str, Entry]] = {
@@ -29,6 +29,16 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "Of hexadecimal digits; NULL of what are none, or are no text.",
         "UNHEX('616263') = 'abc'",
         "UNHEX('zz') IS NULL",
+    ),
+    "encode": entry(
+        "BYTES of a text, in the character set UTF-8, US-ASCII, ISO-8859-1, UTF-16BE or UTF-16LE, a literal; `?` for what it does not have.",
+        "ENCODE('é', 'UTF-8') = X'c3a9'",
+        "ENCODE('é', 'US-ASCII') = X'3f'",
+    ),
+    "decode": entry(
+        "The text of BYTES, in a character set as of ENCODE; NULL if they are none. DECODE of two arguments is the same.",
+        "CONVERT_FROM(X'e9', 'ISO-8859-1') = 'é'",
+        "DECODE(X'e9', 'UTF-8') IS NULL",
     ),
     "url_encode": entry(
         "As forms are sent (application/x-www-form-urlencoded).", "URL_ENCODE('a b&c') = 'a+b%26c'"

@@ -164,7 +164,11 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The text with a backslash before each sign, so that it stands for itself in a regular expression.",
         "REGEXP_ESCAPE('a.b') = 'a\\.b'",
     ),
-    "octet_length": entry("The number of bytes of its UTF-8.", "OCTET_LENGTH('é') = 2"),
+    "octet_length": entry(
+        "The number of bytes of its UTF-8, or of BYTES.",
+        "OCTET_LENGTH('é') = 2",
+        "OCTET_LENGTH(X'00ff') = 2",
+    ),
     "bit_length": entry("The number of bits of its UTF-8.", "BIT_LENGTH('é') = 16"),
     "substring_index": entry(
         "What comes before the n-th separator; of a negative n, behind the n-th from the end.",

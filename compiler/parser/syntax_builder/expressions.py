@@ -31,6 +31,11 @@ def string(span: Span, token: Token) -> syntax.StringLiteral:
     return syntax.StringLiteral(span, token.text)
 
 
+def octets(span: Span, token: Token) -> syntax.BytesLiteral:
+    """Return `X'0aff'`."""
+    return syntax.BytesLiteral(span, token.text)
+
+
 def boolean(span: Span, token: Token) -> syntax.BooleanLiteral:
     """Return TRUE or FALSE."""
     return syntax.BooleanLiteral(span, token.kind == "TRUE")

@@ -11,7 +11,7 @@ from fsql.compiler.logical import append_only, may_tie, operators
 from fsql.compiler.node import children
 from fsql.compiler.rules.columns import columns_of
 from fsql.compiler.rules.failures import aggregate_fallible, failing_expressions
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import TEXTUAL, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,5 +180,5 @@ def _join_demands(plan: logical.Join, wanted: Columns) -> tuple[Columns, Columns
 
 def _narrowest(plan: logical.Plan) -> int:
     """Return a column that costs little to carry along."""
-    wide = (Kind.STRING, Kind.ARRAY)
+    wide = (*TEXTUAL, Kind.ARRAY)
     return min(range(len(plan.schema)), key=lambda i: (plan.schema[i].type.kind in wide, i))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.functions.casts import cast_value, format_double
+from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import (
     DATE_MAX,
@@ -25,6 +26,8 @@ from fsql.runtime.arrow_types import (
     date_texts,
     nearest_floats,
     shortest_doubles,
+    time_texts,
+    to_arrow,
 )
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, decimal_texts
@@ -33,6 +36,7 @@ from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, 
 from fsql.runtime.kernels.expressions.timestamp_text import (
     format_timestamps,
     parse_dates,
+    parse_times,
     parse_timestamps,
 )
 from fsql.runtime.kernels.expressions.vectors import (
@@ -42,8 +46,10 @@ from fsql.runtime.kernels.expressions.vectors import (
     Vector,
     both_valid,
     codes_where,
+    first_failure,
     fixed_values,
     from_array,
+    plain_values,
     to_array,
 )
 
@@ -52,6 +58,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.expression import Value
     from fsql.runtime.kernels.expressions.strict import Parse
     from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
 
@@ -80,6 +87,8 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
         source.kind is Kind.DECIMAL and target.kind is not Kind.STRING
     ):
         return decimal_cast(source, target)
+    if Kind.BYTES in {source.kind, target.kind}:
+        return over_dictionary(_between_texts(source, target))
     if source.kind is Kind.STRING:
         return over_dictionary(
             from_text(
@@ -127,6 +136,8 @@ def _nulls(target: SqlType) -> Kernel:
 
 def _between_numbers(source: Kind, target: Kind) -> Kernel:  # noqa: PLR0911 - one a kind
     dtype = DTYPES[target]
+    if Kind.TIME in {source, target}:
+        return total(lambda micros: micros % DAY_US)
     if source is Kind.DATE:
         return total(lambda days: days.astype(dtype) * DAY_US)
     if target is Kind.DATE:
@@ -174,6 +185,25 @@ def _double_to_bigint(values: Array) -> tuple[Array, Codes | None]:
     return np.where(inside, values, 0.0).astype(np.int64), codes_where(~inside, OUT_OF_RANGE)
 
 
+def _between_texts(source: SqlType, target: SqlType) -> Kernel:
+    """Return the kernel of a cast between STRING and BYTES."""
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        (argument,) = arguments
+        values: list[Value] = []
+        codes = np.zeros(len(argument.values), np.int16)
+        for place, value in enumerate(plain_values(argument).to_pylist()):
+            try:
+                values.append(cast_value(value, source, target))
+            except RowFailure as failure:
+                values.append("")
+                codes[place] = failure.code
+        own = codes if codes.any() else None
+        return Vector(to_arrow(values, target), argument.valid, first_failure(argument.failed, own))
+
+    return kernel
+
+
 def _to_text(source: SqlType) -> Kernel:
     """Return the kernel of a cast to STRING: as in JSON output, without quotes."""
 
@@ -197,6 +227,8 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 
             return _double_texts(values)
         case Kind.DECIMAL:
             return decimal_texts(values, source)
+        case Kind.TIME:
+            return time_texts(values % DAY_US)
         case Kind.DATE:
             return date_texts(np.clip(values, DATE_MIN, DATE_MAX))
         case Kind.TIMESTAMP:
@@ -287,5 +319,6 @@ _PARSERS: Final[dict[Kind, Parse]] = {
     Kind.FLOAT: _parse_floats,
     Kind.DOUBLE: _parse_doubles,
     Kind.DATE: lambda texts: parse_dates(pc.ascii_trim(texts, " ")),
+    Kind.TIME: lambda texts: parse_times(pc.ascii_trim(texts, " ")),
     Kind.TIMESTAMP: lambda texts: parse_timestamps(pc.ascii_trim(texts, " ")),
 }

@@ -26,6 +26,7 @@ from fsql.compiler.sqltypes import (
     Kind,
 )
 from fsql.runtime.arrow_types import nearest_floats
+from fsql.runtime.kernels.expressions.months import shift_by_months
 from fsql.runtime.kernels.expressions.strict import partial, total
 from fsql.runtime.kernels.expressions.vectors import (
     DIVISION_BY_ZERO,
@@ -46,7 +47,11 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
     Partial = Callable[..., tuple[Array, Codes | None]]
 
-_LEAST: Final = {Kind.INTERVAL: BIGINT_MIN, **{k: low for k, (low, _) in INTEGER_RANGES.items()}}
+_LEAST: Final = {
+    Kind.INTERVAL: BIGINT_MIN,
+    Kind.MONTHS: BIGINT_MIN,
+    **{k: low for k, (low, _) in INTEGER_RANGES.items()},
+}
 
 
 def _canonical(values: Doubles) -> Doubles:
@@ -177,7 +182,13 @@ def _small(operation: np.ufunc, call: Call) -> Kernel:
     return partial(compute)
 
 
-def _make_add(call: Call) -> Kernel:
+def _by_months(call: Call) -> bool:
+    return call.arguments[1].type.kind is Kind.MONTHS and call.type.kind is not Kind.MONTHS
+
+
+def _make_add(call: Call) -> Kernel:  # noqa: PLR0911 - one a kind
+    if _by_months(call):
+        return partial(shift_by_months(call.type.kind, 1))
     match call.type.kind:
         case Kind.FLOAT | Kind.DOUBLE:
             return _floating(np.add, call)
@@ -185,13 +196,17 @@ def _make_add(call: Call) -> Kernel:
             return _small(np.add, call)
         case Kind.TIMESTAMP:
             return partial(_shift(np.add, _sum_overflows))
+        case Kind.TIME:
+            return total(lambda time_us, interval_us: (time_us + interval_us % DAY_US) % DAY_US)
         case Kind.DATE:
             return partial(_shift_date(back=False))
         case _:
             return partial(_add_integers)
 
 
-def _make_subtract(call: Call) -> Kernel:
+def _make_subtract(call: Call) -> Kernel:  # noqa: PLR0911 - one a kind
+    if _by_months(call):
+        return partial(shift_by_months(call.type.kind, -1))
     match call.type.kind:
         case Kind.FLOAT | Kind.DOUBLE:
             return _floating(np.subtract, call)
@@ -199,6 +214,8 @@ def _make_subtract(call: Call) -> Kernel:
             return _small(np.subtract, call)
         case Kind.TIMESTAMP:
             return partial(_shift(np.subtract, _difference_overflows))
+        case Kind.TIME:
+            return total(lambda time_us, interval_us: (time_us - interval_us % DAY_US) % DAY_US)
         case Kind.DATE:
             return partial(_shift_date(back=True))
         case Kind.BIGINT if call.arguments[0].type.kind is Kind.DATE:

@@ -76,7 +76,7 @@ def _compare_doubles(name: str) -> Callable[[Doubles, Doubles], Bools]:
 def comparison(name: str, sql_type: SqlType) -> Kernel:
     """Return the kernel of comparison `name` (`eq`, `lt`, …) between two values of `sql_type`."""
     match sql_type.kind:
-        case Kind.STRING:
+        case Kind.STRING | Kind.BYTES:
             return over_dictionary(arrow(_ARROW[name], BOOLEAN))
         case Kind.FLOAT | Kind.DOUBLE:
             return total(_compare_doubles(name))

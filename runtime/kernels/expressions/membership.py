@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BOOLEAN, FLOATING, Kind, SqlType
+from fsql.compiler.sqltypes import BOOLEAN, FLOATING, TEXTUAL, SqlType
 from fsql.runtime.kernels.expressions.strict import over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
@@ -82,7 +82,7 @@ def _comparison(node: Call) -> _Chain | None:
     if node.function not in _CONNECTIVE_OF:
         return None
     operand, constant = node.arguments
-    comparable = operand.type.kind in DTYPES or operand.type.kind is Kind.STRING
+    comparable = operand.type.kind in DTYPES or operand.type.kind in TEXTUAL
     if not comparable or not isinstance(constant, Literal):
         return None
     return _Chain(operand, _CONNECTIVE_OF[node.function], 1)
@@ -135,7 +135,7 @@ def membership_kernel(membership: Membership) -> Kernel:
 
 def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDArray[np.bool_]]:
     """Return the function from values to which of them are among `present`."""
-    if sql_type.kind is Kind.STRING:
+    if sql_type.kind in TEXTUAL:
         return _text_finder(present)
     if not present:
         return lambda values: np.zeros(len(values), np.bool_)

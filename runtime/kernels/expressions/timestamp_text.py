@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute
 
 from fsql.compiler.sqltypes import DAY_US, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.kernels.expressions.vectors import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     Places = NDArray[np.uint8]
     """`(places, texts)`"""
 
+_TIME: Final = r"\A([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?\z"
 _WIDTH: Final = 32
 _SHORTEST: Final = 16
 _LONGEST: Final = 27
@@ -49,6 +51,17 @@ def parse_dates(strings: pa.StringArray) -> tuple[NDArray[np.int32], Codes | Non
     readable &= lengths == _DATE_LENGTH
     values = np.where(readable, days, 0).astype(np.int32)
     return values, codes_where(~readable, UNREADABLE_TEXT)
+
+
+def parse_times(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
+    """Return the texts `hh:mm[:ss[.f{1,6}]]` as microseconds; E503 for invalid texts."""
+    form = compute.match_substring_regex(strings, _TIME).fill_null(fill_value=False)
+    strings = compute.if_else(form, strings, "00:00")
+    moments = compute.binary_join_element_wise("1970-01-01T", strings, "")
+    values, codes = parse_timestamps(moments)
+    assert codes is None, "the form is that of a time"
+    unreadable = ~form.to_numpy(zero_copy_only=False)
+    return values, codes_where(unreadable, UNREADABLE_TEXT)
 
 
 def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:

@@ -9,9 +9,10 @@ STRING, ARRAY, ROW and NULL stay Arrow arrays.
 | BOOLEAN, INT, BIGINT, DOUBLE  | ndarray of bool, int32, int64, float64                        |
 | TINYINT, SMALLINT, FLOAT      | like INT and DOUBLE: ndarray of int32, float64                |
 | DATE                          | ndarray of int32, days                                        |
-| TIMESTAMP, INTERVAL           | ndarray of int64, microseconds                                |
+| TIME, TIMESTAMP, INTERVAL     | ndarray of int64, microseconds                                |
+| MONTHS                        | ndarray of int64                                              |
 | DECIMAL                       | ndarray of int64, or of Python integers (`fsql.runtime.decimals`) |
-| STRING                        | `StringArray`, or `DictionaryArray` shorter than the column   |
+| STRING, BYTES                 | `StringArray`, or `DictionaryArray` shorter than the column   |
 | ARRAY, ROW, NULL              | `ListArray`, `StructArray`, `NullArray`                       |
 
 The values have the length of the batch, or length 1 where they are the same for every row; NULLs and
@@ -32,7 +33,7 @@ from fsql.compiler.functions.failure import (
     TimestampRangeFailure,
     UnreadableTextFailure,
 )
-from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.compiler.sqltypes import TEXTUAL, Kind, SqlType
 from fsql.runtime.arrow_types import arrow_type, to_arrow
 from fsql.runtime.decimals import column_of, integers_of, too_long
 
@@ -63,8 +64,10 @@ DTYPES: Final = {
     Kind.FLOAT: np.dtype(np.float64),
     Kind.DOUBLE: np.dtype(np.float64),
     Kind.DATE: np.dtype(np.int32),
+    Kind.TIME: np.dtype(np.int64),
     Kind.TIMESTAMP: np.dtype(np.int64),
     Kind.INTERVAL: np.dtype(np.int64),
+    Kind.MONTHS: np.dtype(np.int64),
 }
 """The NumPy type of each kind of fixed width."""
 
@@ -136,7 +139,7 @@ def from_array(array: pa.Array, sql_type: SqlType) -> Vector:
     if dtype is not None:
         return Vector(fixed_values(array, dtype), validity(array))
     if isinstance(array, pa.DictionaryArray):
-        useful = sql_type.kind is Kind.STRING and 0 < len(array.dictionary) < len(array)
+        useful = sql_type.kind in TEXTUAL and 0 < len(array.dictionary) < len(array)
         if not useful:
             array = array.dictionary.take(array.indices)
     return Vector(array, validity(array))

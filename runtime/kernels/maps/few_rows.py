@@ -44,6 +44,7 @@ from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import (
     BIGINT,
     INTEGER_RANGES,
+    TEXTUAL,
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
@@ -104,7 +105,7 @@ class FewColumn:
                 self._array = repeat_column(column.array, pa.array(rows))
             else:
                 self._array = to_arrow(self.values, self.type)
-            if self.type.kind is Kind.STRING:
+            if self.type.kind in TEXTUAL:
                 remember_values(self._array, self.values)
         return self._array
 
@@ -328,7 +329,7 @@ def _finds_places(function: ExplodeAggregate, width: int) -> bool:
         and len(function.keys) == 1
         and isinstance(key := function.keys[0], ColumnRef)
         and key.index == width
-        and key.type.kind in {Kind.STRING, Kind.BOOLEAN, *INTEGER_RANGES}
+        and key.type.kind in {*TEXTUAL, Kind.BOOLEAN, *INTEGER_RANGES}
         and all(_is_of_places(call, width) for call in function.aggregates)
     )
 

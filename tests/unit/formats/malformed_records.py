@@ -5,7 +5,8 @@ The table has these columns:
     id BIGINT NOT NULL, small INT, ratio DOUBLE, name STRING, flag BOOLEAN, at TIMESTAMP,
     gap INTERVAL, tags ARRAY<STRING>, grid ARRAY<ARRAY<BIGINT>>, times ARRAY<TIMESTAMP>,
     customer ROW<name STRING, at TIMESTAMP>, items ARRAY<ROW<n INT>>, day DATE, price DECIMAL(10, 2),
-    tiny TINYINT, short SMALLINT, single FLOAT, singles ARRAY<FLOAT>
+    tiny TINYINT, short SMALLINT, single FLOAT, singles ARRAY<FLOAT>, data BYTES, parts ARRAY<BYTES>,
+    clock TIME, clocks ARRAY<TIME>
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DATE,
     DOUBLE,
     FLOAT,
@@ -23,6 +25,7 @@ from fsql.compiler.sqltypes import (
     INTERVAL,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     array_of,
@@ -49,6 +52,10 @@ COLUMNS: Schema = (
     Column("short", SMALLINT),
     Column("single", FLOAT),
     Column("singles", array_of(FLOAT)),
+    Column("data", BYTES),
+    Column("parts", array_of(BYTES)),
+    Column("clock", TIME),
+    Column("clocks", array_of(TIME)),
 )
 RECORD_BYTES_MAX = 10_000
 
@@ -78,6 +85,43 @@ FRACTION = "found a number with a fraction or an exponent"
 MILLIS = "the milliseconds are not of the years 1 to 9999"
 
 MALFORMED = (
+    # Strings that are no time of day.
+    *(
+        _number("clock", f'"{text}"', 520, "the string does not name a time of day")
+        for text in (
+            "24:00",
+            "12:60",
+            "12:00:60",
+            "1:00",
+            "12",
+            "",
+            "12:00Z",
+            "12:00:00.",
+            "\\uff11\\uff12:00",
+        )
+    ),
+    _number("clock", '"12:00:00.1234567"', 520, "the string does not name a time of day"),
+    _number("clock", '" 12:00"', 520, "the string does not name a time of day"),
+    _number("clock", '"12:00\\n"', 520, "the string does not name a time of day"),
+    _number("clock", "43200000", 513, "expected TIME, found a number"),
+    Malformed(
+        b'{"id":1,"clocks":["12:00","12"]}',
+        520,
+        "clocks[1]",
+        "the string does not name a time of day",
+    ),
+    # Strings that are not Base64.
+    *(
+        _number("data", f'"{text}"', 513, "expected BYTES, found a string that is not Base64")
+        for text in ("a", "YQ", "YQ=", "YQ===", "=", "YQ==YQ==", " YQ==", "YQ==\\n", "Y_-=", "é")
+    ),
+    _number("data", "1", 513, "expected BYTES, found a number"),
+    Malformed(
+        b'{"id":1,"parts":["YQ==","?"]}',
+        513,
+        "parts[1]",
+        "expected BYTES, found a string that is not Base64",
+    ),
     # Numbers that are too large for their types.
     _number("tiny", "128", 514, "the number does not fit TINYINT"),
     _number("tiny", "-129", 514, "the number does not fit TINYINT"),

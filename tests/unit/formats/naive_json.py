@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from datetime import UTC, date, datetime, timedelta
@@ -15,6 +16,7 @@ from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
+    BYTES,
     DATE,
     DATE_MAX,
     DATE_MIN,
@@ -27,6 +29,7 @@ from fsql.compiler.sqltypes import (
     NULL,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
@@ -69,7 +72,9 @@ _VALUES = {
     Kind.FLOAT: st.floats(width=32).map(lambda value: math.nan if math.isnan(value) else value),
     Kind.DOUBLE: _DOUBLES,
     Kind.STRING: TEXT | st.text('"\\\b\f\n\r\t\x00\x1f\x7f a√©', max_size=8),
+    Kind.BYTES: st.binary(max_size=6).map(lambda value: value.decode("latin-1")),
     Kind.DATE: st.integers(DATE_MIN, DATE_MAX),
+    Kind.TIME: st.integers(0, 86_399).map((10**6).__mul__) | st.integers(0, 86_399_999_999),
     Kind.TIMESTAMP: st.one_of(
         st.integers(TIMESTAMP_MIN // unit_us, TIMESTAMP_MAX // unit_us).map(unit_us.__mul__)
         for unit_us in (1, 1_000, 1_000_000)
@@ -80,7 +85,7 @@ _VALUES = {
 _SCALARS = st.sampled_from(
     [
         *(BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE),
-        *(STRING, DATE, TIMESTAMP, INTERVAL, NULL),
+        *(STRING, BYTES, DATE, TIME, TIMESTAMP, INTERVAL, NULL),
     ]
 )
 TYPES = st.recursive(
@@ -137,10 +142,16 @@ def _naive_value(value: Value, sql_type: SqlType) -> str:  # noqa: PLR0911 - one
             shown = float(str(np.float32(value))) if sql_type.kind is Kind.FLOAT else value
             return repr(shown)
         return {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}[repr(value)]
+    if isinstance(value, int) and sql_type.kind is Kind.TIME:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
+        text = moment.time().isoformat(timespec="microseconds")
+        return f'"{text.removesuffix("000").removesuffix(".000")}"'
     if isinstance(value, int) and sql_type.kind is Kind.DATE:
         return f'"{date(1970, 1, 1) + timedelta(days=value)}"'
     if isinstance(value, int) and sql_type.kind is Kind.TIMESTAMP:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
         text = moment.replace(tzinfo=None).isoformat(timespec="microseconds")
         return f'"{text.removesuffix("000").removesuffix(".000")}Z"'
+    if isinstance(value, str) and sql_type.kind is Kind.BYTES:
+        return json.dumps(base64.b64encode(bytes(map(ord, value))).decode())
     return json.dumps(value, ensure_ascii=False)

@@ -11,12 +11,14 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DOUBLE,
     FLOAT,
     INT,
     INTERVAL,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     array_of,
@@ -34,7 +36,20 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
 
-TYPES = (BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING, TIMESTAMP, INTERVAL)
+TYPES = (
+    BOOLEAN,
+    TINYINT,
+    SMALLINT,
+    INT,
+    BIGINT,
+    FLOAT,
+    DOUBLE,
+    STRING,
+    BYTES,
+    TIME,
+    TIMESTAMP,
+    INTERVAL,
+)
 NESTED = row_of(
     (("c0", BIGINT), ("in", row_of((("at", TIMESTAMP), ("s", STRING)))), ("l", array_of(TIMESTAMP)))
 )

@@ -15,6 +15,7 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DATE,
     DATE_MAX,
     DOUBLE,
@@ -23,6 +24,7 @@ from fsql.compiler.sqltypes import (
     INTERVAL,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     SqlType,
@@ -93,11 +95,15 @@ FITS = [
     (pa.array([0.5], pa.float32()), DOUBLE, [0.5]),
     (pa.array(["a", "b", "a"]).dictionary_encode(), STRING, ["a", "b", "a"]),
     (pa.array(["a"], pa.large_string()), STRING, ["a"]),
+    (pa.array([b"\xe9"], pa.large_binary()), BYTES, ["\xe9"]),
+    (pa.array([b"ab", None], pa.binary(2)), BYTES, ["ab", None]),
     (pa.array([-1, 1_999], pa.timestamp("ns")), TIMESTAMP, [-1, 1]),
     (pa.array([3], pa.timestamp("ms", "Europe/Berlin")), TIMESTAMP, [3_000]),
     (pa.array([datetime.date(1970, 1, 2)]), TIMESTAMP, [86_400_000_000]),
     (pa.array([datetime.date(1969, 12, 31), None]), DATE, [-1, None]),
     (pa.array([86_400_000], pa.int64()).view(pa.date64()), DATE, [1]),
+    (pa.array([1, None], pa.time32("s")), TIME, [1_000_000, None]),
+    (pa.array([1_999], pa.time64("ns")), TIME, [1]),
     (pa.array([[1], None], pa.list_(pa.int16())), array_of(BIGINT), [(1,), None]),
 ]
 
@@ -124,9 +130,11 @@ def test_types_that_fit(
         (pa.array([1]), DOUBLE),
         (pa.array([0.5]), BIGINT),
         (pa.array([b"a"]), STRING),
+        (pa.array(["a"]), BYTES),
         (pa.array(["1"]), BIGINT),
         (pa.array([1]), TIMESTAMP),
         (pa.array([1]), DATE),
+        (pa.array([1]), TIME),
         (pa.array([0], pa.timestamp("us")), DATE),
         (pa.array([1]), array_of(BIGINT)),
         (pa.array([[1]]), BIGINT),
@@ -147,6 +155,21 @@ def test_a_file_without_the_columns(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"no such file")
     with pytest.raises(FsqlError, match="E531"):
         ParquetSplit("b", tmp_path / "b", ()).check()
+
+
+def test_bytes(tmp_path: Path) -> None:
+    columns = (Column("a", BYTES), Column("b", array_of(row_of((("x", BYTES),)))))
+    rows = [("\xff\0", (("a",), None, (None,))), (None, None), ("", ())]
+    arrays = [
+        to_arrow(list(values), column.type)
+        for values, column in zip(zip(*rows, strict=True), columns, strict=True)
+    ]
+    roots = to_arrow([0, 0, 0], BIGINT).to_numpy()
+    parts = ParquetParts(SinkTable("out", columns, (), Changes.APPEND, None), 10, "zstd")
+    (tmp_path / "a").write_bytes(parts.file(parts.rows(Release(arrays, None, roots, roots))))
+    assert pq.read_table(tmp_path / "a").column("a").to_pylist() == [b"\xff\0", None, b""]
+    read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
+    assert list(read.rows.values()) == rows
 
 
 def test_small_numbers(tmp_path: Path) -> None:
