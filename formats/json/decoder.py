@@ -7,17 +7,19 @@ record is decoded by these two modules in four cases:
 * msgspec refuses it, or it is too long or not UTF-8;
 * a timestamp in it cannot be read;
 * there is a DOUBLE column, and the record has a `-0`, whose sign msgspec drops;
-* it may have a repeated key, which msgspec does not detect.  A key is followed by a colon, and that
+* it has a repeated key, which msgspec does not detect.  A key is followed by a colon, and that
   colon is preceded by a quote or white space.  If a record has no more such colons than columns, and fields
   of ROWs, that were found in it, then its keys are exactly those, each once.  This costs one pass over the
   bytes.  It also bounds the nesting, because only an unknown field can nest deeper than its type.
 
 Records with unknown fields fail that last test, so they are decoded once more without types, and their
-keys counted.
+keys counted.  If they still seem to have too many, there may be colons within texts: then the parser of the
+standard library compares the keys of each object.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -48,10 +50,25 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Octets = NDArray[np.uint8]
 
-_COLON, _QUOTE, _SPACE, _BRACE, _BRACKET = b':" {['
+_COLON, _QUOTE, _SPACE, _BRACE, _BRACKET, _BACKSLASH = b':" {[\\'
 _NEGATIVE_ZERO: Final = re.compile(rb"-0[\s,\]}]")
 _CONTAINERS: Final = (dict, list)
 _DECODE_ANY: Final = msgspec.json.Decoder().decode
+
+
+class _RepeatedKeyError(Exception):
+    """An object has a key twice."""
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise _RepeatedKeyError
+
+
+_COMPARE_KEYS: Final = json.JSONDecoder(
+    object_pairs_hook=_distinct, parse_int=str, parse_float=str
+).decode
+"""Reads a valid record, to find keys that come twice in an object of it."""
 
 
 @dataclass(slots=True)
@@ -168,7 +185,7 @@ class JsonDecoder(SingleLineDecoder):
         """
         good = np.ones(len(kept), np.bool_)
         block = np.frombuffer(rows.span, np.uint8)
-        colons = _key_colons(block)
+        colons = _key_colons(block, rows.span)
         if len(kept) == len(rows.lines) and np.count_nonzero(colons) == found.sum():
             return good  # no row has fewer keys than columns, so none has more either
         keys_max = rows.lines.count(np.flatnonzero(colons) + 1)[kept]
@@ -182,8 +199,10 @@ class JsonDecoder(SingleLineDecoder):
         for index, most, one_object in zip(
             doubtful.tolist(), keys_max[doubtful].tolist(), flat.tolist(), strict=True
         ):
-            value = _DECODE_ANY(rows.lines.content(kept[index]))
-            if most == (len(value) if one_object else _key_count(value)):
+            record = rows.lines.content(kept[index])
+            value = _DECODE_ANY(record)
+            keys = len(value) if one_object else _key_count(value)
+            if most == keys or _keys_differ(record):
                 self.unknown_fields += _unknown_count(value, self._type)
             else:
                 good[index] = self._strict_key_count(rows, kept[index])
@@ -197,12 +216,26 @@ class JsonDecoder(SingleLineDecoder):
         return True
 
 
-def _key_colons(block: Octets) -> Bools:
-    """Return which octets, except the first, are colons that may follow a key: after a quote or space."""
+def _key_colons(block: Octets, text: bytes) -> Bools:
+    r"""Return which octets, except the first, are colons that may follow a key: after a quote or space.
+
+    The quote in `\":` is part of a text, as in JSON within JSON, if no backslash is itself escaped.
+    """
     colons = block[1:] == _COLON
     before = block[:-1]
     colons &= (before == _QUOTE) | (before <= _SPACE)
+    if b"\\" in text and b"\\\\" not in text:
+        colons[1:] &= (block[:-2] != _BACKSLASH) | (before[1:] != _QUOTE)
     return colons
+
+
+def _keys_differ(record: bytes) -> bool:
+    """Return whether no object in a valid record has a key twice."""
+    try:
+        _COMPARE_KEYS(record.decode())
+    except _RepeatedKeyError:
+        return False
+    return True
 
 
 def _key_count(value: dict[str, object] | list[object]) -> int:

@@ -18,7 +18,7 @@ from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING, TIMESTAMP, array_of
 from fsql.formats.json.decoder import JsonDecoder
 from fsql.formats.json.strict import parse_object
 from fsql.formats.json.values import column_values
-from fsql.formats.malformed import MalformedError, excerpt
+from fsql.formats.malformed import DUPLICATE_KEY, MalformedError, excerpt
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.unit.connectors.reading import Read, read_bytes
 from fsql.tests.unit.formats.drawn import drawn
@@ -179,6 +179,36 @@ def test_unknown_fields_are_counted() -> None:
     assert decoder.unknown_fields == 2 + 1 + 1
 
 
+@pytest.mark.parametrize("beside", [b"", b'{"s":"\\\\"}\n'], ids=["", "an escaped backslash"])
+def test_colons_within_texts_are_not_those_of_keys(beside: bytes) -> None:
+    """Whether a backslash is escaped somewhere in the block decides how colons are counted."""
+    columns = (Column("a", BIGINT), Column("s", STRING))
+    good = [
+        (b'{"a":1,"s":"{\\"a\\": 1, \\"a\\" : {}}"}', (1, '{"a": 1, "a" : {}}')),
+        (b'{"a":2,"s":": : :","x":{"y":"\\":"}}', (2, ": : :")),
+        (b'{"x\\"":1,"a":3,"y\\"":{"x\\"":": "}}', (3, None)),
+    ]
+    repeated = [
+        b'{"a\\"":1,"a\\"":2}',
+        b'{"a":1,"s":": :","x":[{"y":1,"y":2}]}',
+        b'{"a":1,"s":"\\": \\":","a":1}',
+        b'{"a":1,"\\u0061":1}',
+    ]
+    if beside:
+        repeated.append(b'{"x\\\\":1,"x\\\\":2}')
+    decoder = JsonDecoder(columns, 1000)
+    result = read_bytes(
+        beside + b"\n".join([*(each for each, _ in good), *repeated]), columns, decoder
+    )
+    first = int(bool(beside))
+    rows = {first + number: row for number, (_, row) in enumerate(good)}
+    assert result.rows == ({0: (None, "\\")} if beside else {}) | rows
+    assert [(each.row, each.code) for each in result.dead_letters] == [
+        (first + len(good) + number, DUPLICATE_KEY) for number in range(len(repeated))
+    ]
+    assert decoder.unknown_fields == 1 + 2
+
+
 def test_any_column_may_be_required() -> None:
     columns = (Column("a", BIGINT), Column("b", BIGINT, nullable=False), Column("c", BIGINT))
     result = read(b'{"b":1}\n{"a":1,"c":1}\n{"c":2,"b":3}', columns)
@@ -208,7 +238,7 @@ SCALARS = st.one_of(
     st.integers(-(2**65), 2**65),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=4),
-    st.sampled_from(["2024-01-31T00:00:00Z", "2024-01-31 00:00", "x:y", '":']),
+    st.sampled_from(["2024-01-31T00:00:00Z", "2024-01-31 00:00", "x:y", '":', '{"k": 1}', '\\":']),
 )
 VALUES = st.recursive(
     SCALARS,
