@@ -113,9 +113,23 @@ class Nexmark:
     def channel(self, numbers: Ints) -> pa.Array:
         """Return the channels of bids: half of them one of four."""
         hot = self.one_of("hot channel", numbers, _HOT_CHANNELS)
-        number = pa.array(self.below("channel", numbers, _CHANNELS)).cast(pa.string())
-        is_hot = self.below("channel is hot", numbers, 2) > 0
-        return pc.if_else(pa.array(is_hot), hot, _joined("channel-", number))
+        number = pa.array(self._channel_number(numbers)).cast(pa.string())
+        return pc.if_else(pa.array(self._hot_channel(numbers)), hot, _joined("channel-", number))
+
+    def channel_id(self, numbers: Ints) -> pa.Array:
+        """Return what addresses say of the channels that are not hot, nine of ten of them."""
+        channels = self._channel_number(numbers)
+        ids = pa.array(self.below("channel id", channels, 1 << 31)).cast(pa.string())
+        has_none = self._hot_channel(numbers) | (
+            self.below("channel without id", channels, 10) == 0
+        )
+        return pc.if_else(pa.array(has_none), "", _joined("&channel_id=", ids))
+
+    def _channel_number(self, numbers: Ints) -> Ints:
+        return self.below("channel", numbers, _CHANNELS)
+
+    def _hot_channel(self, numbers: Ints) -> NDArray[np.bool_]:
+        return self.below("channel is hot", numbers, 2) > 0
 
     def expires(self, numbers: Ints) -> Ints:
         """Return when auctions end: within the time of twice the auctions in flight."""
@@ -193,7 +207,9 @@ def _card(events: Nexmark, numbers: Ints) -> pa.Array:
 def _url(events: Nexmark, numbers: Ints) -> pa.Array:
     parts = [events.text(f"url {part}", numbers, 4) for part in range(3)]
     path = pc.binary_join_element_wise(*parts, "/")
-    return _joined("https://www.nexmark.com/", path, "/item.htm?query=1")
+    return _joined(
+        "https://www.nexmark.com/", path, "/item.htm?query=1", events.channel_id(numbers)
+    )
 
 
 def _time(values: Ints) -> pa.Array:

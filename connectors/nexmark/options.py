@@ -37,7 +37,8 @@ CONNECTOR: Final = Connector(
 Of 50 events one is a person, three are auctions and 46 are bids, in this order. Event time begins at
 2015-07-15 and goes up with each event. Half of the bids are for a hot auction, three quarters of bids and
 auctions are by hot persons; the hot ones change every hundred auctions or persons. Prices are spread evenly
-by their logarithm.
+by their logarithm. Half of the bids are of one of four channels; the address of the others, of nine channels
+in ten, ends with `&channel_id=` and a number.
 
 The columns are a choice of these, with these names and types:
 
