@@ -7,6 +7,7 @@
 | `compile(script)` | compiles a script; the `Plan` shows every stage |
 | `Session` | options that several queries share |
 | `Table` | rows with an event time |
+| `udf([…], returns)` | declares the types of a function that scripts can call |
 """
 
 # No import here: with `python -m fsql` the working directory is still on the path of modules.
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fsql.job.errors import ClusterError, ConnectorError, DataError, LibraryError, QueryError
     from fsql.job.memory import Table
     from fsql.job.session import Plan, Session
+    from fsql.job.udf import udf
 
     _default = Session()
     compile = _default.compile
@@ -38,6 +40,7 @@ __all__ = [
     "compile",
     "run",
     "sql",
+    "udf",
 ]
 
 _MODULES = {
@@ -51,6 +54,7 @@ _MODULES = {
     "QueryError": "errors",
     "Session": "session",
     "Table": "memory",
+    "udf": "udf",
 }
 
 

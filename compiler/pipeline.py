@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.script import NO_ORDINALS, bind
+from fsql.compiler.functions.python_functions import load_nothing
 from fsql.compiler.parser import parse_script
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import run_passes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics import Diagnostic
+    from fsql.compiler.functions.python_functions import Load
     from fsql.compiler.inspections import Inspection
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
@@ -55,13 +57,14 @@ def compile_script(
     *,
     declarations: str = "",
     ordinals: Mapping[str, int] = NO_ORDINALS,
+    load: Load = load_nothing,
 ) -> CompiledScript:
     """Return the logical plan of a script.
 
     `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
     `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
     behind it, so that its lines keep their numbers in messages.  `ordinals` are those that tables of the job
-    had before.
+    had before.  `load` loads functions in Python.
 
     Raises:
         FsqlError: E1xx for the form of the text, the first that is wrong; E2xx to E4xx for its meaning,
@@ -74,7 +77,7 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
-    bound = bind(script, declared, ordinals)
+    bound = bind(script, declared, ordinals, load)
     return CompiledScript(script, bound.job, bound.inspections, bound.warnings, bound.source_spans)
 
 

@@ -12,6 +12,7 @@ from fsql.compiler.diagnostics.render import render_json
 from fsql.compiler.explain.traits import key_names, operator_name, state_bound
 from fsql.compiler.logical import operators
 from fsql.job.compilation import compile_job
+from fsql.job.functions import functions_of
 from fsql.job.input_warnings import missing_inputs, unkept_rows
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class ScriptCheck:
     source: SourceText
     diagnostics: tuple[Diagnostic, ...]
     inserts: tuple[InsertFacts, ...]
+    functions: tuple[str, ...] = ()
+    """The Python functions that it calls, each as `module:name`."""
 
     @property
     def valid(self) -> bool:
@@ -58,7 +61,7 @@ def check_script(script: Script) -> ScriptCheck:
         return ScriptCheck(error.source or script.source, error.diagnostics, ())
     facts = tuple(_facts(insert) for insert in result.job.inserts)
     warnings = (*result.warnings, *missing_inputs(result), *unkept_rows(result))
-    return ScriptCheck(script.source, warnings, facts)
+    return ScriptCheck(script.source, warnings, facts, functions_of(result.job))
 
 
 def _facts(insert: Insert) -> InsertFacts:
@@ -84,6 +87,8 @@ def check_text(check: ScriptCheck) -> str:
         lines += [f"    state of {operator}: {bound}" for operator, bound in insert.state]
         if not insert.state:
             lines.append("    no state")
+    if check.functions:
+        lines.append(f"  functions in Python: {', '.join(check.functions)}")
     return "\n".join(lines) + "\n"
 
 
@@ -94,6 +99,7 @@ def check_json(checks: Sequence[ScriptCheck]) -> str:
             "file": check.source.name,
             "ok": check.valid,
             "diagnostics": json.loads(render_json(check.diagnostics, check.source)),
+            **({"functions": list(check.functions)} if check.functions else {}),
             "inserts": [
                 {
                     "table": insert.table,

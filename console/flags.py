@@ -34,9 +34,40 @@ class _NameAndValue(click.ParamType[tuple[str, str]]):
         return name, text
 
 
-define = click.option(
+_FUNCTIONS: Final = "fsql.functions"
+
+
+def _keep_folders(
+    ctx: click.Context, _param: click.Parameter, value: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    ctx.meta[_FUNCTIONS] = value
+    return value
+
+
+def function_folders(ctx: click.Context) -> tuple[Path, ...]:
+    """Return the folders of `--functions`; none if the command has no such flag."""
+    folders: tuple[Path, ...] = ctx.meta.get(_FUNCTIONS, ())
+    return folders
+
+
+_define = click.option(
     "--define", "-D", "parameters", multiple=True, type=_NameAndValue(), help="A value for ${name}."
 )
+_functions = click.option(
+    "--functions",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    expose_value=False,
+    callback=_keep_folders,
+    help="A folder with modules of Python functions.",
+)
+
+
+def define(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags for what scripts are given: parameters, and functions."""
+    return _define(_functions(command))
+
 
 snapshot_ms = click.option(
     "--snapshot-ms",

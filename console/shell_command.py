@@ -45,13 +45,15 @@ def shell(  # noqa: PLR0913 - the flags of the command
 ) -> None:
     """Take statements and carry each out when its ; is there.
 
-    Tables and views stay declared until the shell ends.  A SELECT shows its result; on a terminal, that of
-    an updating query is a table that changes in place.  Ctrl-C ends the query, Ctrl-D the shell.
+    Tables, views and functions stay declared until the shell ends.  A SELECT shows its result; on a
+    terminal, that of an updating query is a table that changes in place.  Ctrl-C ends the query, Ctrl-D the
+    shell.
 
     The statements of SCRIPT are carried out first.  Relative paths start from its directory, or else from
     the working directory.  Statements from a pipe are carried out up to the first that fails.
     """
     from fsql import __version__
+    from fsql.console.project.scripts import given_functions
     from fsql.console.project.settings import settings_of
     from fsql.console.shell.session import ShellSession
     from fsql.console.shell.shell import Shell
@@ -60,7 +62,8 @@ def shell(  # noqa: PLR0913 - the flags of the command
     ctx = click.get_current_context()
     given = {**settings_of(ctx).parameters, **dict(parameters)}
     first = None if script is None else read_script(script, given)
-    session = ShellSession(Path.cwd() if first is None else first.base_directory, given)
+    directory = Path.cwd() if first is None else first.base_directory
+    session = ShellSession(directory, given, given_functions(ctx))
     existing = existing_of(overwrite=overwrite, append=append)
     the_shell = Shell(session, reporter, form, preview, existing)
     if first is not None and (code := the_shell.run_text(first.source.text)):

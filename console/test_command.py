@@ -41,11 +41,14 @@ def test(
     A case has a script, rows of the tables that it reads, and the rows that it has to write.  The script runs
     in this process, with the time of the rows.  The exit code is 1 if a case fails.
     """
+    from fsql.console.project.scripts import given_functions
     from fsql.console.project.settings import settings_of
     from fsql.console.test_report import print_results
     from fsql.console.test_run import find_case_files, run_case_files
+    from fsql.job.cases.case_run import CaseInput
 
-    settings = settings_of(click.get_current_context())
+    ctx = click.get_current_context()
+    settings = settings_of(ctx)
     asked = list(paths) or list(settings.paths("tests"))
     if not asked:
         raise click.UsageError(
@@ -54,7 +57,8 @@ def test(
     files = find_case_files(asked)
     if not files:
         raise click.UsageError(f"no tests: no file in {', '.join(asked)} ends in .md")
-    run = run_case_files(files, {**settings.parameters, **dict(parameters)}, only, record=record)
+    given = CaseInput({**settings.parameters, **dict(parameters)}, given_functions(ctx))
+    run = run_case_files(files, given, only, record=record)
     print_results(run, reporter, junit)
     if not run.passed:
         click.get_current_context().exit(exit_codes.USER_ERROR)

@@ -13,10 +13,10 @@ from fsql.job.cases.case_run import run_case
 from fsql.job.cases.recording import recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from fsql.job.cases.case_file import CaseFile
-    from fsql.job.cases.case_run import CaseResult
+    from fsql.job.cases.case_run import CaseInput, CaseResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +61,35 @@ def find_case_files(paths: Sequence[str]) -> list[str]:
 
 
 def run_case_files(
-    names: Sequence[str], parameters: Mapping[str, str], only: str | None, *, record: bool
+    names: Sequence[str], given: CaseInput, only: str | None, *, record: bool
 ) -> TestedFiles:
     """Run the cases of files whose names contain `only`; with `record`, write what they give."""
-    return TestedFiles(tuple(_file_result(name, parameters, only, record=record) for name in names))
+    return TestedFiles(tuple(_file_result(name, given, only, record=record) for name in names))
 
 
-def _file_result(
-    name: str, parameters: Mapping[str, str], only: str | None, *, record: bool
-) -> FileResult:
+def _file_result(name: str, given: CaseInput, only: str | None, *, record: bool) -> FileResult:
     try:
         file = read_case_file(Path(name), name)
     except FsqlError as error:
         return FileResult(name, error=error)
-    results = _results(file, parameters, only)
+    results = _results(file, given, only)
     if not record:
         return FileResult(name, results)
     text = recorded(file, [result for result, _ in results])
     if text == file.source.text:
         return FileResult(name, results)
     file.path.write_bytes(text.encode())
-    again = _results(read_case_file(Path(name), name), parameters, only)
+    again = _results(read_case_file(Path(name), name), given, only)
     return FileResult(name, again, recorded=True)
 
 
 def _results(
-    file: CaseFile, parameters: Mapping[str, str], only: str | None
+    file: CaseFile, given: CaseInput, only: str | None
 ) -> tuple[tuple[CaseResult, float], ...]:
     results = []
     for case in file.cases:
         if only is None or only.lower() in case.name.lower():
             begun = time.perf_counter()
-            result = run_case(file, case, parameters)
+            result = run_case(file, case, given)
             results.append((result, time.perf_counter() - begun))
     return tuple(results)

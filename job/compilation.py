@@ -11,6 +11,7 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
 from fsql.compiler.serialize import digest
 from fsql.connectors.declared import DECLARED
+from fsql.job.functions import loader
 from fsql.job.stages import verify_product
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
 
     Raises:
         FsqlError: for errors in the script; E314, if it has no job; E607, if it is from a compiled plan,
-            and this version of fsql compiles it to another plan.
+            and this version of fsql compiles it to another plan; E608, if a module has changed.
     """
     result = compile_script(
         script.source,
@@ -57,6 +58,7 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         script.parameters,
         declarations="" if script.memory is None else script.memory.declarations,
         ordinals=script.ordinals,
+        load=loader(script.functions, script.modules),
     )
     if not (result.logical.inserts or may_be_empty):
         message = "script has no INSERT and no SELECT: nothing of it runs"

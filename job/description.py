@@ -62,6 +62,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     `coordination` is the address of ZooKeeper, None where the state directory has a file for coordination.
     `ordinals` are those of its tables, and of tables that it had, by name, once its plan was changed;
     `since` is the position, as time and origin, from which an output exists that came later, by its name.
+    `functions` are the folders of its functions in Python, `modules` the digests of their modules, by name.
     Workers write statistics every `tick_seconds`, never with 0.
     """
 
@@ -86,6 +87,8 @@ class JobDescription(msgspec.Struct, frozen=True):
     ordinals: dict[str, int] = msgspec.field(default_factory=dict)
     since: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     tick_seconds: float = TICK_SECONDS
+    functions: tuple[str, ...] = ()
+    modules: dict[str, str] = msgspec.field(default_factory=dict)
 
     def script(self) -> Script:
         """Return the script."""
@@ -95,6 +98,8 @@ class JobDescription(msgspec.Struct, frozen=True):
             Path(self.base_directory),
             None if self.script_path is None else Path(self.script_path),
             ordinals=self.ordinals,
+            functions=tuple(map(Path, self.functions)),
+            modules=self.modules,
         )
 
     def front_logs(self) -> Path:

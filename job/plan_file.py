@@ -20,6 +20,7 @@ from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import canonical_bytes, digest
 from fsql.compiler.text.source import SourceText
+from fsql.job.functions import modules_of
 from fsql.job.script import PLAN_START, PLAN_VERSION, Script, ScriptError
 from fsql.job.state_operators import state_operators
 
@@ -33,7 +34,10 @@ _AGAIN: Final = "compile the script again: fsql compile SCRIPT -o FILE"
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of a plan file; `plan` is the canonical form of the logical plan."""
+    """The content of a plan file; `plan` is the canonical form of the logical plan.
+
+    `functions` are the folders of functions in Python, `modules` the digests of the modules used.
+    """
 
     kind: str
     version: int
@@ -46,6 +50,8 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: str
     operators: tuple[str, ...]
     plan: msgspec.Raw
+    functions: tuple[str, ...] = ()
+    modules: dict[str, str] = {}
 
 
 class _Header(msgspec.Struct):
@@ -71,6 +77,8 @@ def plan_file_of(compiled: Compiled) -> PlanFile:
         digest(compiled.job),
         tuple(state_operators(compiled.job)),
         msgspec.Raw(canonical_bytes(compiled.job)),
+        tuple(map(str, script.functions)),
+        modules_of(compiled.job),
     )
 
 
@@ -124,6 +132,8 @@ def script_of_plan(name: str, data: bytes, parameters: Mapping[str, str]) -> Scr
         Path(plan.base_directory),
         None if plan.script_path is None else Path(plan.script_path),
         plan_digest=plan.digest,
+        functions=tuple(map(Path, plan.functions)),
+        modules=plan.modules,
     )
 
 

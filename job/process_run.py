@@ -32,6 +32,7 @@ from fsql.job.description import (
     split_names,
 )
 from fsql.job.file_uses import FileUses
+from fsql.job.functions import modules_of
 from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
 from fsql.job.hosting import hosting_flags
 from fsql.job.listener import joining_address, open_listener
@@ -274,7 +275,7 @@ def _make_description(
     Raises:
         FsqlError: E318, E531 to E534, if a source cannot be opened.
     """
-    script = compiled.script
+    script, coordination = compiled.script, process_options.coordination
     return JobDescription(
         job=secrets.token_hex(8),
         script_name=script.source.name,
@@ -293,9 +294,9 @@ def _make_description(
         delivery=process_options.delivery,
         append=options.existing is Existing.APPEND,
         tick_seconds=process_options.tick_seconds,
-        coordination=None
-        if process_options.coordination is None
-        else str(process_options.coordination),
+        functions=tuple(map(str, script.functions)),
+        modules=modules_of(compiled.job),
+        coordination=None if coordination is None else str(coordination),
     )
 
 
@@ -310,8 +311,7 @@ def _open_coordination(
         FsqlError: E615, E642 or E643, if ZooKeeper cannot be used now.
     """
     opening = job_coordination(job.description, options.credentials)
-    zookeeper = job_address(job.description)
-    if zookeeper is None:
+    if (zookeeper := job_address(job.description)) is None:
         return address, opening
     check_coordination(opening, Path(job.description.state))
     if options.state is None:

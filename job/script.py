@@ -36,6 +36,7 @@ class Script:
     no table can read then.  `memory` has the tables of the program that runs it.  `plan_digest` is the digest
     that its plan must have, if it is from a compiled plan.
     `ordinals` are those that tables of the job had before the script was changed.
+    `functions` are the folders of modules with functions, `modules` the digests that modules must have.
     """
 
     source: SourceText
@@ -46,6 +47,8 @@ class Script:
     memory: Memory | None = None
     plan_digest: str | None = None
     ordinals: Mapping[str, int] = field(default_factory=dict)
+    functions: tuple[Path, ...] = ()
+    modules: Mapping[str, str] = field(default_factory=dict)
 
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:

@@ -31,7 +31,7 @@ from fsql.job.stop import stop_error
 from fsql.runtime.drivers.local import LocalRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
     from fsql.job.compilation import Compiled
@@ -81,6 +81,7 @@ class Session:
         delivery: the delivery guarantee of all outputs; overrides the option of their tables.
         snapshot_every: seconds between two snapshots of a run on processes.
         existing: how `run` handles output files that are not empty.
+        functions: folders with the modules of functions in Python.
     """
 
     workers: int = 1
@@ -92,6 +93,7 @@ class Session:
     delivery: Delivery | None = None
     snapshot_every: float = 1.0
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
+    functions: Sequence[str | PathLike[str]] = ()
 
     def compile(self, script: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Plan:
         """Compile a script without opening its tables.
@@ -197,7 +199,10 @@ class Session:
     def _compiled(self, text: str, memory: Memory) -> Compiled:
         base = Path.cwd() if self.base_directory is None else Path(self.base_directory).resolve()
         source = SourceText("<script>", text)
-        return compile_job(Script(source, dict(self.parameters or {}), base, memory=memory))
+        folders = tuple(Path(folder).resolve() for folder in self.functions)
+        return compile_job(
+            Script(source, dict(self.parameters or {}), base, memory=memory, functions=folders)
+        )
 
     @property
     def _options(self) -> RunOptions:

@@ -12,6 +12,7 @@ from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.job.compilation import compile_job
+from fsql.job.functions import modules_of
 from fsql.job.places import locate_errors
 from fsql.job.run import RunOptions, check_ends, choose_plan, open_splits
 from fsql.job.script import Script
@@ -44,6 +45,8 @@ class SparkJob:
     text: str
     parameters: tuple[tuple[str, str], ...]
     base_directory: str
+    functions: tuple[str, ...]
+    modules: tuple[tuple[str, str], ...]
     plan_digest: str
     partitions: int
     splits: tuple[tuple[int, tuple[str, ...]], ...]
@@ -71,6 +74,8 @@ def spark_run(
         script.source.text,
         tuple(script.parameters.items()),
         str(script.base_directory),
+        tuple(map(str, script.functions)),
+        tuple(modules_of(compiled.job).items()),
         digest(compiled.job),
         partitions_of(options),
         tuple((ordinal, tuple(s.name for s in each)) for ordinal, each in splits.items()),
@@ -93,7 +98,14 @@ def load(job: SparkJob) -> tuple[TickPlan, Mapping[int, Sequence[Split]]]:
     source = SourceText(job.name, job.text)
     directory = Path(job.base_directory)
     compiled = compile_job(
-        Script(source, dict(job.parameters), directory, plan_digest=job.plan_digest)
+        Script(
+            source,
+            dict(job.parameters),
+            directory,
+            plan_digest=job.plan_digest,
+            functions=tuple(map(Path, job.functions)),
+            modules=dict(job.modules),
+        )
     )
     found = open_splits(compiled)
     splits = {ordinal: _named(found[ordinal], names) for ordinal, names in job.splits}

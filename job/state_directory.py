@@ -170,9 +170,16 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
     same, another version has compiled the first; that is refused when the job is compiled (E623).
 
     Raises:
-        FsqlError: E622, if it is not.
+        FsqlError: E622, if it is not; E608, if a module with functions has changed.
     """
     notes: tuple[str, ...]
+    for name, digest in sorted(begun.modules.items()):
+        if new.modules.get(name, digest) != digest:
+            message = (
+                f'module "{name}" is not the one that the state directory "{state}" was made with'
+            )
+            helps = ("restore the module, or use another state directory",)
+            raise FsqlError([Diagnostic("E608", message, helps=helps)])
     if begun.plan == new.plan:
         return
     if begun.script_text != new.script_text:

@@ -83,6 +83,9 @@ IN_NO_CASE = {
     "E652": "two ticks at once; tests/cluster/test_tick_commands.py has it",
     "E653": "a tick that is not there; tests/cluster/test_tick_commands.py has it",
     "E654": "a file for a tick; tests/cli/test_choices_file.py has it",
+    "E508": "a Python function; tests/cli/test_python_functions.py has it",
+    "E509": "a Python function; tests/cli/test_python_functions.py has it",
+    "E608": "a changed module; tests/cli/test_python_functions.py has it",
     "E506": "2 GiB of text; tests/unit/kernels/test_large_texts.py has a smaller limit",
     "E507": "2 GiB of text; tests/library/test_large_windows.py has a smaller limit",
     "E616": "2 GiB of text; tests/unit/state/test_large_state.py has a smaller limit",
@@ -143,7 +146,7 @@ def _rewrite(example: Example, given: dict[tuple[str, str], str]) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_is_of_a_known_kind(page: str) -> None:
     kinds = {block.kind for block in read_blocks(page_text(page))}
-    assert kinds <= {"sql", "json", "text", "output", "error", "console"}
+    assert kinds <= {"sql", "json", "text", "python", "output", "error", "console"}
 
 
 def test_links_of_the_language_reference_lead_somewhere() -> None:

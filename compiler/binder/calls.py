@@ -8,7 +8,8 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.forms import FORMS, bind_form
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.pending import GroupingValue
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.python_functions import declared_function
+from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.binder.python_functions import DeclaredFunction
     from fsql.compiler.functions.signature import Function
     from fsql.compiler.text.source import Span
 
@@ -57,12 +59,34 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     _refuse_clauses(written, name)
     if name in WINDOW_BOUNDS and binder.window is not None:
         return _bind_window_bound(binder, binder.window, written, name)
+    declared = declared_function(name)
+    if declared is not None:
+        return _bind_declared(binder, declared, written, name)
     of_octets = name == "DECODE" and len(written.arguments) == 2
     if name in FORMS and not of_octets:
         return bind_form(binder, written, name)
     if name not in CALLABLE:
         raise _unknown_function(name, written)
     return _bind_scalar(binder, written, name)
+
+
+def _bind_declared(
+    binder: ExpressionBinder, declared: DeclaredFunction, written: syntax.FunctionCall, name: str
+) -> Expression:
+    """Bind a call of a function of CREATE FUNCTION.
+
+    Raises:
+        Refusal: E401.
+        Abandoned: its declaration was refused.
+    """
+    function = declared.function
+    if function is None:
+        raise Abandoned
+    arguments = [_bind_argument(binder, argument) for argument in written.arguments]
+    made = make_call(function.name, *arguments)
+    if made is None:
+        raise argument_error(function, name, arguments, written.span)
+    return made
 
 
 def _bind_window_bound(

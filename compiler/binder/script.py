@@ -18,8 +18,9 @@ from fsql.compiler.binder.insert import bind_insert, bind_select_statement, outp
 from fsql.compiler.binder.inspect import describe, show, show_create
 from fsql.compiler.binder.limits import check_ordinals
 from fsql.compiler.binder.options import check_deliveries
+from fsql.compiler.binder.python_functions import create_function, declared_functions
 from fsql.compiler.binder.query import bind_query
-from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
+from fsql.compiler.binder.report import Abandoned, Report, refusal
 from fsql.compiler.binder.scope import listing
 from fsql.compiler.binder.settings import check_setting
 from fsql.compiler.binder.source_spans import SourceSpans
@@ -27,6 +28,7 @@ from fsql.compiler.binder.table_origin import with_columns_of
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.time_kinds import decide_times
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.functions.python_functions import load_nothing
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.text.source import Span
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
+    from fsql.compiler.binder.python_functions import DeclaredFunction
     from fsql.compiler.connectors import Declarations
+    from fsql.compiler.functions.python_functions import Load
     from fsql.compiler.logical import Plan
 
 NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
@@ -64,11 +68,13 @@ def bind(
     script: syntax.Script,
     declared: Declarations,
     ordinals: Mapping[str, int] = NO_ORDINALS,
+    load: Load = load_nothing,
 ) -> BoundScript:
     """Return the job of the script's INSERTs and its last SELECT; it may be empty beside SHOW and the like.
 
     `declared` has the available connectors and formats.  `ordinals` are those of tables that a job had
-    before: others get the numbers that are free, in the order of their declaration.
+    before: others get the numbers that are free, in the order of their declaration.  `load` loads functions
+    in Python.
 
     Raises:
         FsqlError: E2xx to E4xx, up to 20 diagnostics.
@@ -76,10 +82,10 @@ def bind(
     report = Report(script.source)
     source_spans = SourceSpans()
     job = None
-    binder = _ScriptBinder(script, report, source_spans, declared, ordinals)
+    binder = _ScriptBinder(script, report, source_spans, declared, ordinals, load)
     with _deep_stack():
         try:
-            with report.part():
+            with report.part(), declared_functions(binder.functions):
                 job = binder.bind()
         except Abandoned:
             assert report.full
@@ -119,12 +125,15 @@ class _ScriptBinder:
         source_spans: SourceSpans,
         declared: Declarations,
         ordinals: Mapping[str, int],
+        load: Load,
     ) -> None:
         self._script = script
         self._report = report
         self._source_spans = source_spans
         self._declared = declared
         self._catalog = Catalog()
+        self._load = load
+        self.functions: dict[str, DeclaredFunction] = {}
         self._ordinals = ordinals
         taken = set(ordinals.values())
         self._free_ordinals = (number for number in itertools.count() if number not in taken)
@@ -192,7 +201,7 @@ class _ScriptBinder:
             case syntax.CreateView():
                 create_view(statement, context)
             case syntax.CreateFunction():
-                raise not_implemented("CREATE FUNCTION", statement.span)
+                create_function(statement, self.functions, self._load)
             case syntax.Drop():
                 drop(statement, context)
             case syntax.SetOption():

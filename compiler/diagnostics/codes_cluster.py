@@ -60,6 +60,13 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql explain query.plan  # compiled by a later version",
     ),
     (
+        "E608",
+        "module with functions has changed",
+        "A compiled plan and a state belong to the source of the Python functions that they were made with.",
+        "Restore the module; or compile the script again, or start with another state directory.",
+        "fsql run query.sql --state state  # after the module text.py was changed",
+    ),
+    (
         "E611",
         "manifest of a snapshot is damaged",
         "The file that lists the contents of a snapshot is missing, truncated or changed.",

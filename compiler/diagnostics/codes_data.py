@@ -58,6 +58,20 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "SELECT s, COUNT(*) FROM t GROUP BY s, TUMBLE(at, INTERVAL '1' DAY);  -- gigabytes of text",
     ),
     (
+        "E508",
+        "Python function raised an exception",
+        "A function of CREATE FUNCTION raised an exception for the arguments of a row.",
+        "Handle such arguments in the function, or filter out such rows.",
+        "SELECT slug(s) FROM t;  -- a row for which slug raises ValueError",
+    ),
+    (
+        "E509",
+        "Python function returned another type",
+        "The value that a function of CREATE FUNCTION returned is not of its type, or out of its range.",
+        "Return a value of the declared type; None is NULL.",
+        "SELECT slug(s) FROM t;  -- slug returns a number, and is declared as STRING",
+    ),
+    (
         "E511",
         "line is not JSON",
         "The record is not one JSON value: it is truncated, followed by other text, or not JSON.",

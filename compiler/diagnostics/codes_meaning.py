@@ -192,6 +192,13 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "SELECT SPLIT(s, '') AS x FROM t;",
     ),
     (
+        "E411",
+        "Python function cannot be used",
+        "The module or the function does not exist, fails to load, or has no types, or other ones.",
+        "Name the folder of the module with `--functions DIR`, and correct what the message names.",
+        "CREATE FUNCTION f(s STRING) RETURNS STRING LANGUAGE PYTHON AS 'm:f';",
+    ),
+    (
         "W301",
         "state grows with the number of groups",
         "GROUP BY without a window keeps the state of every group, since each group can change later.",

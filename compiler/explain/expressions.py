@@ -23,6 +23,7 @@ from fsql.compiler.expression import (
     Literal,
     TryCast,
 )
+from fsql.compiler.functions.python_functions import PREFIX, shown_name
 from fsql.compiler.logical import FrameEnd
 from fsql.compiler.node import walk
 
@@ -195,7 +196,8 @@ def _call_text(function: str, arguments: list[_Text]) -> _Text:
     listed = tuple(piece for text, _ in arguments for piece in (", ", text))[1:]
     if function == "array":
         return ("ARRAY[", *listed, "]"), _ATOM
-    return (f"{function.upper()}(", *listed, ")"), _ATOM
+    name = shown_name(function) if function.startswith(PREFIX) else function.upper()
+    return (f"{name}(", *listed, ")"), _ATOM
 
 
 def _infix_text(function: str, left: _Text, right: _Text) -> _Text:

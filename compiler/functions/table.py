@@ -19,6 +19,7 @@ from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.event_times import EVENT_TIMES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.mathematics import MATHEMATICS
+from fsql.compiler.functions.python_functions import PREFIX, registered
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.rounding import ROUNDING
 from fsql.compiler.functions.signature import Function, Match, match_signature
@@ -33,8 +34,20 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Call
 
-FUNCTIONS: Final[Mapping[str, Function]] = {
-    function.name: function
+
+class _Functions(dict[str, Function]):
+    """The functions by name; those written in Python are found, and not listed."""
+
+    def __missing__(self, name: str) -> Function:
+        """Return the Python function of that name."""
+        function = registered(name) if name.startswith(PREFIX) else None
+        if function is None:
+            raise KeyError(name)
+        return function
+
+
+FUNCTIONS: Final[Mapping[str, Function]] = _Functions(
+    (function.name, function)
     for function in (
         *ARITHMETIC,
         *COMPARISON,
@@ -55,8 +68,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         *ARRAY_OPERATIONS,
         *JSON_FUNCTIONS,
     )
-}
-"""Every scalar function and operator, by its name in plans."""
+)
+"""Every scalar function and operator, by its name in plans; also the registered Python functions."""
 
 CALLABLE: Final[Mapping[str, Function]] = {
     spelling: function

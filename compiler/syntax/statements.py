@@ -129,12 +129,13 @@ class Parameter(Syntax):
 class CreateFunction(Syntax):
     """`CREATE [AGGREGATE] FUNCTION name(parameters) RETURNS … LANGUAGE PYTHON AS 'module:name'`.
 
-    A function that returns TABLE (…) has the columns in `returns`.
+    A function that returns TABLE (…) has the columns in `returns`; it is None if the types are left to the
+    function: `CREATE FUNCTION name AS 'module:name' LANGUAGE PYTHON`.
     """
 
     name: QualifiedName
     parameters: tuple[Parameter, ...]
-    returns: TypeName | tuple[Parameter, ...]
+    returns: TypeName | tuple[Parameter, ...] | None
     language: Identifier
     body: StringLiteral
     aggregate: bool = False

@@ -95,8 +95,9 @@ def _field(access: FieldAccess) -> Iterator[str]:
 
 
 def _call(call: Call) -> Iterator[str]:
-    function = FUNCTIONS.get(call.function)
-    if function is None:
+    try:
+        function = FUNCTIONS[call.function]
+    except KeyError:
         yield f"there is no function {call.function}"
         return
     given = tuple(argument.type for argument in call.arguments)

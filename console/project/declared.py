@@ -117,6 +117,12 @@ SETTINGS: Final = (
         for_users=False,
     ),
     Setting(
+        "functions",
+        Kind.PATHS,
+        "folders with modules of Python functions, the default of `--functions`",
+        for_users=False,
+    ),
+    Setting(
         "run.workers",
         Kind.COUNT,
         "number of workers",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fsql.console.flags import function_folders
 from fsql.console.project.settings import settings_of
 
 if TYPE_CHECKING:
@@ -56,10 +57,23 @@ def named_script(name: str, given: Mapping[str, str]) -> Script:
     return _with_parameters(read_script(name, given))
 
 
+def given_functions(ctx: click.Context) -> tuple[Path, ...]:
+    """Return the folders of functions that the command line names, or else the project."""
+    folders = function_folders(ctx) or tuple(map(Path, settings_of(ctx).paths("functions")))
+    return tuple(folder.resolve() for folder in folders)
+
+
 def _with_parameters(script: Script) -> Script:
-    """Return the script with those parameters of the project that it uses and that were not given."""
-    of_project = settings_of(click.get_current_context()).parameters
-    if not of_project or script.plan_digest is not None:
+    """Return the script with its folders of functions, and the project's parameters that it uses.
+
+    A parameter that was given comes before that of the project.  A compiled plan has its own.
+    """
+    ctx = click.get_current_context()
+    if script.plan_digest is not None:
+        return script
+    script = replace(script, functions=given_functions(ctx))
+    of_project = settings_of(ctx).parameters
+    if not of_project:
         return script
     from fsql.compiler.text.parameters import used_parameters
 

@@ -27,10 +27,11 @@ _NAME: Final = "<shell>"
 
 @dataclass(slots=True)
 class ShellSession:
-    """The declarations so far, and the directory that paths start from."""
+    """The declarations so far, the directory that paths start from, and the folders of functions."""
 
     directory: Path
     parameters: Mapping[str, str]
+    functions: tuple[Path, ...] = ()
     declarations: list[str] = field(default_factory=list)
 
     def compiled(self, text: str) -> Compiled:
@@ -41,7 +42,12 @@ class ShellSession:
         """
         memory = Memory("\n;\n".join(self.declarations), {}) if self.declarations else None
         script = Script(
-            SourceText(_NAME, text), self.parameters, self.directory, used_stdin=True, memory=memory
+            SourceText(_NAME, text),
+            self.parameters,
+            self.directory,
+            used_stdin=True,
+            memory=memory,
+            functions=self.functions,
         )
         return compile_job(script, may_be_empty=True)
 

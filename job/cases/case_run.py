@@ -102,25 +102,36 @@ class _Ran:
     error: FsqlError | None
 
 
-def run_case(file: CaseFile, case: Case, parameters: Mapping[str, str]) -> CaseResult:
-    """Run a case and compare; `parameters` are the values of `${name}` that the case does not give."""
+@dataclass(frozen=True, slots=True)
+class CaseInput:
+    """What cases are given: values of `${name}` that they do not have, and folders of functions."""
+
+    parameters: Mapping[str, str]
+    functions: tuple[Path, ...] = ()
+
+
+def run_case(file: CaseFile, case: Case, given: CaseInput) -> CaseResult:
+    """Run a case and compare."""
     try:
-        ran = _run(_script_of(file, case, parameters), file, case)
+        ran = _run(_script_of(file, case, given), file, case)
         return _compared(file, case, ran)
     except FsqlError as error:
         return CaseResult(case, error=error)
 
 
-def _script_of(file: CaseFile, case: Case, parameters: Mapping[str, str]) -> Script:
-    given = {**parameters, **dict(case.parameters)}
+def _script_of(file: CaseFile, case: Case, given: CaseInput) -> Script:
+    parameters = {**given.parameters, **dict(case.parameters)}
     if case.script is None:
         text = file.statements(case)
         if not text.strip():
             helps = ("name one: Script: ../queries/NAME.sql", "or write a block ```sql")
             raise _wrong(file, case, "the case has no script", helps)
-        return Script(SourceText(file.source.name, text), given, file.path.resolve().parent)
+        source = SourceText(file.source.name, text)
+        base = file.path.resolve().parent
+        return Script(source, parameters, base, functions=given.functions)
     path = Path(file.source.name).parent / case.script
-    return read_script(str(path), given)
+    script = read_script(str(path), parameters)
+    return script if script.plan_digest else replace(script, functions=given.functions)
 
 
 def _wrong(

@@ -16,6 +16,7 @@ SHOWN = """\
 script = "a.sql"        # fsql.toml
 scripts = ["queries"]   # default
 tests = ["tests"]       # default
+# functions =           # not set
 
 [run]
 workers = 3             # environment variable FSQL_RUN_WORKERS

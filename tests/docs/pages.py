@@ -3,7 +3,7 @@
 An example is a run of fenced blocks, with prose between them or not:
 
     ```sql              the script; with `sql shared` it goes before every later example of the page
-    ```json NAME        an input file, beside the script (`text NAME` likewise)
+    ```json NAME        an input file, beside the script (`text NAME` and `python NAME` likewise)
     ```output           what the script prints; `output NAME` is a file that it writes
     ```error            what is said on standard error
 
@@ -22,6 +22,8 @@ from fsql.tests.cli.commands import fsql
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/language.md", "docs/coming_from.md")
 SCRIPT = "example.sql"
+FUNCTIONS = "functions"
+"""The folder of an example with Python functions."""
 
 _FENCE = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHOWN = ("output", "error")
@@ -52,7 +54,8 @@ class Example:
         for name, text in {**self.files, SCRIPT: self.script}.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
-        said = fsql("run", SCRIPT, "--quiet", "--debug", *flags)
+        folder_flags = ("--functions", FUNCTIONS) if (folder / FUNCTIONS).is_dir() else ()
+        said = fsql("run", SCRIPT, "--quiet", "--debug", *folder_flags, *flags)
         written = {
             ("output", path.name): path.read_text()
             for path in folder.iterdir()
@@ -87,7 +90,7 @@ def read_examples(page: str) -> list[Example]:
         elif block.kind == "sql":
             current = Example(page, line, shared.script + block.text, dict(shared.files))
             examples.append(current)
-        elif block.kind in ("json", "text"):
+        elif block.kind in ("json", "text") or (block.kind == "python" and block.name):
             current.files[block.name] = block.text
         elif block.kind in _SHOWN:
             current.shown.append(block)

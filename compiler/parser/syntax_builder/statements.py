@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fsql.compiler import syntax
 
@@ -152,12 +152,19 @@ def create_function(  # noqa: PLR0913, PLR0917 - what the rule has
     aggregate: Token | None,
     if_not_exists: Token | None,
     name: syntax.QualifiedName,
-    parameters: _Parameters,
-    returns: syntax.TypeName | _Parameters,
-    language: syntax.Identifier,
-    body: syntax.StringLiteral,
+    parameters: _Parameters | tuple[syntax.StringLiteral, syntax.Identifier],
+    returns: syntax.TypeName | _Parameters | None = None,
+    language: syntax.Identifier | None = None,
+    body: syntax.StringLiteral | None = None,
 ) -> syntax.CreateFunction:
-    """Return `CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE PYTHON AS 'm:f'`."""
+    """Return `CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE PYTHON AS 'm:f'`.
+
+    Without parameters there is the body in their place, as in `CREATE FUNCTION f AS 'm:f' LANGUAGE PYTHON`.
+    """
+    if language is None or body is None:
+        body, language = cast("tuple[syntax.StringLiteral, syntax.Identifier]", parameters)
+        parameters = ()
+    parameters = cast("_Parameters", parameters)
     return syntax.CreateFunction(
         span,
         name,
@@ -169,6 +176,13 @@ def create_function(  # noqa: PLR0913, PLR0917 - what the rule has
         temporary=temporary is not None,
         if_not_exists=if_not_exists is not None,
     )
+
+
+def function_body(
+    _span: Span, body: syntax.StringLiteral, language: syntax.Identifier
+) -> tuple[syntax.StringLiteral, syntax.Identifier]:
+    """Return `AS 'm:f' LANGUAGE PYTHON`."""
+    return body, language
 
 
 def parameters(_span: Span, *each: syntax.Parameter) -> _Parameters:

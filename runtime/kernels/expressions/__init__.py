@@ -26,7 +26,7 @@ from fsql.compiler.expression import (
 )
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.kernels.expressions.casts import cast_kernel, try_cast_kernel
-from fsql.runtime.kernels.expressions.functions import MAKERS
+from fsql.runtime.kernels.expressions.functions import maker_of
 from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
 from fsql.runtime.kernels.expressions.membership import find_memberships, membership_kernel
@@ -163,7 +163,7 @@ def _kernel(  # noqa: PLR0911 - one a form
             return lambda _arguments: literal
         case Call(function=function):
             decimal = OF_DECIMALS if node.type.kind is Kind.DECIMAL else {}
-            return decimal.get(function, MAKERS[function])(node)
+            return decimal.get(function, maker_of(function))(node)
         case Cast(argument=argument):
             return cast_kernel(argument.type, node.type)
         case TryCast(argument=argument):

@@ -13,6 +13,7 @@ from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.mathematics import MATHEMATICS
+from fsql.compiler.functions.python_functions import PREFIX, loaded
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.text_operations import TEXT_OPERATIONS
 from fsql.compiler.functions.texts import TEXTS
@@ -29,6 +30,7 @@ from fsql.runtime.kernels.expressions import (
     rows,
 )
 from fsql.runtime.kernels.expressions.per_value import per_value
+from fsql.runtime.kernels.expressions.python_arrays import array_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,3 +73,10 @@ MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **functions_calendar.MAKERS,
     **rows.MAKERS,
 }
+
+
+def maker_of(function: str) -> Callable[[Call], Kernel]:
+    """Return what makes the kernel of a call of the function of that name."""
+    if not function.startswith(PREFIX):
+        return MAKERS[function]
+    return per_value if loaded(function).arrays is None else array_kernel

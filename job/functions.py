@@ -1,0 +1,224 @@
+"""Loads the functions of scripts from Python modules in declared folders.
+
+A module is one file of a folder; `text.words:stem` is the function `stem` of `text/words.py`.  The module is
+executed from the bytes of which the digest was taken.  Folders are not on `sys.path`: a module can import
+what is installed, and no other file of its folder, so that its digest says all about it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.abc
+import importlib.util
+import re
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.report import Refusal
+from fsql.compiler.binder.type_names import bind_type
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.expression import Call
+from fsql.compiler.functions.python_functions import (
+    LoadError,
+    PythonFunction,
+    Types,
+    entry_and_digest,
+    load_nothing,
+)
+from fsql.compiler.node import walk
+from fsql.compiler.parser import parse_script
+from fsql.compiler.syntax import CreateFunction, TypeName
+from fsql.compiler.text.source import SourceText
+from fsql.job.udf import declaration_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from types import CodeType, ModuleType
+
+    from fsql.compiler.functions.python_functions import Load
+    from fsql.compiler.logical import Job
+    from fsql.job.udf import Declaration
+
+_ENTRY: Final = re.compile(r"((?:[^\W\d]\w*\.)*[^\W\d]\w*)[:.]([^\W\d]\w*)")
+
+
+def loader(folders: Sequence[Path], expected: Mapping[str, str]) -> Load:
+    """Return what loads functions from modules in `folders`, the first that has the module.
+
+    `expected` has the digests that modules must have, by the name of the module.
+    """
+    if not folders:
+        return load_nothing
+
+    def load(entry: str) -> PythonFunction:
+        match = _ENTRY.fullmatch(entry)
+        if match is None:
+            raise LoadError(f'"{entry}" is not of the form module:name')
+        name, attribute = match.groups()
+        source, path = _read(name, folders)
+        digest = hashlib.sha256(source).hexdigest()
+        if expected.get(name, digest) != digest:
+            raise _changed(name, path)
+        return _function_of(_module(name, path, source, digest), name, attribute, digest)
+
+    return load
+
+
+def modules_of(job: Job) -> dict[str, str]:
+    """Return the digest of each module whose functions a job calls, by its name, sorted."""
+    found: dict[str, str] = {}
+    for insert in job.inserts:
+        for node in walk(insert):
+            known = entry_and_digest(node.function) if isinstance(node, Call) else None
+            if known is not None:
+                found[known[0].partition(":")[0]] = known[1]
+    return dict(sorted(found.items()))
+
+
+def functions_of(job: Job) -> tuple[str, ...]:
+    """Return the functions in Python that a job calls, each as `module:name`, sorted."""
+    calls = (node for insert in job.inserts for node in walk(insert) if isinstance(node, Call))
+    known = (entry_and_digest(call.function) for call in calls)
+    return tuple(sorted({each[0] for each in known if each is not None}))
+
+
+def _read(name: str, folders: Sequence[Path]) -> tuple[bytes, Path]:
+    """Return the source of a module, and its file.
+
+    Raises:
+        LoadError: E411, if no folder has it.
+    """
+    parts = name.split(".")
+    for folder in folders:
+        path = folder.joinpath(*parts[:-1], f"{parts[-1]}.py")
+        try:
+            return path.read_bytes(), path
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise LoadError(f'module "{name}" cannot be read: {reason}: {path}') from None
+    where = " or ".join(f'"{folder}"' for folder in folders)
+    raise LoadError(
+        f'module "{name}" is not in {where}',
+        "modules are searched in the folders of --functions, nowhere else",
+    )
+
+
+def _changed(name: str, path: Path) -> LoadError:
+    return LoadError(
+        f'module "{name}" has changed since the job was started or compiled: {path}',
+        "restore the module; or compile the script again, or start with another state directory",
+        code="E608",
+    )
+
+
+class _Source(importlib.abc.InspectLoader):
+    """Loads a module from bytes that were read already, never from a cache of compiled files."""
+
+    def __init__(self, source: bytes, path: Path) -> None:
+        self._source = source
+        self._path = path
+
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002 - of the interface
+        """Return the text of the module."""
+        return importlib.util.decode_source(self._source)
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - of the interface
+        """Return the compiled module."""
+        return self.source_to_code(self._source, str(self._path))
+
+
+@lru_cache(maxsize=256)
+def _module(name: str, path: Path, source: bytes, digest: str) -> ModuleType:
+    """Return the module, executed once in this process.
+
+    Raises:
+        LoadError: E411, if it fails.
+    """
+    # A name that no import statement finds; dataclasses and the like look their module up.
+    unique = f"fsql functions {digest} {name}"
+    spec = importlib.util.spec_from_loader(unique, _Source(source, path), origin=str(path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    module.__file__ = str(path)
+    sys.modules[unique] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the module cannot be used
+        del sys.modules[unique]
+        text = " ".join(str(error).split())
+        message = f'module "{name}" cannot be loaded: {type(error).__name__}: {text}'
+        raise LoadError(message, f"it is {path}") from None
+    return module
+
+
+def _function_of(module: ModuleType, name: str, attribute: str, digest: str) -> PythonFunction:
+    """Return the function of a module.
+
+    Raises:
+        LoadError: E411, if there is none, or its decorator is wrong.
+    """
+    entry = f"{name}:{attribute}"
+    found = getattr(module, attribute, None)
+    if found is None:
+        raise LoadError(f'module "{name}" has no function "{attribute}"')
+    return function_of(found, entry, digest)
+
+
+def function_of(found: object, entry: str, digest: str) -> PythonFunction:
+    """Return an object of Python as a function of scripts.
+
+    Raises:
+        LoadError: E411, if it is no function, or its decorator is wrong.
+    """
+    if not callable(found):
+        raise LoadError(f'"{entry}" is a {type(found).__name__}, and no function')
+    declaration = declaration_of(found)
+    if declaration is None:
+        return PythonFunction(entry, digest, found)
+    types = _types_of(declaration, entry)
+    if not declaration.vectorized:
+        return PythonFunction(entry, digest, found, types, strict=declaration.strict)
+    # Arrow takes time to import; most scripts have no such functions.
+    from fsql.runtime.kernels.expressions.python_arrays import (
+        ARRAY_KINDS,
+        check_alone,
+        over_one_row,
+    )
+
+    for each in (*types.parameters, types.returns):
+        if each.kind not in ARRAY_KINDS:
+            raise LoadError(f'"{entry}" is vectorized, and such functions have no {each}')
+    check_alone(entry.rpartition(":")[2], found, types)
+    compute = over_one_row(found, types)
+    return PythonFunction(entry, digest, compute, types, strict=declaration.strict, arrays=found)
+
+
+def _types_of(declaration: Declaration, entry: str) -> Types:
+    """Return the types that a decorator declares.
+
+    Raises:
+        LoadError: E411, if they are none.
+    """
+    listed = ", ".join(f"p{i} {text}" for i, text in enumerate(declaration.parameters))
+    text = f"CREATE FUNCTION f({listed}) RETURNS {declaration.returns} LANGUAGE PYTHON AS ''"
+    try:
+        (statement,) = parse_script(SourceText("@fsql.udf", text), {}).statements
+        assert isinstance(statement, CreateFunction)
+        returns = statement.returns
+        if len(statement.parameters) != len(declaration.parameters) or not isinstance(
+            returns, TypeName
+        ):
+            raise LoadError(f'@fsql.udf of "{entry}" has what is no type')
+        return Types(
+            tuple(bind_type(each.type) for each in statement.parameters), bind_type(returns)
+        )
+    except FsqlError as error:
+        reason = error.diagnostics[0].message
+    except Refusal as refusal:
+        reason = refusal.diagnostic.message
+    raise LoadError(f'@fsql.udf of "{entry}": {reason}')
