@@ -276,6 +276,28 @@ def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) ->
     _say(reporter, simulate(Pace(workers, messages, seconds)))
 
 
+@bench.command(short_help="The queries of Nexmark, compared with DuckDB.")
+@click.option("--queries", metavar="NAMES", help="Which, such as q0,q5; all that run unless given.")
+@number("--events", "How many, persons, auctions and bids together.", 2_000_000)
+@reporting
+def nexmark(reporter: Reporter, queries: str | None, events: int) -> None:
+    """Run the queries of Nexmark on one core, each from Parquet files to the blackhole.
+
+    `ratio` is the processor time of the same as a batch in DuckDB with one thread, divided by that of fsql;
+    it is null if the package duckdb is not installed.
+    """
+    from fsql.benchmarks.nexmark import measure_queries, query_names
+
+    known = query_names()
+    names = known if queries is None else queries.split(",")
+    for name in names:
+        if name not in known:
+            raise click.UsageError(
+                f'there is no query "{name}"; those that run are {", ".join(known)}'
+            )
+    _say(reporter, measure_queries(names, events))
+
+
 def _say(reporter: Reporter, measured: Iterable[Mapping[str, Any]]) -> None:
     """Print each measurement as soon as it is there."""
     from fsql.benchmarks.report import fields_json, fields_text

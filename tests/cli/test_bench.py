@@ -38,6 +38,19 @@ _FIELDS = [
     "ratio",
     "operator_seconds",
 ]
+_NEXMARK_FIELDS = [
+    "benchmark",
+    "events",
+    "rows_in",
+    "rows_out",
+    "seconds",
+    "processor_seconds",
+    "peak_bytes",
+    "operator_seconds",
+    "events_per_second",
+    "events_per_processor_second",
+    "ratio",
+]
 
 
 @pytest.mark.parametrize("benchmark", ["inverted-index", "word-count"])
@@ -61,6 +74,27 @@ def test_latency(benchmark: str) -> None:
     assert list(measured) == _FIELDS
     assert measured["rows_in"] == 30
     assert 0 < measured["latency_ms_p50"] <= measured["latency_ms_p99"]
+
+
+def test_nexmark() -> None:
+    code, out, err = fsql("bench", "nexmark", "--queries", "q2,q8", "--events", "5000", "--json")
+    assert (code, err) == (0, "")
+    measured = [json.loads(line) for line in out.splitlines()]
+    assert [list(each) for each in measured] == [_NEXMARK_FIELDS] * 2
+    assert [(each["benchmark"], each["rows_in"], each["rows_out"]) for each in measured] == [
+        ("nexmark q2", 4600, 20),
+        ("nexmark q8", 400, 42),
+    ]
+    assert min(each["ratio"] for each in measured) > 0
+
+
+def test_nexmark_names_the_queries_that_run() -> None:
+    code, out, err = fsql("bench", "nexmark", "--queries", "q2,q12")
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == (
+        'Error: there is no query "q12"; those that run are q0, q1, q2, q3, q4, q5, q6_ranked, q7, q8, q9,'
+        " q10, q11, q13, q14, q15, q16, q17, q18, q19, q20, q21, q22, q23"
+    )
 
 
 @pytest.mark.parametrize(
