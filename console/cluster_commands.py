@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.console.reporter import Reporter
+    from fsql.deployment.directory import ClusterDirectory
 
 _PATH = click.Path(path_type=Path)
 
@@ -37,8 +38,28 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
 @coordination
 @coordination_credentials
 @keys
+@click.option(
+    "--stats",
+    "collector",
+    type=click.Choice(["built-in", "spark"]),
+    help="Which collector computes statistics; with spark, the agent keeps `fsql stats serve` running.",
+)
+@click.option(
+    "--stats-master",
+    "master",
+    metavar="URL",
+    help="Spark master of --stats spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
+)
 @reporting
-def up(reporter: Reporter, directory: Path | None, *, foreground: bool, **flags: object) -> None:
+def up(
+    reporter: Reporter,
+    directory: Path | None,
+    collector: str | None,
+    master: str | None,
+    *,
+    foreground: bool,
+    **flags: object,
+) -> None:
     """Start the agent of a cluster directory, which is made if it does not exist.
 
     The agent starts the jobs that were deployed there and not stopped, and starts them again when they fail.
@@ -46,7 +67,7 @@ def up(reporter: Reporter, directory: Path | None, *, foreground: bool, **flags:
     else that of the variable FSQL_DIR, else .fsql in the working directory or the nearest one above it.
 
     --coordination, --coordination-credentials and --keys are for jobs that are deployed from now on; they
-    stay until others are given.
+    stay until others are given.  So does --stats, whether the agent runs already or not.
     """
     from fsql.console.connections import connections_of
     from fsql.deployment.connections import Connections
@@ -58,6 +79,7 @@ def up(reporter: Reporter, directory: Path | None, *, foreground: bool, **flags:
         connections.check()
         cluster.create()
         cluster.set_connections(connections.or_else(cluster.connections()))
+    _set_collector(cluster, collector, master)
     if foreground:
         from fsql.deployment.agent import run_agent
 
@@ -70,6 +92,29 @@ def up(reporter: Reporter, directory: Path | None, *, foreground: bool, **flags:
     fields = {"directory": str(cluster.path), "agent": cluster.agent(), "started": started}
     what = "started" if started else "runs already"
     reporter.inform("up", fields, f"the agent of {cluster.path} {what}\n")
+
+
+def _set_collector(cluster: ClusterDirectory, collector: str | None, master: str | None) -> None:
+    """Record which collector computes statistics, if one is asked for.
+
+    Raises:
+        click.UsageError: if there is a Spark master, and no Spark.
+        FsqlError: E644, if there is no Java for Spark; E632, if the directory cannot be used.
+    """
+    from fsql.deployment.directory import StatisticsSettings
+    from fsql.runtime.drivers.java import find_java
+
+    if master is not None and collector != "spark":
+        raise click.UsageError("--stats-master is given with --stats spark")
+    if collector == "spark":
+        find_java()
+        settings = StatisticsSettings("spark", master or StatisticsSettings().master)
+    elif collector is not None:
+        settings = StatisticsSettings()
+    else:
+        return
+    cluster.create()
+    cluster.set_statistics_settings(settings)
 
 
 @click.command(short_help="Stop the agent and all jobs.")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,8 +16,9 @@ from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.owner_map import BINS
 from fsql.console.panel import sparkline
 from fsql.console.text_table import text_table
+from fsql.deployment.statistics_service import StatisticsService, hold_service
 from fsql.job.ticks import job_of_state
-from fsql.optimizer.collectors.built_in import collect
+from fsql.optimizer.collectors.written_results import newest_statistics
 from fsql.optimizer.statistics import RESULTS, Statistics
 
 if TYPE_CHECKING:
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.console.reporter import Reporter
+    from fsql.deployment.directory import ClusterDirectory
 
 _PARTITIONS: Final = 16
 """Into how many partitions Spark shuffles at most; it joins those that are small."""
@@ -38,7 +44,7 @@ def show_statistics(reporter: Reporter, state: Path, master: str | None = None) 
             be used.
     """
     job_of_state(state)
-    statistics = collect(state) if master is None else _collect_on_spark(state, master)
+    statistics = newest_statistics(state) if master is None else _collect_on_spark(state, master)
     if reporter.json:
         click.echo(json.dumps(statistics_fields(statistics), ensure_ascii=False))
     else:
@@ -50,7 +56,64 @@ def _collect_on_spark(state: Path, master: str) -> Statistics:
     from fsql.runtime.drivers.spark.session import spark_session
 
     with spark_session(master, _PARTITIONS) as session:
+        spark.configure(session)
         return spark.collect(state, session)
+
+
+def serve_statistics(
+    reporter: Reporter, cluster: ClusterDirectory, master: str, *, until_end_of_input: bool
+) -> None:
+    """Run the statistics service of a cluster directory until a signal, or the end of standard input.
+
+    Raises:
+        FsqlError: E632, if the directory cannot be used; E644 or E661, if Spark cannot be used.
+    """
+    over = threading.Event()
+    lock = hold_service(cluster)
+    if lock is None:
+        reporter.inform("serve", {"served": False}, "a statistics service runs already\n")
+        return
+    try:
+        _end_by_signals(over)
+        if until_end_of_input:
+            threading.Thread(target=_wait_for_end_of_input, args=[over], daemon=True).start()
+        _serve_on_spark(reporter, cluster, master, over)
+    finally:
+        os.close(lock)
+
+
+def _serve_on_spark(
+    reporter: Reporter, cluster: ClusterDirectory, master: str, over: threading.Event
+) -> None:
+    from fsql.runtime.drivers.spark.session import spark_session
+
+    def log(text: str) -> None:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime())
+        reporter.inform("statistics", {"at": when, "text": text}, f"{when} {text}\n")
+
+    begun = time.monotonic()
+    with spark_session(master, _PARTITIONS) as session:
+        from fsql.optimizer.collectors import spark
+
+        _end_by_signals(over)  # PySpark has set a handler of its own
+        log(f"Spark serves {cluster.path} after {time.monotonic() - begun:.1f} s")
+        spark.configure(session)
+        service = StatisticsService(
+            cluster, lambda state, kept: spark.collect(state, session, kept), log
+        )
+        service.run(over)
+    log("the statistics service ends")
+
+
+def _end_by_signals(over: threading.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+
+
+def _wait_for_end_of_input(over: threading.Event) -> None:
+    while os.read(0, 4096):
+        pass
+    over.set()
 
 
 def statistics_fields(statistics: Statistics) -> dict[str, object]:

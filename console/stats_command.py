@@ -16,7 +16,51 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
 
-@click.command(short_help="Show the statistics of a job.")
+class _WithServe(click.Command):
+    """A command whose first argument may be the command `serve`."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - as click has it
+    ) -> click.Context:
+        """Parse the command line."""
+        if args[:1] == ["serve"]:
+            return serve.make_context(f"{info_name} serve", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("serve")
+@cluster_directory
+@click.option(
+    "--master",
+    metavar="URL",
+    default="local[*]",
+    show_default=True,
+    help="Spark master: local[N], spark://HOST:PORT, yarn, k8s://…",
+)
+@click.option("--until-end-of-input", is_flag=True, hidden=True)
+@reporting
+def serve(
+    reporter: Reporter, directory: Path | None, master: str, *, until_end_of_input: bool
+) -> None:
+    """Keep Spark running, and compute the statistics of the running jobs of a cluster directory.
+
+    Each time the workers of a job have written a newer interval, Spark computes the tables of `fsql stats`
+    and writes them into the state directory of the job.  `--auto`, `fsql stats` and `fsql top` use them while
+    they are at most one interval old, and otherwise compute them without Spark.  The service ends with
+    Ctrl-C or SIGTERM.  The agent runs one after `fsql up --stats spark`; a cluster directory has one at most.
+    """
+    from fsql.console.stats import serve_statistics
+    from fsql.deployment.directory import find_directory
+
+    cluster = find_directory(directory)
+    serve_statistics(reporter, cluster, master, until_end_of_input=until_end_of_input)
+
+
+@click.command(cls=_WithServe, short_help="Show the statistics of a job.")
 @click.argument("name", metavar="[JOB]", required=False)
 @any_state
 @cluster_directory
@@ -44,6 +88,9 @@ def stats(
     "heavy", "costs", "folds", "fronts", "workers" and "problems", which are described in docs/optimizer.md.
 
     With --spark, Spark computes the same tables.  Its machines must see the state directory at the same path.
+
+    `fsql stats serve` keeps Spark running for the jobs of a cluster directory; see `fsql stats serve --help`.
+    A job with the name "serve" is named after a flag: `fsql stats --dir DIR serve`.
     """
     from fsql.console.stats import show_statistics
 

@@ -37,6 +37,7 @@ from fsql.deployment.messages import (
     Stop,
 )
 from fsql.deployment.server import RequestServer
+from fsql.deployment.statistics_process import StatisticsProcess
 from fsql.deployment.supervisor import STOP_SECONDS, Supervisor
 from fsql.job.coordination import forget_job
 from fsql.job.plan_file import parse_plan_file
@@ -84,6 +85,7 @@ class _Agent:
         self._directory = directory
         self._lock = lock
         self._supervisor = Supervisor(directory, self._log)
+        self._statistics = StatisticsProcess(directory, self._log)
         self._names = threading.Lock()
         self._end = threading.Event()
         self._ending = False
@@ -107,9 +109,11 @@ class _Agent:
                     raise damaged(self._directory.path, "it was deleted while the agent ran")
                 if not self._ending:
                     self._supervisor.look_after_all()
+                    self._statistics.look_after()
         finally:
             self._server.close()
             self._supervisor.end_spare()
+            self._statistics.end()
             self._log("agent ends")
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

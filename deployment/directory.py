@@ -6,6 +6,9 @@
     DIR/agent.lock        held by the agent while it runs
     DIR/agent.log         what the agent reports
     DIR/connections.json  the connections of jobs that are deployed without their own
+    DIR/statistics.json   which collector computes statistics
+    DIR/statistics.lock   held by the statistics service while it runs
+    DIR/statistics.log    what the statistics service reports
     DIR/jobs/ID/          a job:
         deployment.json   its name, its options, and whether it is to run
         plan, plan-ID     the compiled plan, and that of a changed script
@@ -63,6 +66,13 @@ class AgentAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     port: int
     pid: int
+
+
+class StatisticsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which collector computes statistics; `master` is the URL of the Spark master."""
+
+    collector: Literal["built-in", "spark"] = "built-in"
+    master: str = "local[*]"
 
 
 class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,6 +217,8 @@ class ClusterDirectory:
         self.key = path / "agent.key"
         self.lock = path / "agent.lock"
         self.log = path / "agent.log"
+        self.statistics_lock = path / "statistics.lock"
+        self.statistics_log = path / "statistics.log"
 
     def create(self) -> None:
         """Make the directory if it does not exist.
@@ -257,6 +269,18 @@ class ClusterDirectory:
     def set_connections(self, connections: Connections) -> None:
         """Record the connections of jobs that are deployed from now on without their own."""
         write_json(self.path / "connections.json", connections)
+
+    def statistics_settings(self) -> StatisticsSettings:
+        """Return which collector computes statistics.
+
+        Raises:
+            FsqlError: E632, if it cannot be read.
+        """
+        return read_json(self.path / "statistics.json", StatisticsSettings) or StatisticsSettings()
+
+    def set_statistics_settings(self, settings: StatisticsSettings) -> None:
+        """Record which collector computes statistics."""
+        write_json(self.path / "statistics.json", settings)
 
     def jobs(self) -> Iterator[JobDirectory]:
         """Return the directories of all jobs that are deployed, by id."""

@@ -13,8 +13,10 @@ from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.numbers import bytes_text
 from fsql.deployment.client import ask_agent
+from fsql.deployment.directory import locked_by
 from fsql.deployment.messages import Ping
 from fsql.deployment.views import views
+from fsql.runtime.drivers.java import OLDEST, find_java
 from fsql.runtime.key_file import given_key
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def checks(cluster: ClusterDirectory) -> Iterator[Check]:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     many = limit == resource.RLIM_INFINITY or limit >= OPEN_FILES_LEAST
     yield Check("open files", many, f"limit {limit}", "" if many else "raise it: ulimit -Hn 65536")
+    yield from _statistics(cluster)
     yield from _jobs(cluster)
 
 
@@ -87,6 +90,29 @@ def _agent(cluster: ClusterDirectory) -> Check:
     same = done.version == __version__
     found = f"process {done.pid}, version {done.version}"
     return Check("agent", same, found, "" if same else "fsql down, then fsql up")
+
+
+def _statistics(cluster: ClusterDirectory) -> Iterator[Check]:
+    """Return whether there is a Java, and whether the statistics service runs if it is asked for."""
+    try:
+        wanted = cluster.statistics_settings().collector == "spark"
+    except FsqlError as error:
+        yield Check("statistics", passed=False, found=error.diagnostics[0].message)
+        return
+    try:
+        java = find_java()
+    except FsqlError as error:
+        found = f"no Java {OLDEST} or later, which Spark and ZooKeeper need"
+        yield Check("java", not wanted, found, error.diagnostics[0].helps[0] if wanted else "")
+    else:
+        yield Check("java", passed=True, found=f"version {java.version} in {java.home}")
+    if not wanted:
+        yield Check("statistics", passed=True, found="the built-in collector")
+        return
+    service = locked_by(cluster.statistics_lock)
+    found = "the service does not run" if service is None else f"Spark, process {service}"
+    remedy = f"read {cluster.statistics_log}" if service is None else ""
+    yield Check("statistics", service is not None, found, remedy)
 
 
 def _jobs(cluster: ClusterDirectory) -> Iterator[Check]:

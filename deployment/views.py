@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.diagnostics.numbers import count_text
+from fsql.deployment.directory import locked_by
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.drivers.processes.process_role import processes_below, role_of
 
@@ -160,16 +161,20 @@ class ProcessView:
 
 
 def processes(cluster: ClusterDirectory) -> list[ProcessView]:
-    """Return the processes of the agent and of all jobs."""
+    """Return the processes of the agent, of the statistics service and of all jobs."""
     found = []
     agent = cluster.agent()
+    service = locked_by(cluster.statistics_lock)
+    of_service = [service, *processes_below(service)] if service else []
     if agent:
         found += _process(agent, "agent", None)
         running = {view.runner for view in views(cluster)}
         jobs = {below for pid in running if pid for below in (pid, *processes_below(pid))}
         for process in processes_below(agent):
-            if process not in jobs:
+            if process not in jobs and process not in of_service:
                 found += _process(process, role_of(process) or "spare", None)
+    for process in of_service:
+        found += _process(process, "statistics", None)
     for view in views(cluster):
         if view.runner:
             found += _process(view.runner, "job", view.deployment.name)

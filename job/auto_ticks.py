@@ -18,7 +18,7 @@ from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.plan_choices import fault_of_choices, with_choices
 from fsql.job.ticks import has_coordination, propose, read_ticks
 from fsql.optimizer.choose_tick import Situation, choose_tick
-from fsql.optimizer.collectors.built_in import collect
+from fsql.optimizer.collectors.written_results import newest_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,7 +102,7 @@ class _Chooser:
         if not has_coordination(self._state):
             return None  # the run has just been started
         try:
-            statistics = collect(self._state, self._kept)
+            statistics = newest_statistics(self._state, self._kept)
             proposal, records = read_ticks(self._state)
             if proposal is not None:
                 return self._choice(0, (), statistics.problems)

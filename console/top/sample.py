@@ -12,7 +12,7 @@ from fsql.console.job_status import job_json
 from fsql.console.last_ticks import LastTicks
 from fsql.console.stats import statistics_fields
 from fsql.deployment.views import views
-from fsql.optimizer.collectors.built_in import collect
+from fsql.optimizer.collectors.written_results import newest_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,4 +100,4 @@ class Sampler:
 def details_of(job: JobView) -> Details:
     """Return the details of a job."""
     state = job.directory.state
-    return Details(collect(state), LastTicks.of(state))
+    return Details(newest_statistics(state), LastTicks.of(state))

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.statistics import TABLES
-from fsql.optimizer.collectors.files import arrow_schema, read_files
+from fsql.optimizer.collectors.files import arrow_schema, read_files, spans_in
 from fsql.optimizer.collectors.results import spans_of, weights_of
-from fsql.optimizer.collectors.tables import SPAN_TABLES, SPANS, statistics_of
+from fsql.optimizer.collectors.tables import GROUPS, SPAN_TABLES, statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fsql.optimizer.collectors.files import Kept
     from fsql.optimizer.collectors.results import Weight
+    from fsql.optimizer.collectors.tables import Group
     from fsql.optimizer.statistics import Statistics
 
     Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -37,15 +38,10 @@ def collect(state: Path, kept: Kept | None = None) -> Statistics:
 
     problems = read_files(state, take, kept=kept)
     tables = {name: pa.concat_tables(each) for name, each in parts.items()}
-    weights = weights_of(spans_of(span for name in SPAN_TABLES for span in _distinct(tables[name])))
+    weights = weights_of(spans_of(spans_in(tables[name] for name in SPAN_TABLES)))
     weighted = {name: _ArrowTable(table, weights) for name, table in tables.items()}
-    return statistics_of(weighted, problems)
-
-
-def _distinct(table: pa.Table) -> list[tuple[int, int, int, int]]:
-    """Return the spans of the rows of a table, each once."""
-    found = table.select(SPANS).group_by(SPANS).aggregate([])
-    return list(zip(*(found.column(name).to_pylist() for name in SPANS), strict=True))
+    sums = {name: weighted[each.table].sums(each) for name, each in GROUPS.items()}
+    return statistics_of(sums, problems)
 
 
 class _ArrowTable:
@@ -63,8 +59,9 @@ class _ArrowTable:
         """Return the numbers of a column."""
         return self._table.column(name).to_numpy().astype(np.float64)
 
-    def sums(self, keys: list[str], values: dict[str, Floats]) -> list[dict[str, Any]]:
-        """Return the sums of some values for each key, in the order of the keys."""
+    def sums(self, group: Group) -> list[dict[str, Any]]:
+        """Return the sums of a group."""
+        keys, values = list(group.keys), group.values(self)
         table = self._table.select(keys)
         for name, column in values.items():
             table = table.append_column(name, pa.array(column, pa.float64()))

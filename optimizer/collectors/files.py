@@ -15,12 +15,14 @@ import pyarrow.parquet as pq
 from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 FILE_BYTES_MAX: Final = 64 << 20
 INTERVALS: Final = 12
 """How many intervals are looked at, back from the newest one."""
+
+_SPANS: Final = ("worker", "interval", "from", "to")
 
 Kept: TypeAlias = "dict[Path, pa.Table]"
 """What was read of files, by path; `read_files` adds to it, and removes those that it no longer looks at."""
@@ -58,6 +60,22 @@ def read_files(
         kept.clear()
         kept.update(found)
     return tuple(problems)
+
+
+def newest_interval(state: Path) -> int:
+    """Return the number of the newest interval of which a worker has written a file, 0 if none has."""
+    files = (_numbered(state / DIRECTORY / table) for table in TABLES)
+    return max((number for each in files for number, _ in each), default=0)
+
+
+def spans_in(tables: Iterable[pa.Table]) -> set[tuple[int, int, int, int]]:
+    """Return the spans of the rows of tables, as `results.spans_of` takes them."""
+    found: set[tuple[int, int, int, int]] = set()
+    for table in tables:
+        distinct = table.select(_SPANS).group_by(_SPANS).aggregate([])
+        columns = (distinct.column(name).to_pylist() for name in _SPANS)
+        found.update(zip(*columns, strict=True))
+    return found
 
 
 def arrow_schema(table: str) -> pa.Schema:

@@ -6,7 +6,7 @@ that of Spark.  Both compute in float64, one operation after the other, so their
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from fsql.optimizer.collectors.results import Sums, cost_of
 from fsql.optimizer.statistics import (
@@ -21,18 +21,16 @@ from fsql.optimizer.statistics import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 SPAN_TABLES: Final = ("operators", "folds", "fronts")
 """The tables that show which workers were there, and when."""
-SPANS: Final = ("worker", "interval", "from", "to")
-"""The columns that `results.spans_of` takes."""
 NEWEST: Final = 2
 """Of how many intervals of each worker there are loads of operators."""
 
 
 class Weighted(Protocol):
-    """The rows of a table of workers that are there, each with the `Weight` of its span."""
+    """The columns of a table of workers that are there, and the `Weight` of the span of each row."""
 
     seconds: Any
     smooth: Any
@@ -41,31 +39,44 @@ class Weighted(Protocol):
     def column(self, name: str) -> Any:  # noqa: ANN401 - a column, in the form of the collector
         """Return the numbers of a column."""
 
-    def sums(self, keys: list[str], values: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the sums of some values for each key, in the order of the keys.
 
-        The values of a key are added in ascending order, so that a sum does not depend on the order of rows.
-        """
+class Group(NamedTuple):
+    """Sums that a collector makes: of some values of a table, for each key.
+
+    The values of a key are added in ascending order, so that a sum does not depend on the order of rows.
+    The result has a row for each key, in the order of the keys, with the keys and the sums by name.
+    """
+
+    table: str
+    keys: tuple[str, ...]
+    values: Callable[[Weighted], dict[str, Any]]
 
 
-def statistics_of(tables: Mapping[str, Weighted], problems: Sequence[str]) -> Statistics:
-    """Return all result tables."""
-    loads = _loads(tables["bins"])
+Rows: TypeAlias = "Sequence[Mapping[str, Any]]"
+"""Rows of sums of a group."""
+
+
+def statistics_of(sums: Mapping[str, Rows], problems: Sequence[str]) -> Statistics:
+    """Return all result tables, from the sums of each of the `GROUPS`."""
+    loads = _loads(sums["loads"])
     return Statistics(
         loads,
-        _heavy(tables["heavy"], loads),
-        _costs(tables["operators"]),
-        _folds(tables["folds"]),
-        _fronts(tables["fronts"]),
-        _workers(tables["operators"]),
-        _operators(tables["operators"]),
+        _heavy(sums["heavy"], loads),
+        _costs(sums["costs"]),
+        _folds(sums["folds"]),
+        _fronts(sums["fronts"]),
+        _workers(sums["workers"]),
+        _operators(sums["operators"]),
         tuple(problems),
     )
 
 
-def _loads(bins: Weighted) -> tuple[Load, ...]:
+def _load_values(bins: Weighted) -> dict[str, Any]:
     rows = bins.column("rows")
-    values = {"smooth": rows * bins.smooth, "newest": rows * bins.is_newest / bins.seconds}
+    return {"smooth": rows * bins.smooth, "newest": rows * bins.is_newest / bins.seconds}
+
+
+def _loads(sums: Rows) -> tuple[Load, ...]:
     return tuple(
         Load(
             each["operator"],
@@ -74,47 +85,59 @@ def _loads(bins: Weighted) -> tuple[Load, ...]:
             each["smooth"],
             each["newest"] - each["smooth"],
         )
-        for each in bins.sums(["operator", "side", "bin"], values)
+        for each in sums
     )
 
 
-def _heavy(heavy: Weighted, loads: tuple[Load, ...]) -> tuple[HeavyKey, ...]:
+def _heavy_values(heavy: Weighted) -> dict[str, Any]:
+    return {name: heavy.column(name) * heavy.smooth for name in ("rows", "error")}
+
+
+def _heavy(sums: Rows, loads: tuple[Load, ...]) -> tuple[HeavyKey, ...]:
     total: dict[tuple[str, int], float] = {}
     for load in loads:
         side = load.operator, load.side
         total[side] = total.get(side, 0.0) + load.rows_per_second
-    values = {name: heavy.column(name) * heavy.smooth for name in ("rows", "error")}
     return tuple(
         HeavyKey(
             *(each["operator"], each["side"], each["hash"], each["key"]),
             *(each["rows"] / whole, each["error"] / whole),
         )
-        for each in heavy.sums(["operator", "side", "hash", "key"], values)
+        for each in sums
         if (whole := total.get((each["operator"], each["side"]), 0.0)) > 0
     )
 
 
-def _costs(operators: Weighted) -> tuple[Cost, ...]:
+def _cost_values(operators: Weighted) -> dict[str, Any]:
     rows, calls = operators.column("rows_in"), operators.column("calls")
     out, busy = operators.column("rows_out"), operators.column("busy_ns") / 1e9
     smooth = operators.smooth
-    values = {
+    return {
         "rr": rows * rows, "rc": rows * calls, "cc": calls * calls, "rt": rows * busy, "ct": calls * busy,
         "rows": rows * smooth, "calls": calls * smooth, "out": out * smooth, "busy": busy * smooth,
     }  # fmt: skip
+
+
+def _costs(sums: Rows) -> tuple[Cost, ...]:
     return tuple(
         Cost(
             *(each["operator"], each["rows"], each["calls"], each["busy"]),
             *cost_of(Sums(*(each[name] for name in Sums._fields))),
             each["out"] / each["rows"] if each["rows"] > 0 else None,
         )
-        for each in operators.sums(["operator"], values)
+        for each in sums
     )
 
 
-def _folds(folds: Weighted) -> tuple[FoldLoad, ...]:
+def _fold_values(folds: Weighted) -> dict[str, Any]:
     values = {name: folds.column(name) * folds.smooth for name in ("applied", "redone", "held")}
-    values |= {"state": folds.column("state_rows") * folds.is_newest, "newest": folds.is_newest}
+    return values | {
+        "state": folds.column("state_rows") * folds.is_newest,
+        "newest": folds.is_newest,
+    }
+
+
+def _folds(sums: Rows) -> tuple[FoldLoad, ...]:
     return tuple(
         FoldLoad(
             *(each["operator"], each["policy"]),
@@ -122,49 +145,67 @@ def _folds(folds: Weighted) -> tuple[FoldLoad, ...]:
             each["held"] / each["applied"] if each["applied"] > 0 else 0.0,
             round(each["state"]),
         )
-        for each in folds.sums(["operator", "policy"], values)
+        for each in sums
         if each["newest"] > 0
     )
 
 
-def _fronts(fronts: Weighted) -> tuple[FrontLoad, ...]:
+def _front_values(fronts: Weighted) -> dict[str, Any]:
     values = {name: fronts.column(name) * fronts.smooth for name in ("rows", "bytes")}
-    values["lag"] = fronts.column("lag_us") * fronts.is_newest / 1e6
-    found = fronts.sums(["table", "split"], values)
+    return values | {"lag": fronts.column("lag_us") * fronts.is_newest / 1e6}
+
+
+def _fronts(sums: Rows) -> tuple[FrontLoad, ...]:
     return tuple(
         FrontLoad(
             *(each["table"], each["split"], each["rows"], each["bytes"], each["lag"]),
-            each["rows"] / mean if (mean := _mean(found, each["table"])) > 0 else 1.0,
+            each["rows"] / mean if (mean := _mean(sums, each["table"])) > 0 else 1.0,
         )
-        for each in found
+        for each in sums
     )
 
 
-def _mean(found: Sequence[dict[str, Any]], table: str) -> float:
-    rates: list[float] = [each["rows"] for each in found if each["table"] == table]
+def _mean(sums: Rows, table: str) -> float:
+    rates: list[float] = [each["rows"] for each in sums if each["table"] == table]
     return sum(rates) / len(rates)
 
 
-def _workers(operators: Weighted) -> tuple[WorkerLoad, ...]:
-    values = {
+def _worker_values(operators: Weighted) -> dict[str, Any]:
+    return {
         name: operators.column(f"{name}_ns") / 1e9 / operators.seconds
         for name in ("busy", "elapsed")
     }
+
+
+def _workers(sums: Rows) -> tuple[WorkerLoad, ...]:
     return tuple(
-        WorkerLoad(each["interval"], each["worker"], each["busy"], each["elapsed"])
-        for each in operators.sums(["interval", "worker"], values)
+        WorkerLoad(each["interval"], each["worker"], each["busy"], each["elapsed"]) for each in sums
     )
 
 
-def _operators(operators: Weighted) -> tuple[OperatorLoad, ...]:
-    busy = operators.column("busy_ns") / 1e9 / operators.seconds
-    found = operators.sums(["interval", "worker", "operator"], {"busy": busy})
+def _operator_values(operators: Weighted) -> dict[str, Any]:
+    return {"busy": operators.column("busy_ns") / 1e9 / operators.seconds}
+
+
+def _operators(sums: Rows) -> tuple[OperatorLoad, ...]:
     intervals: dict[int, set[int]] = {}
-    for each in found:
+    for each in sums:
         intervals.setdefault(each["worker"], set()).add(each["interval"])
     newest = {worker: sorted(of)[-NEWEST:] for worker, of in intervals.items()}
     return tuple(
         OperatorLoad(each["interval"], each["worker"], each["operator"], each["busy"])
-        for each in found
+        for each in sums
         if each["interval"] in newest[each["worker"]]
     )
+
+
+GROUPS: Final = {
+    "loads": Group("bins", ("operator", "side", "bin"), _load_values),
+    "heavy": Group("heavy", ("operator", "side", "hash", "key"), _heavy_values),
+    "costs": Group("operators", ("operator",), _cost_values),
+    "folds": Group("folds", ("operator", "policy"), _fold_values),
+    "fronts": Group("fronts", ("table", "split"), _front_values),
+    "workers": Group("operators", ("interval", "worker"), _worker_values),
+    "operators": Group("operators", ("interval", "worker", "operator"), _operator_values),
+}
+"""What the result tables are made from, by their names."""

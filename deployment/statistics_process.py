@@ -1,0 +1,103 @@
+"""The statistics service as a child of the agent: started if it is asked for, and again if it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.deployment.directory import StatisticsSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.deployment.directory import ClusterDirectory
+
+END_SECONDS: Final = 8.0
+"""How long the service may take to end before it is killed; Spark ends with it in both cases."""
+BACKOFF_SECONDS_MAX: Final = 60.0
+SETTLED_SECONDS: Final = 120.0
+"""A service that has run for so long is started again at once."""
+_LOG_BYTES_MAX: Final = 16 << 20
+
+
+class StatisticsProcess:
+    """The process of the service, as the agent sees it."""
+
+    def __init__(self, cluster: ClusterDirectory, log: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._settings = StatisticsSettings()
+        self._failures = 0
+        self._began = self._next_at = 0.0
+
+    def look_after(self) -> None:
+        """Start it if it is to run and does not, end it if not; to be called several times a second."""
+        try:
+            wanted = self._cluster.statistics_settings()
+        except FsqlError as error:
+            if self._settings.collector != "built-in":
+                self._log(f"statistics: {error}")
+            wanted = StatisticsSettings()
+        if wanted != self._settings:
+            self.end()
+            self._settings, self._failures, self._next_at = wanted, 0, 0.0
+        if wanted.collector == "built-in":
+            return
+        now = time.monotonic()
+        if self._process is not None and self._process.poll() is not None:
+            self._back_off(now)
+        if self._process is None and now >= self._next_at:
+            self._start(wanted.master, now)
+
+    def _back_off(self, now: float) -> None:
+        self._failures = 1 if now - self._began > SETTLED_SECONDS else self._failures + 1
+        delay = min(2.0 ** (self._failures - 1), BACKOFF_SECONDS_MAX)
+        self._next_at = now + delay
+        self.end()
+        log = self._cluster.statistics_log
+        self._log(
+            f"the statistics service has ended, see {log}; starting it again in {delay:.0f} s"
+        )
+
+    def _start(self, master: str, now: float) -> None:
+        path = self._cluster.statistics_log
+        with suppress(FileNotFoundError):
+            if path.stat().st_size > _LOG_BYTES_MAX:
+                path.replace(path.with_suffix(".log.1"))
+        command = ["stats", "serve", "--dir", str(self._cluster.path), "--master", master]
+        try:
+            log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            self._log(f"statistics: {error}")
+            self._next_at = now + BACKOFF_SECONDS_MAX
+            return
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                [sys.executable, "-P", "-m", "fsql", *command, "--until-end-of-input"],
+                stdin=subprocess.PIPE,  # it ends with the agent
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+        self._began = now
+
+    def end(self) -> None:
+        """End it and wait until it has ended."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,96 @@
+"""Result tables that a collector has left in a state directory for whoever needs them next.
+
+    STATE/statistics/results.json
+
+The first line is a JSON object: the version of the tables, the newest interval that they know of, and the
+CRC-32 of the rest, which is the tables.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsql.compiler.statistics import DIRECTORY
+from fsql.optimizer.collectors.built_in import collect
+from fsql.optimizer.collectors.files import FILE_BYTES_MAX, newest_interval
+from fsql.optimizer.statistics import RESULTS, Statistics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.optimizer.collectors.files import Kept
+
+LATE: Final = 1
+"""How many intervals results may be older than the newest one to be of use."""
+
+
+class _Header(msgspec.Struct, frozen=True):
+    results: int
+    interval: int
+    crc: int
+
+
+def results_file(state: Path) -> Path:
+    """Return the path of the results in a state directory."""
+    return state / DIRECTORY / "results.json"
+
+
+def results_bytes(interval: int, statistics: Statistics) -> bytes:
+    """Return the content of the file, for statistics that know of intervals up to `interval`.
+
+    Raises:
+        ValueError: if nobody would read so many bytes.
+    """
+    tables = msgspec.json.encode(statistics)
+    if len(tables) > FILE_BYTES_MAX // 2:
+        raise ValueError(f"the results have {len(tables):,} bytes")
+    header = _Header(RESULTS, interval, zlib.crc32(tables))
+    return b"%b\n%b\n" % (msgspec.json.encode(header), tables)
+
+
+def written_interval(state: Path) -> int:
+    """Return the interval of the results in a state directory, -1 if there are none that can be read."""
+    try:
+        return _read(results_file(state))[0]
+    except (OSError, ValueError):
+        return -1
+
+
+def newest_statistics(state: Path, kept: Kept | None = None) -> Statistics:
+    """Return the results in a state directory if they are new, else those of the built-in collector.
+
+    Results that cannot be used are named among the problems.  `kept` is that of `built_in.collect`.
+    """
+    path, problems = results_file(state), tuple[str, ...]()
+    try:
+        interval, statistics = _read(path)
+        if 0 <= newest_interval(state) - interval <= LATE:
+            return statistics
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        problems = (f'"{path}" is left out: {str(error).partition(chr(10))[0]}',)
+    found = collect(state, kept)
+    return found._replace(problems=problems + found.problems)
+
+
+def _read(path: Path) -> tuple[int, Statistics]:
+    """Return the interval of results, and the results.
+
+    Raises:
+        OSError: if they cannot be read.
+        ValueError: if they are damaged, or of another version.
+    """
+    with path.open("rb") as file:
+        content = file.read(FILE_BYTES_MAX)
+    first, _, rest = content.partition(b"\n")
+    header = msgspec.json.decode(first, type=_Header)
+    if header.results != RESULTS:
+        raise ValueError(f"its version is {header.results}, and this is {RESULTS}")
+    tables = rest.removesuffix(b"\n")
+    if zlib.crc32(tables) != header.crc:
+        raise ValueError("it is damaged")
+    return header.interval, msgspec.json.decode(tables, type=Statistics)
