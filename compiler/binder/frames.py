@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.following import FOLLOWING_MAX
 from fsql.compiler.binder.relation import column_refs
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
@@ -27,8 +28,8 @@ _WITHOUT_ORDER: Final = (
     " PRECEDING"
 )
 _WITH_ORDER: Final = (
-    "write ROWS 9 PRECEDING, RANGE INTERVAL '1' MINUTE PRECEDING, or either with UNBOUNDED"
-    " PRECEDING"
+    "write ROWS 9 PRECEDING, ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING, RANGE INTERVAL '1' MINUTE"
+    " PRECEDING, or either with UNBOUNDED PRECEDING"
 )
 
 
@@ -39,6 +40,13 @@ class FrameBounds:
     end: FrameEnd
     preceding: int | None = None
     by_time: bool = False
+    end_preceding: int = 0
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Return whether the row itself is left out."""
+        after = self.preceding is not None and self.preceding < 0
+        return after or self.end_preceding > 0 or self.end is FrameEnd.ONE_PRECEDING
 
 
 def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
@@ -61,18 +69,50 @@ def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
             frame.span,
             help="write OVER (… ORDER BY at RANGE …), with an event-time column",
         )
+    if frame.unit == "ROWS":
+        return _rows(frame, help_text)
     if frame.unit == "GROUPS" or frame.start.side == "FOLLOWING":
         raise not_implemented("this window frame", frame.span, help=help_text)
     preceding = _preceding(frame.start, by_time=by_time)
     match frame.end:
         case None | syntax.FrameBound(side="CURRENT ROW"):
             return FrameBounds(FrameEnd.CURRENT_ROW, preceding, by_time)
-        case syntax.FrameBound(side="PRECEDING", offset=syntax.NumberLiteral(text="1")):
-            if preceding is None and not by_time:
-                return FrameBounds(FrameEnd.ONE_PRECEDING)
         case _:
-            pass
-    raise not_implemented("this window frame", frame.span, help=help_text)
+            raise not_implemented("this window frame", frame.span, help=help_text)
+
+
+def _rows(frame: syntax.Frame, help_text: str) -> FrameBounds:
+    """Return the bounds of a ROWS frame.
+
+    Raises:
+        Refusal: E301, E307, E404.
+    """
+    start, end = frame.start, frame.end or syntax.FrameBound(frame.span, "CURRENT ROW", None)
+    for bound in (start, end):
+        if bound.side == "FOLLOWING" and bound.offset is None:
+            raise not_implemented("UNBOUNDED FOLLOWING", bound.span, help=help_text)
+    preceding, end_preceding = _rows_before(start), _rows_before(end)
+    if end_preceding is None or (preceding is not None and preceding < end_preceding):
+        raise refusal("E404", "the frame ends before it begins", frame.span, help=help_text)
+    if preceding is None and end_preceding == 1:
+        return FrameBounds(FrameEnd.ONE_PRECEDING)
+    return FrameBounds(FrameEnd.CURRENT_ROW, preceding, end_preceding=end_preceding)
+
+
+def _rows_before(bound: syntax.FrameBound) -> int | None:
+    """Return how many rows before its row a bound is, less than 0 for FOLLOWING; None for the partition's."""
+    rows = _preceding(bound, by_time=False)
+    if bound.side != "FOLLOWING":
+        return rows
+    assert rows is not None
+    if rows > FOLLOWING_MAX:
+        raise refusal(
+            "E307",
+            f"a frame must end at most {FOLLOWING_MAX:,} rows after its row",
+            bound.span,
+            help="write ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
+        )
+    return -rows
 
 
 def _preceding(start: syntax.FrameBound, *, by_time: bool) -> int | None:
@@ -95,7 +135,7 @@ def _preceding(start: syntax.FrameBound, *, by_time: bool) -> int | None:
     if rows is None:
         raise refusal(
             "E307",
-            f"the start of a ROWS frame must be a number of rows up to {ROWS_MAX:,}",
+            f"the bounds of a ROWS frame must be numbers of rows up to {ROWS_MAX:,}",
             start.span,
             help="write ROWS 9 PRECEDING",
         )

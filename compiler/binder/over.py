@@ -13,6 +13,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import make_distinct_names
 from fsql.compiler.binder.aggregate_calls import JOINED, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.following import InOrder, over_following
 from fsql.compiler.binder.frames import in_order_of_time, order_of, read_frame
 from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, rank, refuse_frame
@@ -25,11 +26,15 @@ from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan, RankFunction
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.syntax import Emit
     from fsql.compiler.text.source import Span
+
+
+_Sequence = tuple[tuple["Expression", ...], "Expression | None"]
+"""A partition, and the order of its rows; None for the total order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,31 +98,36 @@ class RunningCollector:
             )
         order = self._order(inner, window)
         self.first_span = self.first_span or written.span
-        if name == "LAG":
+        if name in {"LAG", "LEAD"}:
             refuse_frame(name, window)
+            if name == "LEAD" and order is None:
+                raise _without_order(name, written.span)
             return bind_lag(
                 binder,
                 inner,
                 written,
+                name,
                 lambda call: self._running(RunningCall(partition, order, call)),
             )
         frame = read_frame(window, written.span)
+        if frame.end_preceding < 0 and order is None:
+            raise _without_order("FOLLOWING", written.span)
         if name in JOINED:
             raise not_implemented(f"{name} in OVER", written.span)
         if name == "NTH_VALUE":
             aggregate = nth_value(inner, written)
         else:
-            empty = frame.end is FrameEnd.ONE_PRECEDING
-            aggregate = make_aggregate(inner, written, empty=empty)
+            aggregate = make_aggregate(inner, written, empty=frame.may_be_empty)
         if aggregate.others or aggregate.distinct:
             raise not_implemented(f"{name} in OVER", written.span)
         collects = aggregate.function is AggregateFunction.ARRAY_AGG
-        if frame.preceding is not None and collects and needs_total_order(aggregate):
+        running = frame.preceding is None and not frame.end_preceding
+        if not running and collects and needs_total_order(aggregate):
             raise not_implemented(
                 f"{name} of a frame that does not begin with the partition", written.span
             )
         time = order if frame.by_time else None
-        call = OverCall(aggregate, frame.end, frame.preceding, time)
+        call = OverCall(aggregate, frame.end, frame.preceding, time, frame.end_preceding)
         return self._running(RunningCall(partition, order, call))
 
     def _order(
@@ -174,6 +184,57 @@ class RunningCollector:
         return over
 
 
+def _without_order(what: str, span: Span) -> Refusal:
+    return refusal(
+        "E404",
+        f"{what} in OVER requires ORDER BY",
+        span,
+        help="write OVER (… ORDER BY at …), with an event-time column",
+    )
+
+
+def _names(calls: Mapping[int, OverCall]) -> tuple[str, ...]:
+    return make_distinct_names([call.aggregate.function.value.lower() for call in calls.values()])
+
+
+def _take_following(
+    operators: dict[_Sequence, dict[int, OverCall]], written: Mapping[Expression, Span]
+) -> tuple[_Sequence, dict[int, OverCall]] | None:
+    """Remove the calls with rows after each row, and others by rows that go with them, and return them.
+
+    Raises:
+        Refusal: E301 if they are not of one partition.
+    """
+    found = None
+    for sequence, calls in list(operators.items()):
+        if all(call.end_preceding >= 0 for call in calls.values()):
+            continue
+        order = sequence[1]
+        assert order is not None
+        if found is not None:
+            raise not_implemented(
+                "LEAD and FOLLOWING over several partitions in one SELECT",
+                written[order],
+                help="write one PARTITION BY for all of them",
+            )
+        by_rows = {index: call for index, call in calls.items() if call.time is None}
+        found = (
+            sequence,
+            {
+                index: dataclasses.replace(
+                    call,
+                    frame_end=FrameEnd.CURRENT_ROW,
+                    end_preceding=call.end_preceding + (call.frame_end is FrameEnd.ONE_PRECEDING),
+                )
+                for index, call in by_rows.items()
+            },
+        )
+        operators[sequence] = {i: call for i, call in calls.items() if i not in by_rows}
+        if not operators[sequence]:
+            del operators[sequence]
+    return found
+
+
 def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, ...]) -> Refusal:
     known = listing([window.name.name for window in windows])
     return refusal(
@@ -198,7 +259,7 @@ def run(
     `emit` says when ranks by window are released.
     """
     spans = collector.source_spans
-    operators: dict[tuple[tuple[Expression, ...], Expression | None], dict[int, OverCall]] = {}
+    operators: dict[_Sequence, dict[int, OverCall]] = {}
     written: dict[Expression, Span] = {}
     for running, index in sorted(
         collector.calls.items(), key=lambda each: each[0].order is not None
@@ -207,16 +268,22 @@ def run(
         if running.order is not None and carried.order is not None:
             written.setdefault(carried.order, collector.order_spans[running.order])
         operators.setdefault((carried.partition, carried.order), {})[index] = carried.call
+    following = _take_following(operators, written)
     columns: dict[int, int] = {}
     for (partition, order), calls in operators.items():
         if order is not None:
             plan = in_order_of_time(plan, partition, order, written[order], spans)
-        width = len(plan.schema)
-        columns |= {index: width + place for place, index in enumerate(calls)}
-        names = make_distinct_names(
-            [call.aggregate.function.value.lower() for call in calls.values()]
-        )
-        plan = Over(plan, partition, tuple(calls.values()), names)
+        columns |= {index: len(plan.schema) + place for place, index in enumerate(calls)}
+        plan = Over(plan, partition, tuple(calls.values()), _names(calls))
+    if following is not None:
+        (partition, order), calls = following
+        assert order is not None
+        plan = in_order_of_time(plan, partition, order, written[order], spans)
+        assert isinstance(order, ColumnRef)
+        columns |= {index: len(plan.schema) + place for place, index in enumerate(calls)}
+        made, names = tuple(calls.values()), _names(calls)
+        ordered = InOrder(plan, partition, order.index, written[order])
+        plan = over_following(ordered, made, names, spans)
     # Only ROW_NUMBER depends on how rows of equal order are ordered, and the first one sees their positions.
     for rank_call, (index, span) in sorted(
         collector.ranks.items(), key=lambda each: each[0].function is not RankFunction.ROW_NUMBER

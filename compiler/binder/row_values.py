@@ -1,6 +1,7 @@
-"""Functions OVER that read the value of one row: `LAG(x)`, `NTH_VALUE(x, 2)`.
+"""Functions OVER that read the value of one row: `LAG(x)`, `LEAD(x)`, `NTH_VALUE(x, 2)`.
 
-LAG(x, n) is the FIRST_VALUE of the frame of one row, n rows before; its default is for frames without a row:
+LAG(x, n) is the FIRST_VALUE of the frame of one row, n rows before; its default is for frames without a row.
+LEAD is the same with n rows after:
 
     CASE WHEN FIRST_VALUE(TRUE) OVER (… ROWS BETWEEN n PRECEDING AND n PRECEDING)
     THEN FIRST_VALUE(x) OVER (the same) ELSE default END
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import make_case
+from fsql.compiler.binder.following import FOLLOWING_MAX
 from fsql.compiler.binder.frames import ROWS_MAX, whole_number
 from fsql.compiler.binder.operators import unify
 from fsql.compiler.binder.report import refusal
@@ -30,15 +32,18 @@ def bind_lag(
     binder: ExpressionBinder,
     arguments: ExpressionBinder,
     written: syntax.FunctionCall,
+    name: str,
     run: Callable[[OverCall], Expression],
 ) -> Expression:
-    """Return LAG; `run` returns the value of a running aggregate, `arguments` binds the one of LAG.
+    """Return LAG or LEAD; `run` returns the value of a running aggregate, `arguments` binds its argument.
 
     Raises:
         Refusal: E2xx to E4xx.
     """
-    given = _expressions(written, "LAG", (1, 2, 3))
-    number = _number(given[1], "LAG", 0) if len(given) > 1 else 1
+    given = _expressions(written, name, (1, 2, 3))
+    most = FOLLOWING_MAX if name == "LEAD" else ROWS_MAX
+    number = _number(given[1], name, 0, most) if len(given) > 1 else 1
+    number = -number if name == "LEAD" else number
 
     def before(value: Expression) -> Expression:
         call = _first_value(arguments, value, written, None)
@@ -50,7 +55,7 @@ def bind_lag(
     exists = before(Literal(BOOLEAN, nullable=False, value=True))
     value, default = unify(
         [(value, given[0].span), (binder.bind(given[2]), given[2].span)],
-        "value and default of LAG are {} and {}",
+        f"value and default of {name} are {{}} and {{}}",
     )
     return make_case([(exists, value)], default)
 
@@ -98,12 +103,12 @@ def _expressions(
     return given
 
 
-def _number(written: syntax.Expression, name: str, least: int) -> int:
+def _number(written: syntax.Expression, name: str, least: int, most: int = ROWS_MAX) -> int:
     number = whole_number(written)
-    if number is None or number < least:
+    if number is None or not least <= number <= most:
         raise refusal(
             "E405",
-            f"the second argument of {name} must be a literal from {least} to {ROWS_MAX:,}",
+            f"the second argument of {name} must be a literal from {least} to {most:,}",
             written.span,
             help=f"write {name}(x, 2)",
         )

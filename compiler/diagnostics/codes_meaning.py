@@ -186,7 +186,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "invalid constant argument",
         (
             "The pattern of LIKE, the separator of SPLIT, the unit of DATE_TRUNC or the number of "
-            "LIMIT, OFFSET, LAG or NTH_VALUE is not valid."
+            "LIMIT, OFFSET, LAG, LEAD or NTH_VALUE is not valid."
         ),
         "Correct the constant as described in the message.",
         "SELECT SPLIT(s, '') AS x FROM t;",

@@ -108,12 +108,22 @@ def _frame_text(call: OverCall, names: Sequence[str]) -> str:
     ordered = "ROWS"
     if call.time is not None:
         ordered = f"ORDER BY {expression_text(call.time, names)} RANGE"
+    if call.end_preceding or call.behind:
+        of = f" of the row {call.behind} before" if call.behind else ""
+        bounds = f"{_bound_text(call.preceding)} AND {_bound_text(call.end_preceding)}"
+        return f"ROWS BETWEEN {bounds}{of}"
     if call.preceding is None:
         return f"{ordered} UNBOUNDED PRECEDING"
-    if call.end_preceding:
-        return f"ROWS BETWEEN {call.preceding} PRECEDING AND {call.end_preceding} PRECEDING"
     start = interval_text(call.preceding) if call.time is not None else str(call.preceding)
     return f"{ordered} {start} PRECEDING"
+
+
+def _bound_text(preceding: int | None) -> str:
+    if preceding is None:
+        return "UNBOUNDED PRECEDING"
+    if preceding == 0:
+        return "CURRENT ROW"
+    return f"{abs(preceding)} {'PRECEDING' if preceding > 0 else 'FOLLOWING'}"
 
 
 def order_text(key: OrderKey, names: Sequence[str]) -> str:

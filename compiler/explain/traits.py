@@ -78,7 +78,7 @@ def state_bound(plan: logical.Plan) -> str:
             return _rows("group", keys, calls, append=append_only(plan.input), bound=bound)
         case logical.Over(partition=keys, calls=running):
             calls = tuple(call.aggregate for call in running)
-            if any(call.preceding is not None for call in running):
+            if any(call.preceding is not None or call.end_preceding for call in running):
                 return "the rows of one frame" + (" per partition, unbounded" if keys else "")
             return _rows("partition", keys, calls, append=True, bound=", unbounded")
         case logical.Rank():
@@ -92,6 +92,8 @@ def _rows_of(plan: logical.Plan) -> str:
     match plan:
         case logical.ApplyChanges():
             return "one row per key, unbounded"
+        case logical.AssignSessions() if plan.lasts:
+            return "one row per partition, until the input ends"
         case logical.AssignSessions():
             return "the rows ahead of the watermark" if plan.sorts else "the rows of open sessions"
         case logical.Join():

@@ -7,4 +7,4 @@ from typing import Final
 from fsql.compiler.logical import RankFunction
 
 RANK_FUNCTIONS: Final = {function.value: function for function in RankFunction}
-ROW_FUNCTIONS: Final = frozenset({"LAG", "NTH_VALUE"})
+ROW_FUNCTIONS: Final = frozenset({"LAG", "LEAD", "NTH_VALUE"})

@@ -32,7 +32,6 @@ A query whose result is to be the same at every replay can only be made of what 
 """
 
 LATER: Final[Mapping[str, str | None]] = {
-    "LEAD": "it would hold each row back until a later one comes; use LAG, which looks from that one",
     "CURRENT_WATERMARK": None,
 }
 """Functions of the language that this version does not carry out; and what may serve."""

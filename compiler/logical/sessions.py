@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fsql.compiler.expression import Literal
 from fsql.compiler.logical.plan import Plan
+from fsql.compiler.logical.rows import Project
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import TIMESTAMP
+from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
@@ -46,6 +48,12 @@ class AssignSessions(Plan):
     def sorts(self) -> bool:
         """Return whether each session is the rows of one time, so that rows are only put in order."""
         return self.end_column == self.time_column
+
+    @property
+    def lasts(self) -> bool:
+        """Return whether sessions end with the last time there is, so they close where the input ends."""
+        end = self.input.expressions[self.end_column] if isinstance(self.input, Project) else None
+        return isinstance(end, Literal) and end.value == TIMESTAMP_MAX
 
     @cached_property
     def schema(self) -> Schema:

@@ -161,16 +161,16 @@ def _over(plan: logical.Over) -> Iterator[str]:
     yield from _expressions(plan.partition, below)
     for call in plan.calls:
         yield from _aggregates([call.aggregate], below, append=call.preceding is None)
-        if call.preceding is not None and call.preceding < 0:
+        if call.time is not None and (call.preceding or 0) < 0:
             yield "a frame begins behind its row"
         if call.frame_end is FrameEnd.ONE_PRECEDING and not call.is_running:
             yield "a frame is bounded on both sides"
-        if call.end_preceding and not (
-            call.aggregate.function is AggregateFunction.FIRST_VALUE
-            and call.time is None
-            and 0 < call.end_preceding <= (call.preceding or 0)
-        ):
-            yield "a frame ends before its row"
+        if call.time is None and call.preceding is not None and call.preceding < call.end_preceding:
+            yield "a frame ends before it begins"
+        if call.behind + min(call.end_preceding, 0) < 0:
+            yield "a frame ends behind the rows that have come"
+        if (call.end_preceding or call.behind) and call.time is not None:
+            yield "a frame by time ends before its row"
         if call.time is not None:
             yield from _expressions([call.time], below)
             if call.time.type != TIMESTAMP or call.time.nullable:

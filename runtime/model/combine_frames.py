@@ -67,8 +67,11 @@ def _value(call: OverCall, rows: Sequence[Placed], place: int) -> Value:
 
 def _frame(call: OverCall, rows: Sequence[Placed], place: int) -> Sequence[Placed]:
     if call.time is None:
-        end = place if call.frame_end is FrameEnd.ONE_PRECEDING else place + 1 - call.end_preceding
-        return rows[0 if call.preceding is None else max(place - call.preceding, 0) : max(end, 0)]
+        own = place - call.behind
+        if own < 0:
+            return ()
+        end = own if call.frame_end is FrameEnd.ONE_PRECEDING else own + 1 - call.end_preceding
+        return rows[0 if call.preceding is None else max(own - call.preceding, 0) : max(end, 0)]
     now = _time(call, rows[place].row.values)
     return [
         each

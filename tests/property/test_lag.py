@@ -1,4 +1,4 @@
-"""LAG, FIRST_VALUE, LAST_VALUE and NTH_VALUE OVER frames: what DuckDB says, on every way and from snapshots.
+"""LAG, LEAD, values and aggregates OVER frames: what DuckDB says, on every way and from snapshots.
 
 Rows are out of order within what the table allows, so none is late.  Catches a wrong row, also at the edges
 of frames and of batches, and state that is lost.  Does not catch a wrong order of peers in a RANGE frame by
@@ -40,8 +40,8 @@ CREATE TABLE t (
     id BIGINT, k STRING, b BIGINT, d DOUBLE, s STRING, moment TIMESTAMP,
     WATERMARK FOR moment AS moment - INTERVAL '3' SECOND
 ) WITH ('connector' = 'file', 'path' = 't.jsonl');
-CREATE TABLE sink (id BIGINT, {columns}) WITH ('connector' = 'blackhole');
-INSERT INTO sink SELECT id, {items} FROM t;
+CREATE TABLE sink (id BIGINT, d DOUBLE, {columns}) WITH ('connector' = 'blackhole');
+INSERT INTO sink SELECT id, d, {items} FROM t;
 """
 TYPES = {"b": "BIGINT", "d": "DOUBLE", "s": "STRING"}
 DEFAULTS = {"b": "b + 1", "d": "0", "s": "'none'"}
@@ -53,6 +53,42 @@ class CallText(NamedTuple):
     ours: str
     theirs: str
     type: str
+
+
+def drawn_frame(random: Random) -> str:
+    """Return a ROWS frame that does not end with its row."""
+    first = random.choice((None, -4, -1, 0, 1, 2))
+    last = random.choice([n for n in (-3, -2, -1, 0, 1, 2, 4) if first is None or n >= first])
+    sides = [
+        "CURRENT ROW" if n == 0 else f"{abs(n)} {'PRECEDING' if n < 0 else 'FOLLOWING'}"
+        for n in (first or 0, last)
+    ]
+    return f"ROWS BETWEEN {'UNBOUNDED PRECEDING' if first is None else sides[0]} AND {sides[1]}"
+
+
+def drawn_following(random: Random, by: str) -> CallText:
+    """Return a call that may see rows after its own."""
+    column = random.choice("bds")
+    if random.random() < 0.4:
+        number = random.choice((0, 1, 2, 3))
+        default = random.choice(("", f", {DEFAULTS[column]}"))
+        call = theirs = f"LEAD({column}, {number}{default})"
+        frame, kind = "", TYPES[column]
+    else:
+        frame = drawn_frame(random)
+        call, kind = random.choice(
+            (
+                *((f"{name}({column})", TYPES[column]) for name in ("FIRST_VALUE", "LAST_VALUE")),
+                *((f"{name}({column})", TYPES[column]) for name in ("MIN", "MAX")),
+                *(("SUM(b)", "BIGINT"), (f"COUNT({column})", "BIGINT"), ("COUNT(*)", "BIGINT")),
+            )
+        )
+        theirs = call.replace("_VALUE(" + column, f"_VALUE({column} IGNORE NULLS")
+    return CallText(
+        f"{call} OVER ({by}ORDER BY moment {frame})",
+        f"{theirs} OVER ({by}ORDER BY moment, time, origin {frame})",
+        kind,
+    )
 
 
 def drawn_call(random: Random, *, ties: bool) -> CallText:
@@ -90,6 +126,9 @@ def case_of(seed: int) -> tuple[Case, list[CallText]]:
     random = Random(f"lag {seed}")
     ties = random.random() < 0.5
     calls = [drawn_call(random, ties=ties) for _ in range(CALLS)]
+    if random.random() < 0.7:
+        by = random.choice(("PARTITION BY k ", ""))
+        calls += [drawn_following(random, by) for _ in range(CALLS)]
     columns = ", ".join(f"c{place} {call.type}" for place, call in enumerate(calls))
     text = SCRIPT.format(columns=columns, items=", ".join(call.ours for call in calls))
     job = bind(parse_script(SourceText("lag", text)), DECLARED).job
@@ -120,7 +159,7 @@ def compare_with_duckdb(case: Case, calls: list[CallText]) -> None:
         load(connection, case.job.tables[0], oracle.rows[0])
         connection.execute("CREATE VIEW t (id, k, b, d, s, moment, time, origin) AS FROM input_0")
         items = ", ".join(call.theirs for call in calls)
-        theirs = connection.execute(f"SELECT id, {items} FROM t").fetchall()
+        theirs = connection.execute(f"SELECT id, d, {items} FROM t").fetchall()
     none: frozenset[int] = frozenset()
     assert comparable(query, ours, none) == comparable(query, theirs, none), case
 
@@ -136,5 +175,6 @@ def test_rows_are_read_as_duckdb_reads_them() -> None:
         check(case, schedules=2)
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
         met.update(call.ours.partition("(")[0] for call in calls)
-    wanted = ("rows restored", "LAG", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
+        met["FOLLOWING"] += any("FOLLOWING" in call.ours for call in calls)
+    wanted = ("rows restored", "LEAD", "FOLLOWING", "LAG", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
     assert all(met[name] for name in wanted), met

@@ -19,9 +19,15 @@ def places_of_frame(
 ) -> Sequence[int]:
     """Return which rows of a partition, in the total order, are in the frame of the one at `place`."""
     if call.time is None:
-        first = 0 if call.preceding is None else max(0, place - call.preceding)
-        end = place + (call.frame_end is FrameEnd.CURRENT_ROW) - call.end_preceding
-        return range(first, max(first, end))
+        row = place - call.behind
+        last = row - (call.frame_end is FrameEnd.ONE_PRECEDING) - call.end_preceding
+        return [
+            other
+            for other in range(place + 1)
+            if row >= 0
+            and other <= last
+            and (call.preceding is None or row - other <= call.preceding)
+        ]
     times = [evaluate(call.time, values) for values in partition]
     now = times[place]
     assert isinstance(now, int)

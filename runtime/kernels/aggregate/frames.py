@@ -26,7 +26,7 @@ from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.aggregate.frame_rows import FrameRows, Held, ranges, rows_of
 from fsql.runtime.kernels.aggregate.ordered_values import canonical
 from fsql.runtime.kernels.aggregate.steps import Steps, Values
-from fsql.runtime.order import concat, plain, starts_of_runs
+from fsql.runtime.order import concat, concat_arrays, plain, starts_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch
 
     Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 
 class _Together(NamedTuple):
@@ -55,11 +56,16 @@ class _Together(NamedTuple):
 
 
 class _Events(NamedTuple):
-    """The rows that leave and enter, their weights (None if all enter), and the frames as steps."""
+    """The rows that leave and enter, their weights (None if all enter), and the frames that change as steps.
+
+    `places` has for each frame the last step, or the number of steps and its slot's index if there is none
+    up to it; None if each frame is a step.
+    """
 
     rows: Ints
     weights: Ints | None
     steps: Steps
+    places: Ints | None
 
 
 class Frames:
@@ -70,6 +76,7 @@ class Frames:
         calls: Sequence[AggregateCall],
         preceding: int | None,
         end_preceding: int,
+        behind: int,
         *,
         by_time: bool,
     ) -> None:
@@ -77,6 +84,7 @@ class Frames:
         self._calls = calls
         self._preceding = preceding
         self._end_preceding = end_preceding
+        self._behind = behind
         self._by_time = by_time
         arguments = dict.fromkeys(call.argument for call in calls if call.argument is not None)
         self.arguments = list(arguments)
@@ -92,7 +100,7 @@ class Frames:
         ]
         """The accumulators of the calls; None for those that are read from the rows."""
         self.rows = None
-        if preceding is not None:
+        if preceding is not None or not by_time:
             self.rows = FrameRows([arrow_type(argument.type) for argument in self.arguments])
 
     def add(self, columns: Sequence[pa.Array], time: Ints | None, rows: Steps) -> list[Values]:
@@ -108,7 +116,8 @@ class Frames:
         first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
         events = None
         if any(one is not None for one in self.accumulators):
-            events = _events(together, start, end, Steps(step, len(step), rows.slots[group], first))
+            steps = Steps(step, len(step), rows.slots[group], first)
+            events = _events(*self._last_frames(together), start, end, steps)
         values = []
         for call, one, place in zip(self._calls, self.accumulators, self._argument_of, strict=True):
             column = None if place is None else together.rows.columns[place]
@@ -118,8 +127,9 @@ class Frames:
                 continue
             assert events is not None
             given = None if column is None else column.take(pa.array(events.rows))
-            values.append(one.add(given, events.weights, events.steps))
-        self._hold(together, start[np.append(first[1:], len(step)) - 1], rows.slots)
+            values.append(_added(one, given, events, rows.slots))
+        last = np.append(first[1:], len(step)) - 1
+        self._hold(together, start[last], end[last], rows.slots)
         if len(step) == rows.rows:
             return values
         sizes = np.diff(np.append(step, rows.rows))
@@ -147,15 +157,29 @@ class Frames:
         place, group = together.new[step], together.group[step]
         first = together.first[group]
         if not self._by_time:
-            assert self._preceding is not None
-            end = np.maximum(place + 1 - self._end_preceding, first)
-            return np.maximum(place - self._preceding, first), end
+            return self._bounds_by_rows(place, first)
         following = np.append(place[1:], 0)
         last = np.append(group[1:] != group[:-1], True)
         end = np.where(last, together.end[group], following)
         if self._preceding is None:
             return first, end
         return self._place_of_time(together, place, group), end
+
+    def _bounds_by_rows(self, place: Ints, first: Ints) -> tuple[Ints, Ints]:
+        """Return where the frames of rows begin and end; `first` are the first rows of their slots."""
+        row = place - self._behind
+        end = np.where(row < first, first, np.maximum(row + 1 - self._end_preceding, first))
+        if self._preceding is None:
+            return first, end
+        return np.clip(row - self._preceding, first, end), end
+
+    def _last_frames(self, together: _Together) -> tuple[Ints, Ints]:
+        """Return where the frame begins and ends that the accumulators of each slot have."""
+        first, held = together.first, together.held
+        if self._by_time:
+            return first, first + held
+        # Of a slot without rows, `place` is before its first, so its frame is empty.
+        return self._bounds_by_rows(first + held - 1, first)
 
     def _place_of_time(self, together: _Together, place: Ints, group: Ints) -> Ints:
         """Return the first row of the slot that is not too long before each row; times ascend in a slot."""
@@ -168,33 +192,72 @@ class Frames:
         keys = slot_of_row * len(distinct) + rank[: len(time)]
         return np.searchsorted(keys, group * len(distinct) + rank[len(time) :], "left")
 
-    def _hold(self, together: _Together, start: Ints, slots: Ints) -> None:
-        """Hold the frames of the last rows, which begin at `start`."""
+    def _hold(self, together: _Together, start: Ints, end: Ints, slots: Ints) -> None:
+        """Hold the rows from where the frames of the last rows begin, or from the row that has the frame."""
         if self.rows is not None:
+            if not self._by_time:
+                leaves = end if self._preceding is None else start
+                start = np.minimum(leaves, together.end - 1 - self._behind)
+                start = np.maximum(start, together.first)
             sizes = together.end - start
             self.rows.put(slots, Held(sizes, together.rows.take(ranges(start, sizes))))
 
 
-def _events(together: _Together, start: Ints, end: Ints, frames: Steps) -> _Events:
-    """Return the rows that leave and enter with each frame."""
+def _events(start_before: Ints, end_before: Ints, start: Ints, end: Ints, frames: Steps) -> _Events:
+    """Return the rows that leave and enter with each frame; before are the last frames of slots."""
     first = frames.first
     left, entered = np.empty_like(start), np.empty_like(end)
     left[1:], entered[1:] = start[:-1], end[:-1]
-    left[first] = together.first
-    entered[first] = together.first + together.held
+    left[first], entered[first] = start_before, end_before
     leaving, entering = start - left, end - entered
     size = leaving + entering
+    places, slot = None, frames.slot
+    if not size.all():
+        changes = np.flatnonzero(size)
+        places = _places(size > 0, frames)
+        leaving, entering, size = leaving[changes], entering[changes], size[changes]
+        left, entered, slot = left[changes], entered[changes], slot[changes]
+        first = np.flatnonzero(np.append(True, slot[1:] != slot[:-1])[: len(slot)])
     step = np.cumsum(size) - size
-    steps = Steps(step, int(size.sum()), frames.slot, first)
+    steps = Steps(step, int(size.sum()), slot, first)
     if not leaving.any():
-        return _Events(ranges(entered, entering), None, steps)
+        return _Events(ranges(entered, entering), None, steps, places)
     events = np.empty(steps.rows, np.int64)
     weights = np.ones(steps.rows, np.int64)
     leave = ranges(step, leaving)
     events[leave] = ranges(left, leaving)
     weights[leave] = -1
     events[ranges(step + leaving, entering)] = ranges(entered, entering)
-    return _Events(events, weights, steps)
+    return _Events(events, weights, steps, places)
+
+
+def _places(changes: Bools, frames: Steps) -> Ints:
+    """Return the `places` of `_Events`, from which frames change."""
+    number = np.cumsum(changes)
+    before = frames.of_slots((number - changes)[frames.first])
+    return np.where(number > before, number - 1, int(number[-1]) + frames.group)
+
+
+def _added(one: Accumulator, values: pa.Array | None, events: _Events, slots: Ints) -> Values:
+    """Add what leaves and enters; return the aggregate of each frame."""
+    if events.places is None:
+        return one.add(values, events.weights, events.steps)
+    before = one.read(slots)
+    if not events.steps.rows:
+        return chosen(before, before, events.places)
+    return chosen(one.add(values, events.weights, events.steps), before, events.places)
+
+
+def chosen(after: Values, before: Values, places: Ints) -> Values:
+    """Return values of `after` and, at places behind them, of `before`."""
+    array = concat_arrays([after.array, before.array]).take(pa.array(places))
+    if after.failed is None and before.failed is None:
+        return Values(array)
+    parts = [
+        np.zeros(len(part.array), np.bool_) if part.failed is None else part.failed
+        for part in (after, before)
+    ]
+    return Values(array, np.concatenate(parts)[places])
 
 
 def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Values:

@@ -20,14 +20,14 @@ from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
 from fsql.runtime.kernels.aggregate.accumulators import accumulator
-from fsql.runtime.kernels.aggregate.frames import Frames
+from fsql.runtime.kernels.aggregate.frames import Frames, chosen
 from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import Steps, Values, only_step, steps_of
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.keyed.slots import SlotTable
-from fsql.runtime.order import concat_arrays, integers, stable_order
+from fsql.runtime.order import integers, stable_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -190,10 +190,11 @@ class OverKernel:
 
 
 def _by_frame(calls: Sequence[OverCall]) -> list[_Framed]:
-    found: dict[tuple[int | None, Expression | None, int], list[int]] = {}
+    found: dict[tuple[int | None, Expression | None, int, int], list[int]] = {}
     for place, call in enumerate(calls):
         if not call.is_running:
-            found.setdefault((call.preceding, call.time, call.end_preceding), []).append(place)
+            frame = (call.preceding, call.time, call.end_preceding, call.behind)
+            found.setdefault(frame, []).append(place)
     return [
         _Framed(
             places,
@@ -202,10 +203,11 @@ def _by_frame(calls: Sequence[OverCall]) -> list[_Framed]:
                 [calls[one].aggregate for one in places],
                 preceding,
                 end_preceding,
+                behind,
                 by_time=time is not None,
             ),
         )
-        for (preceding, time, end_preceding), places in found.items()
+        for (preceding, time, end_preceding, behind), places in found.items()
     ]
 
 
@@ -247,11 +249,4 @@ def _running(
     size = len(steps.slot)
     place = np.arange(-1, size - 1)
     place[steps.first] = size + np.arange(len(steps.first))
-    array = concat_arrays([after.array, before.array]).take(pa.array(place))
-    if after.failed is None and before.failed is None:
-        return Values(array)
-    parts = [
-        np.zeros(len(part.array), np.bool_) if part.failed is None else part.failed
-        for part in (after, before)
-    ]
-    return Values(array, np.concatenate(parts)[place])
+    return chosen(after, before, place)

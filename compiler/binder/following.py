@@ -1,0 +1,170 @@
+"""Frames that have rows after each row: `LEAD(x)`, `ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING`.
+
+Such a row comes with the last row that any frame may have, n rows later in the order of event time.  The last
+n rows of a partition have none: at the end of the input, n rows of padding come in their place.
+
+    rows in order of time ─┬───────────────────────────────────────▶ UNION ALL ─▶ Over ─▶ Filter
+                           └▶ the first of each partition, held until       ▲
+                              the watermark is behind all times, n times ───┘
+
+Over computes each frame of the row n before, and that row's own columns; Filter drops what has no such row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.relation import column_refs, filter_relation
+from fsql.compiler.expression import (
+    AggregateCall,
+    AggregateFunction,
+    Case,
+    Cast,
+    Expression,
+    Literal,
+)
+from fsql.compiler.functions.aggregates import aggregate_nullable
+from fsql.compiler.functions.null_safe import instead_of_null
+from fsql.compiler.logical import (
+    AssignSessions,
+    FrameEnd,
+    Over,
+    OverCall,
+    Plan,
+    Project,
+    Union,
+    Unnest,
+)
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BOOLEAN,
+    FLOATING,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_MAX,
+    array_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.schema import Column
+    from fsql.compiler.text.source import Span
+
+FOLLOWING_MAX: Final = 1_000
+"""The most rows that a frame may have after its own: each partition is padded with so many."""
+_TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)
+
+
+class InOrder(NamedTuple):
+    """Rows that are, by partition, in the order of the event-time column `time`; `span` is the ORDER BY."""
+
+    plan: Plan
+    partition: tuple[Expression, ...]
+    time: int
+    span: Span
+
+
+def over_following(
+    ordered: InOrder,
+    calls: Sequence[OverCall],
+    names: tuple[str, ...],
+    source_spans: SourceSpans,
+) -> Plan:
+    """Return the rows with the value of each call; no column is event time any more."""
+    plan, partition = ordered.plan, ordered.partition
+    behind = max(-each.end_preceding for each in calls)
+    own, width = plan.schema, len(plan.schema)
+    inner = tuple(column.name for column in own)
+    inner += ("is_row", *(f"key_{place}" for place in range(len(partition))))
+    rows = Project(plan, (*column_refs(plan), _TRUE, *partition), inner)
+    padding = _padding(ordered, behind, inner, source_spans)
+    both = Union((rows, padding))
+    columns = column_refs(both)
+    is_row = columns[width]
+    shifted = [
+        _row_value(is_row, behind),
+        *(_row_value(_exact(column), behind) for column in columns[:width]),
+        *(_shifted(each, is_row, behind, source_spans) for each in calls),
+    ]
+    for each in shifted[: width + 1]:
+        source_spans.add(each.aggregate, ordered.span)
+    made_names = ("has_row", *inner[:width], *names)
+    over = Over(both, tuple(columns[width + 1 :]), tuple(shifted), made_names)
+    found = column_refs(over)[len(both.schema) :]
+    there = call("coalesce", found[0], Literal(BOOLEAN, nullable=False, value=False))
+    made = [_as_before(value, column) for value, column in zip(found[1:], own, strict=False)]
+    for value, each in zip(found[width + 1 :], calls, strict=True):
+        made.append(value if each.aggregate.nullable else _not_null(value))
+    return Project(filter_relation(over, [there]), tuple(made), (*inner[:width], *names))
+
+
+def _padding(
+    ordered: InOrder, behind: int, names: tuple[str, ...], source_spans: SourceSpans
+) -> Plan:
+    """Return as many rows for each partition as frames may end behind their row, after all its rows."""
+    plan, partition, time, span = ordered
+    count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
+    source_spans.add(count, span)
+    counted = Over(plan, partition, (OverCall(count, FrameEnd.CURRENT_ROW),), ("number",))
+    one = Literal(BIGINT, nullable=False, value=1)
+    first = filter_relation(counted, [call("eq", column_refs(counted)[-1], one)])
+    end = Literal(TIMESTAMP, nullable=False, value=TIMESTAMP_MAX)
+    keys = names[len(plan.schema) + 1 :]
+    marks = Project(first, (column_refs(plan)[time], end, *partition), ("first", "end", *keys))
+    # The watermark passes the end of time where the input ends, after it has passed all rows.
+    held = AssignSessions(marks, tuple(column_refs(marks)[2:]), 0, 1)
+    source_spans.add(held, span)
+    times = Literal(array_of(BIGINT), nullable=False, value=(1,) * behind)
+    repeated = Unnest(held, times, "number", None)
+    fills = [
+        Literal(column.type, nullable=True, value=None)
+        if column.nullable
+        else instead_of_null(column.type)
+        for column in plan.schema
+    ]
+    no_row = Literal(BOOLEAN, nullable=False, value=False)
+    made = (*fills, no_row, *column_refs(repeated)[2 : 2 + len(partition)])
+    return Project(repeated, made, names)
+
+
+def _shifted(
+    each: OverCall, is_row: Expression, behind: int, source_spans: SourceSpans
+) -> OverCall:
+    """Return the call for the row `behind` rows before, without the values of padding."""
+    aggregate = each.aggregate
+    argument = aggregate.argument or _TRUE
+    nothing = Literal(argument.type, nullable=True, value=None)
+    kept = Case(argument.type, nullable=True, branches=((is_row, argument),), otherwise=nothing)
+    nullable = aggregate_nullable(aggregate.function, argument_nullable=True, grouped=False)
+    made = replace(aggregate, argument=kept, nullable=nullable)
+    source_spans.copy(aggregate, made)
+    return replace(each, aggregate=made, behind=behind)
+
+
+def _row_value(value: Expression, behind: int) -> OverCall:
+    """Return the value of the row itself."""
+    first = AggregateCall(AggregateFunction.FIRST_VALUE, value, value.type, nullable=True)
+    return OverCall(first, FrameEnd.CURRENT_ROW, 0, None, 0, behind)
+
+
+def _exact(column: Expression) -> Expression:
+    """Return a value that keeps the sign of zero, which FIRST_VALUE drops."""
+    if column.type.kind in FLOATING:
+        return Cast(STRING, column.nullable, column)
+    return column
+
+
+def _as_before(value: Expression, column: Column) -> Expression:
+    """Return a value of `_exact` as the column that it was."""
+    if column.type.kind in FLOATING:
+        value = Cast(column.type, value.nullable, value)
+    return value if column.nullable else _not_null(value)
+
+
+def _not_null(value: Expression) -> Expression:
+    """Return a value that is never NULL where there is a row."""
+    return call("coalesce", value, instead_of_null(value.type)) if value.nullable else value
