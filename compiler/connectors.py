@@ -53,7 +53,10 @@ class OptionKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its key, its values, and what it means; `about` is a line of documentation."""
+    """One option: its key, its values, and what it means; `about` is a line of documentation.
+
+    `elsewhere` are the keys that other systems give it; whoever writes one of these is told the key.
+    """
 
     key: str
     kind: OptionKind
@@ -62,6 +65,7 @@ class Option:
     default: str | None = None
     required: bool = False
     greatest: int = 10**18
+    elsewhere: tuple[str, ...] = ()
 
     def has_key(self, key: str) -> bool:
         """Return whether the option has that key, for some column if its own has a `*`."""

@@ -175,13 +175,14 @@ def _check_option(
                 written.key.span,
                 help=f"write 'format' = '{others[0]}', or leave the option out",
             )
-        near = near_name(key, connector.keys)
+        meant = next((each.key for each in connector.options if key in each.elsewhere), None)
+        near = meant or near_name(key, connector.keys)
         raise refusal(
             "E213",
             f"connector '{connector.name}' has no option '{key}'",
             written.key.span,
             note=f"it has {listing(connector.keys, limit=32)}",
-            help=f"an option with a similar name exists: '{near}'" if near else None,
+            help=_option_help(near, is_meant=meant is not None),
         )
     if not option.takes(written.value.value):
         raise refusal(
@@ -192,6 +193,16 @@ def _check_option(
         )
     if key == "time" and written.value.value == "arrival":
         raise not_implemented("'time' = 'arrival'", written.value.span)
+
+
+def _option_help(near: str | None, *, is_meant: bool) -> str | None:
+    if near is None:
+        return None
+    return (
+        f"it is called '{near}' here"
+        if is_meant
+        else f"an option with a similar name exists: '{near}'"
+    )
 
 
 def _check_required(

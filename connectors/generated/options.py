@@ -8,8 +8,18 @@ from fsql.compiler.connectors import ColumnRule, Option, OptionKind
 
 ROW_OPTIONS: Final = (
     Option("seed", OptionKind.COUNT, "another seed, other data", default="0"),
-    Option("count", OptionKind.COUNT, "number of records; endless if not given"),
-    Option("rate", OptionKind.POSITIVE, "records a second; as fast as can be if not given"),
+    Option(
+        "count",
+        OptionKind.COUNT,
+        "number of records; endless if not given",
+        elsewhere=("number-of-rows",),
+    ),
+    Option(
+        "rate",
+        OptionKind.POSITIVE,
+        "records a second; as fast as can be if not given",
+        elsewhere=("rows-per-second", "datagen.rows.per.second"),
+    ),
     Option(
         "start_ms",
         OptionKind.COUNT,

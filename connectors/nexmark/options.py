@@ -18,7 +18,12 @@ CONNECTOR: Final = Connector(
             "events", OptionKind.CHOICE, "which events are rows of the table", EVENTS, default="all"
         ),
         Option("seed", OptionKind.COUNT, "another seed, other data", default="0"),
-        Option("count", OptionKind.COUNT, "number of events of all kinds; endless if not given"),
+        Option(
+            "count",
+            OptionKind.COUNT,
+            "number of events of all kinds; endless if not given",
+            elsewhere=("events.num", "nexmark.event.num"),
+        ),
         Option(
             "event_rate",
             OptionKind.POSITIVE,
