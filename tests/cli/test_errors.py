@@ -334,7 +334,7 @@ def test_a_window_beyond_all_times_is_marked(folder: Path) -> None:
 
 
 def test_a_broken_invariant_has_a_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise InvariantError("min time of stage 1: time 2 is below time 3")
 
     monkeypatch.setattr(run, "compile_job", broken)
@@ -345,7 +345,7 @@ def test_a_broken_invariant_has_a_code_of_its_own(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_bug_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise AssertionError("the impossible has happened")
 
     monkeypatch.setattr(run, "compile_job", broken)
