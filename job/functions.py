@@ -148,7 +148,7 @@ def _module(name: str, path: Path, source: bytes, digest: str) -> ModuleType:
     sys.modules[unique] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the module cannot be used
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the module cannot be used
         del sys.modules[unique]
         text = " ".join(str(error).split())
         message = f'module "{name}" cannot be loaded: {type(error).__name__}: {text}'

@@ -35,7 +35,7 @@ class RaisedFailure(RowFailure):
 
     code = 508
 
-    def __init__(self, name: str, error: Exception) -> None:
+    def __init__(self, name: str, error: Exception | SystemExit) -> None:
         text = " ".join(str(error).split())
         if len(text) > _EXCERPT_CHARACTERS_MAX:
             text = text[: _EXCERPT_CHARACTERS_MAX - 1] + "…"
@@ -221,7 +221,7 @@ class _Scalar:
             raise WrongResultFailure(name, error) from None
         except MemoryError:
             raise  # says nothing about the row
-        except Exception as error:  # noqa: BLE001 - whatever it is, the row fails
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the row fails
             raise RaisedFailure(name, error) from None
         try:
             return from_python(result, self._types.returns)

@@ -48,6 +48,10 @@ def drawn(text):
     return f"{text}{random.random()}"
 
 
+def ends(n):
+    raise SystemExit(n)
+
+
 def late_counter(n):
     return n if n < 8 else next(_calls)
 
@@ -231,6 +235,13 @@ def test_a_failure_has_the_function_and_the_exception(flags: tuple[str, ...]) ->
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_function_does_not_end_the_process() -> None:
+    code, _, err = run("ends", "(n INT) RETURNS INT", "SELECT f(n) AS x FROM t WHERE n > 0")
+    assert code == 3
+    assert " ends raised SystemExit: 1\n" in err
+
+
+@pytest.mark.usefixtures("folder")
 def test_only_the_row_of_an_array_that_fails_is_one() -> None:
     query = "SELECT f(CASE WHEN n = 290 THEN 9000000000000000000 ELSE n END) AS x FROM t"
     code, out, err = run("double", "", query)
@@ -301,6 +312,10 @@ def test_functions_that_are_not_deterministic_are_found() -> None:
             "E411]: module \"of.broken\" cannot be loaded: ModuleNotFoundError: No module named 'texts'",
         ),
         (
+            "CREATE FUNCTION f AS 'of.ends:f' LANGUAGE PYTHON",
+            'E411]: module "of.ends" cannot be loaded: SystemExit: 0',
+        ),
+        (
             "CREATE FUNCTION f AS 'of.odd:f' LANGUAGE PYTHON",
             'E411]: @fsql.udf of "of.odd:f": type "TEXTS" does not exist',
         ),
@@ -308,6 +323,7 @@ def test_functions_that_are_not_deterministic_are_found() -> None:
 )
 def test_what_cannot_be_loaded_is_refused(folder: Path, statement: str, said: str) -> None:
     (folder / "functions" / "of" / "broken.py").write_text("import texts\n")
+    (folder / "functions" / "of" / "ends.py").write_text("raise SystemExit(0)\n")
     (folder / "functions" / "of" / "odd.py").write_text(
         'import fsql\n\n@fsql.udf(["TEXTS"], "INT")\ndef f(s):\n    return 1\n'
     )

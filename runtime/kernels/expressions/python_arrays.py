@@ -162,7 +162,7 @@ def _computed(
                 return None
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - the rows are computed one by one
+    except (Exception, SystemExit):  # noqa: BLE001 - the rows are computed one by one
         return None
     return result
 
@@ -230,7 +230,7 @@ def check_alone(name: str, compute: Callable[..., object], types: Types) -> None
             over_one_row(compute, types)(*(each[i : i + 1][0].as_py() for each in given))
             for i in range(len(rows))
         ]
-    except Exception:  # noqa: BLE001 - what fails is found when rows are computed
+    except (Exception, SystemExit):  # noqa: BLE001 - what fails is found when rows are computed
         return
     for value, own in zip(together, alone, strict=True):
         if repr(own) != repr(value):
