@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +45,8 @@ START: Final = Root(-(2**63), -(2**63))
 """Before every position."""
 END: Final = Root(TIME_END, TIME_END)
 """Behind every position."""
+_TAKE: Final = pc.get_function("array_take")
+"""`Array.take` makes options and looks the function up by its name: half of the time for a few rows."""
 
 
 def origin(source: int, split: int, row: int) -> int:
@@ -97,7 +100,7 @@ class Batch:
             return self
         indexes = pa.array(rows)
         return Batch(
-            [column.take(indexes) for column in self.columns],
+            [_TAKE.call([column, indexes]) for column in self.columns],
             self.time[rows],
             self.origin[rows],
             tuple(level[rows] for level in self.path),

@@ -18,6 +18,7 @@ from fsql.runtime.kernels.aggregate.over import OverKernel
 from fsql.runtime.kernels.join.equi_join import JoinKernel
 from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
 from fsql.runtime.kernels.ranking.kernel import RankKernel
+from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
 from fsql.runtime.kernels.sessions.kernel import SessionsKernel
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def make_fold(head: FoldHead) -> Fold:
             return Fold(head, SessionsKernel(combine, schema, depth), ties=False, append_only=True)
         case CombineRank():
             schema, depth = head.inputs[0]
-            kernel = RankKernel(combine, schema, depth)
+            make_rank = TopKernel if shows_first_rows(combine) else RankKernel
+            kernel = make_rank(combine, schema, depth)
             return Fold(head, kernel, ties=combine.may_tie, append_only=combine.by_position)
         case CombineJoin():
             make = JoinKernel if combine.input_append_only else JoinUpdatesKernel

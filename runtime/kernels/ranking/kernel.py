@@ -15,21 +15,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.closings import ClosedColumns, split_slots
-from fsql.runtime.kernels.aggregate.group_kernel import GroupKernel
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.ranking.ordered_rows import Change, OrderedRows
+from fsql.runtime.kernels.ranking.partitioned import PartitionedKernel
 from fsql.runtime.kernels.ranking.ranks import UNRANKED, Ranks, end_of_equal
 from fsql.runtime.kernels.ranking.sort_bytes import integer_bytes, row_bytes, sort_bytes
-from fsql.runtime.order import key_values, roots_of, stable_order
+from fsql.runtime.order import roots_of, stable_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,46 +61,19 @@ class _Made(NamedTuple):
     slot: int
 
 
-class RankKernel(GroupKernel[_Undo]):
-    """`graph.CombineRank` over slots.  Prepared columns: partition, order, then the input's."""
+class RankKernel(PartitionedKernel[_Undo]):
+    """`graph.CombineRank` of any kind over slots."""
 
     def __init__(self, combine: CombineRank, schema: Schema, depth: int) -> None:
         """Begin without rows; the input's rows have columns `schema` and a path of `depth` integers."""
-        self._combine = combine
-        self._keys = len(combine.partition)
-        order = tuple(key.expression for key in combine.order)
-        self._columns = self._keys + len(order)
-        self._evaluate = Evaluator((*combine.partition, *order))
-        self._order = Evaluator(order)
+        self._order = Evaluator([key.expression for key in combine.order])
         self._ranks = Ranks(
             combine.function, ranked=combine.ranked, skipped=combine.skipped, limit=combine.limit
         )
         self._forgets = combine.by_position and combine.limit is not None
         width = 2 + depth if combine.by_position else 0
         self._rows = OrderedRows(schema, width, self._keys_of_loaded)
-        key_types = [arrow_type(key.type) for key in combine.partition]
-        states: list[Any] = [self._rows]
-        super().__init__(key_types, states, combine.closing, final=combine.final)
-
-    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        del side
-        values, kept, errors = self._evaluate(batch)
-        values[: self._keys] = map(key_values, values[: self._keys])
-        batch = batch if kept is None else batch.take(kept)
-        if self._closings is not None:
-            self._closings.note(batch.columns[self._closings.window_end])
-        return batch.with_columns([*values, *batch.columns]), errors
-
-    def slots(self, side: int, batch: Batch) -> Ints:
-        del side
-        found = self._table.find(batch.columns[: self._keys], len(batch))
-        if found.any_new:
-            self._rows.grow(len(self._table))
-            if self._closings is not None:
-                new, rows = found.new()
-                ends = batch.columns[self._columns + self._closings.window_end]
-                self._closings.open(ends.take(pa.array(rows)), new)
-        return found.slots
+        super().__init__(combine, self._rows)
 
     def _sort_keys(
         self, order: Sequence[pa.Array], columns: Sequence[pa.Array], positions: Sequence[Ints]

@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     Row = tuple[Value, ...]
     MakeKeys = Callable[[Sequence[pa.Array], Sequence[Ints]], list[Key]]
 
-_ROWS, _WEIGHT = "rows", "weight"
+ROWS, WEIGHT = "rows", "weight"
+"""The state's columns: how many rows a slot has, and lists of their weights."""
+
+
+def column_name(place: int) -> str:
+    """Return the state's column for the values of a column."""
+    return f"column_{place}"
+
+
+def position_name(place: int) -> str:
+    """Return the state's column for an integer of the rows' positions."""
+    return f"position_{place}"
 
 
 class Change(NamedTuple):
@@ -133,16 +144,16 @@ class OrderedRows:
             for key in own
         ]
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
-        flat = {_WEIGHT: pa.array([weight for _, weight in entries], pa.int64())}
+        flat = {WEIGHT: pa.array([weight for _, weight in entries], pa.int64())}
         columns = self.batch_columns([row for row, _ in entries])
-        flat |= {f"column_{place}": column for place, column in enumerate(columns)}
+        flat |= {column_name(place): column for place, column in enumerate(columns)}
         flat |= {
-            f"position_{place}": pa.array(integers)
+            position_name(place): pa.array(integers)
             for place, integers in enumerate(self._positions_of(chain.from_iterable(keys)))
         }
         some = pa.array(counts, mask=counts == 0)
         lists = {name: pa.ListArray.from_arrays(offsets, column) for name, column in flat.items()}
-        return {_ROWS: some, **lists}
+        return {ROWS: some, **lists}
 
     def _positions_of(self, keys: chain[Key]) -> list[Ints]:
         if not self._positions:
@@ -151,12 +162,12 @@ class OrderedRows:
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         """See `Accumulator`."""
-        counts = columns[_ROWS].fill_null(0).to_numpy(zero_copy_only=False)
-        values = [columns[f"column_{place}"].flatten() for place in range(len(self._types))]
+        counts = columns[ROWS].fill_null(0).to_numpy(zero_copy_only=False)
+        values = [columns[column_name(place)].flatten() for place in range(len(self._types))]
         positions = [
-            columns[f"position_{place}"].flatten().to_numpy() for place in range(self._positions)
+            columns[position_name(place)].flatten().to_numpy() for place in range(self._positions)
         ]
-        weights = columns[_WEIGHT].flatten().to_pylist()
+        weights = columns[WEIGHT].flatten().to_pylist()
         if not weights:
             return
         rows = zip(

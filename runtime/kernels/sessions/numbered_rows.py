@@ -1,4 +1,4 @@
-"""Rows by number: sessions refer to their rows by it, and take them out when they close.
+"""Rows by number: a kernel refers to rows in columns by it, and takes them out when it needs them.
 
 The rows are in chunks that are merged as they grow, so each row is moved a logarithmic number of times, and
 taking rows costs a step for each of few chunks.  When most rows were forgotten, the others are numbered anew.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fsql.runtime.few_rows import exceed
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 _FORGOTTEN_MAX: Final = 1 << 12
 """So many forgotten rows are always kept."""
+_CHUNK_MIN: Final = 1 << 10
+"""Copying so many rows with each that is added costs less than taking rows from several chunks."""
+_MERGED_BYTES_MAX: Final = 1 << 29
+"""Chunks with a column beyond this are not merged: the offsets of Arrow's strings have 32 bits."""
 
 
 class NumberedRows:
@@ -30,17 +35,20 @@ class NumberedRows:
         self.live = 0
         self._chunks: list[Batch] = []
         self._starts: list[int] = []
-        self._end = 0
+        self.end = 0
+        """Greater than every number."""
 
     def add(self, batch: Batch) -> Ints:
         """Add rows, at least one; return their numbers."""
-        start, chunk = self._end, batch
-        self._end += len(batch)
+        start, chunk = self.end, batch
+        self.end += len(batch)
         self.live += len(batch)
-        numbers = np.arange(start, self._end)
+        numbers = np.arange(start, self.end)
         merging = [chunk]
         size = len(chunk)
-        while self._chunks and len(self._chunks[-1]) < 2 * size:
+        while self._chunks and len(self._chunks[-1]) < max(2 * size, _CHUNK_MIN):
+            if exceed([*self._chunks[-1].columns, *merging[0].columns], _MERGED_BYTES_MAX):
+                break
             merging.insert(0, self._chunks.pop())
             start = self._starts.pop()
             size += len(merging[0])
@@ -49,7 +57,7 @@ class NumberedRows:
         return numbers
 
     def take(self, numbers: Ints) -> Batch:
-        """Return the rows with these numbers, at least one, in their order."""
+        """Return the rows with these numbers, at least one, in their order; numbers that ascend cost less."""
         chunk = np.searchsorted(self._starts, numbers, "right") - 1
         used = np.unique(chunk).tolist()
         if len(used) == 1:
@@ -59,6 +67,8 @@ class NumberedRows:
             self._chunks[one].take(numbers[place] - self._starts[one])
             for one, place in zip(used, places, strict=True)
         ]
+        if (chunk[:-1] <= chunk[1:]).all():
+            return concat(parts)
         order = np.empty(len(numbers), np.int64)
         order[np.concatenate(places)] = np.arange(len(numbers))
         return concat(parts).take(order)
@@ -70,12 +80,20 @@ class NumberedRows:
     @property
     def mostly_forgotten(self) -> bool:
         """Return whether the rows should be numbered anew."""
-        held = sum(map(len, self._chunks))
-        return held > _FORGOTTEN_MAX + 2 * self.live
+        return self.held > _FORGOTTEN_MAX + 2 * self.live
+
+    @property
+    def held(self) -> int:
+        """Return how many rows there are, forgotten ones included."""
+        return sum(map(len, self._chunks))
 
     def renumber(self, kept: Ints) -> Ints:
-        """Keep these rows only, all that anybody refers to; return their new numbers."""
-        batch = self.take(kept) if len(kept) else None
+        """Keep these rows only, ascending, all that anybody refers to; return their new numbers."""
+        chunks, starts = self._chunks, self._starts
         self._chunks, self._starts = [], []
-        self.live = 0
-        return np.empty(0, np.int64) if batch is None else self.add(batch)
+        self.live = self.end = 0
+        for chunk, start in zip(chunks, starts, strict=True):
+            first, last = np.searchsorted(kept, [start, start + len(chunk)]).tolist()
+            if first < last:
+                self.add(chunk.take(kept[first:last] - start))
+        return np.arange(len(kept))

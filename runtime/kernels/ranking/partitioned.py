@@ -1,0 +1,80 @@
+"""What the kernels of ranks share: the keys of partitions, the columns that order rows, and the slots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.aggregate.group_kernel import GroupKernel, SlotUndo
+from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.order import key_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineRank
+    from fsql.runtime.batch import Batch
+    from fsql.runtime.kernels.aggregate.steps import Values
+
+    Ints = NDArray[np.int64]
+
+UndoT = TypeVar("UndoT", bound=SlotUndo)
+
+
+class PartitionRows(Protocol):
+    """The rows of all partitions: what of `Accumulator` snapshots and slots need."""
+
+    def grow(self, slots: int) -> None:
+        """See `Accumulator`."""
+
+    def clear(self, slots: Ints) -> None:
+        """See `Accumulator`."""
+
+    def read(self, slots: Ints) -> Values:
+        """Return how many rows each slot has."""
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        """See `Accumulator`: lists, with an element for each row."""
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        """See `Accumulator`."""
+
+
+class PartitionedKernel(GroupKernel[UndoT]):
+    """A kernel of `graph.CombineRank`.  Prepared columns: partition, order, then the input's."""
+
+    def __init__(self, combine: CombineRank, rows: PartitionRows) -> None:
+        """Begin without rows; `rows` is the state of all partitions."""
+        self._combine = combine
+        self._keys = len(combine.partition)
+        order = tuple(key.expression for key in combine.order)
+        self._columns = self._keys + len(order)
+        self._evaluate = Evaluator((*combine.partition, *order))
+        key_types = [arrow_type(key.type) for key in combine.partition]
+        states: list[Any] = [rows]
+        super().__init__(key_types, states, combine.closing, final=combine.final)
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        del side
+        values, kept, errors = self._evaluate(batch)
+        values[: self._keys] = map(key_values, values[: self._keys])
+        batch = batch if kept is None else batch.take(kept)
+        if self._closings is not None:
+            self._closings.note(batch.columns[self._closings.window_end])
+        return batch.with_columns([*values, *batch.columns]), errors
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        del side
+        found = self._table.find(batch.columns[: self._keys], len(batch))
+        if found.any_new:
+            self._states[0].grow(len(self._table))
+            if self._closings is not None:
+                new, rows = found.new()
+                ends = batch.columns[self._columns + self._closings.window_end]
+                self._closings.open(ends.take(pa.array(rows)), new)
+        return found.slots

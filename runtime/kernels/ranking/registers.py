@@ -1,0 +1,146 @@
+"""The least ranks of each slot, after each of its rows: ranks that pass a row of registers.
+
+A rank that comes passes the registers of its slot one after the other.  Each keeps the lesser of its own and
+of what comes, and hands the greater one on:
+
+    comes            30  10  20  40
+    register 1   -   30  10  10  10
+    register 2   -    -  30  20  20
+
+Over the rows of a slot, a register is a running minimum, and what it hands on is the input of the next.  So
+a register takes a few array operations, however many slots and rows there are.  A few rows are passed one by
+one.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fsql.runtime.few_rows import FEW_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class Coming(NamedTuple):
+    """Ranks that come, at least one, slot by slot, all different.
+
+    `first` has the first row of each slot, `group` the first row of each root of a slot.  `held` is what the
+    registers of each slot hold before, ascending, as `(slots, registers)`: `empty`, greater than all ranks,
+    where one holds none.
+    """
+
+    rank: Ints
+    first: Ints
+    group: Ints
+    held: Ints
+    empty: int
+
+
+class Changes(NamedTuple):
+    """Changes of registers from the beginning of a root to its end: first row of the root, rank, weight."""
+
+    row: Ints
+    register: Ints
+    rank: Ints
+    weight: Ints
+
+    def without_moved(self, empty: int) -> Changes:
+        """Return the changes without those of ranks that move from one register to another."""
+        change = self.row * (empty + 1) + self.rank
+        removed, added = change[self.weight < 0], change[self.weight > 0]
+        moved = np.intersect1d(removed, added, assume_unique=True)
+        return self.take(~np.isin(change, moved))
+
+    def take(self, changes: Ints | Bools) -> Changes:
+        """Return some of the changes."""
+        return Changes(*(column[changes] for column in self))
+
+
+class Passed(NamedTuple):
+    """What the registers hold in the end, which rows came to be in one, and the changes of registers."""
+
+    held: Ints
+    entered: Ints
+    changes: Changes
+
+
+def pass_registers(coming: Coming, skipped: int, few_rows: int = FEW_ROWS) -> Passed:
+    """Let ranks pass the registers; the changes are those of registers from `skipped` on.
+
+    `few_rows` affects speed only.
+    """
+    few = len(coming.rank) <= few_rows
+    return _pass_one_by_one(coming, skipped) if few else _pass_together(coming, skipped)
+
+
+def _pass_together(coming: Coming, skipped: int) -> Passed:
+    rows = len(coming.rank)
+    last = np.append(coming.first[1:], rows) - 1
+    group_last = np.append(coming.group[1:], rows) - 1
+    held = np.empty_like(coming.held)
+    changes, greatest = [], coming.rank
+    for number, (before, after) in enumerate(_registers(coming)):
+        held[:, number] = after[last]
+        greatest = after
+        if number >= skipped:
+            old, new = before[coming.group], after[group_last]
+            added = np.flatnonzero(old != new)
+            removed = added[old[added] != coming.empty]
+            changes += [
+                (removed, np.full(len(removed), number), old[removed], np.full(len(removed), -1)),
+                (added, np.full(len(added), number), new[added], np.ones(len(added), np.int64)),
+            ]
+    group, register, rank, weight = map(np.concatenate, zip(*changes, strict=True))
+    entered = np.flatnonzero(coming.rank <= greatest)
+    return Passed(held, entered, Changes(coming.group[group], register, rank, weight))
+
+
+def _registers(coming: Coming) -> Iterator[tuple[Ints, Ints]]:
+    """Yield what each register holds before and after each row, one register after the other."""
+    first, rows = coming.first, len(coming.rank)
+    # A running minimum begins again where a slot does: all ranks of a slot are less than those before it.
+    lift = np.arange(len(first) - 1, -1, -1) * (coming.empty + 1)
+    lifts = np.repeat(lift, np.diff(np.append(first, rows)))
+    handed_on = coming.rank + lifts
+    for own in coming.held.T:
+        after = handed_on.copy()
+        after[first] = np.minimum(after[first], own + lift)
+        np.minimum.accumulate(after, out=after)
+        before = np.empty_like(after)
+        before[1:] = after[:-1]
+        before[first] = own + lift
+        yield before - lifts, after - lifts
+        handed_on = np.maximum(before, handed_on)
+
+
+def _pass_one_by_one(coming: Coming, skipped: int) -> Passed:
+    ranks, empty = coming.rank.tolist(), coming.empty
+    starts, groups = {*coming.first.tolist()}, coming.group.tolist()
+    held, registers = iter(coming.held.tolist()), []
+    entered: list[int] = []
+    changes: list[tuple[int, int, int, int]] = []
+    for start, end in zip(groups, [*groups[1:], len(ranks)], strict=True):
+        if start in starts:
+            registers.append(next(held))
+        own = registers[-1]
+        before = own.copy()
+        for row in range(start, end):
+            insort(own, ranks[row])
+            if own.pop() != ranks[row]:
+                entered.append(row)
+        for number in range(skipped, len(own)):
+            if before[number] != own[number]:
+                if before[number] != empty:
+                    changes.append((start, number, before[number], -1))
+                changes.append((start, number, own[number], 1))
+    columns = np.array(changes, np.int64).reshape(-1, 4).T
+    return Passed(np.array(registers), np.array(entered, np.int64), Changes(*columns))

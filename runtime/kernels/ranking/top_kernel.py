@@ -1,0 +1,216 @@
+"""The kernel of ROW_NUMBER up to a limit, over rows that are never removed: whole batches at once.
+
+The rows of a batch and those that show of their slots are numbered in the order of ORDER BY and of positions;
+this number is their *rank* here.  New ranks pass the registers of their slot (`registers`), which hold those
+that show.  The changes of a root are the differences between the registers before and after its rows:
+
+    time  in      out (the two least)
+    1     30      +(30, 1)
+    2     10      -(30, 1) +(10, 1) +(30, 2)
+    3     20      -(30, 2) +(20, 2)                     30 is forgotten: no later row can make it show again
+
+The cost is that of sorting the rows of the batch and those that show of their slots, and of `limit` passes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.logical import RankFunction
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
+from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.ranking.partitioned import PartitionedKernel
+from fsql.runtime.kernels.ranking.registers import Changes, Coming, pass_registers
+from fsql.runtime.kernels.ranking.sort_codes import CODES_OF_KEY, has_sort_codes, sort_codes
+from fsql.runtime.kernels.ranking.top_rows import NONE, TopRows, TopUndo
+from fsql.runtime.order import (
+    lexicographic_order,
+    roots_of,
+    stable_order,
+    starts_of_runs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineRank
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Root
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+LIMIT_MAX: Final = 32
+"""A slot has memory for so many numbers, and a batch is passed over as often."""
+
+
+def shows_first_rows(combine: CombineRank) -> bool:
+    """Return whether `TopKernel` computes this: the first rows, of rows that are never removed."""
+    return (
+        combine.function is RankFunction.ROW_NUMBER
+        and combine.limit is not None
+        and combine.limit <= LIMIT_MAX
+        and combine.by_position
+        and not combine.may_tie
+        and combine.closing is None
+        and all(map(has_sort_codes, combine.order))
+    )
+
+
+class _New(NamedTuple):
+    """New rows, slot by slot and there in the total order: their places in the batch, and their ranks.
+
+    `slot` has for each the number of its slot, `first` the first row of each slot; `slots` and `held` have
+    the slots, and the ranks that they show.
+    """
+
+    place: Ints
+    rank: Ints
+    slot: Ints
+    first: Ints
+    slots: Ints
+    held: Ints
+
+    def entering(self) -> _New:
+        """Return the rows without those behind a full slot."""
+        kept = np.flatnonzero(self.rank < self.held[self.slot, -1])
+        if len(kept) == len(self.slot):
+            return self
+        slot = self.slot[kept]
+        first = starts_of_runs(slot)
+        some = slot[first]
+        number = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(slot))))
+        return _New(
+            self.place[kept], self.rank[kept], number, first, self.slots[some], self.held[some]
+        )
+
+
+class TopKernel(PartitionedKernel[TopUndo]):
+    """`graph.CombineRank` where `shows_first_rows`."""
+
+    def __init__(self, combine: CombineRank, schema: Schema, depth: int) -> None:
+        """Begin without rows; the input's rows have columns `schema` and a path of `depth` integers."""
+        assert combine.limit is not None
+        self._order = Evaluator([key.expression for key in combine.order])
+        types = [arrow_type(column.type) for column in schema]
+        codes = CODES_OF_KEY * len(combine.order)
+        self._rows = TopRows(combine.limit, types, depth, codes, self._codes_of_loaded)
+        super().__init__(combine, self._rows)
+
+    def _codes(self, columns: Sequence[pa.Array]) -> list[Ints]:
+        """Return the columns of ORDER BY as integers."""
+        codes = map(sort_codes, columns, self._combine.order)
+        return [code for of_key in codes for code in of_key]
+
+    def _codes_of_loaded(self, columns: Sequence[pa.Array]) -> list[Ints]:
+        none = np.zeros(len(columns[0]), np.int64)
+        values, kept, _ = self._order(Batch(list(columns), none, none, ()))
+        assert kept is None, "what failed is not in the state"
+        return self._codes(values)
+
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[TopUndo]:
+        assert sides[0] is not None
+        batch, slot = sides[0]
+        assert batch.weight is None, "rows are added one by one, and never removed"
+        codes = self._codes(batch.columns[self._keys : self._columns])
+        batch = batch.with_columns(batch.columns[self._columns :])
+        order = stable_order(slot)
+        first = starts_of_runs(slot[order])
+        slots = slot[order[first]]
+        numbers = self._rows.of(slots)
+        undo = self._undo(slots, numbers) if undoable else None
+        there = numbers != NONE
+        shown = numbers[there]
+        keys = np.stack([*codes, batch.time, batch.origin, *batch.path])
+        ranks = _ranks(np.concatenate([self._rows.keys(shown), keys], axis=1))
+        held = np.full(numbers.shape, len(ranks))
+        held[there] = ranks[: len(shown)]
+        number_of = np.full(len(ranks) + 1, NONE)
+        number_of[ranks[: len(shown)]] = shown
+        of_slot = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
+        new = _New(order, ranks[len(shown) :][order], of_slot, first, slots, held).entering()
+        rows = self._enter(batch, keys, new, number_of) if len(new.place) else None
+        self._rows.drop_unused()
+        return ApplyResult(rows, None, undo)
+
+    def _undo(self, slots: Ints, numbers: Ints) -> TopUndo:
+        undo = TopUndo(slots, numbers)
+        self._rows.keep(undo)
+        if self._emptied is not None:
+            self._emptied.on_apply(slots, undoable=True)
+        return undo
+
+    def _enter(self, batch: Batch, keys: Ints, new: _New, number_of: Ints) -> KeyedRows | None:
+        """Let new ranks pass the registers; set the state, and return the rows by which it changes.
+
+        `number_of` has the numbers of rows by rank; those of new rows are filled in.
+        """
+        group = starts_of_runs(new.slot, roots_of(batch).number[new.place])
+        empty = len(number_of) - 1
+        passed = pass_registers(
+            Coming(new.rank, new.first, group, new.held, empty), self._combine.skipped
+        )
+        if len(passed.entered) == 0:
+            return None
+        entered = new.place[passed.entered]
+        numbers = self._rows.add(batch.take(entered), keys[:, entered])
+        number_of[new.rank[passed.entered]] = numbers
+        self._rows.set(new.slots, number_of[passed.held])
+        changes = passed.changes
+        if not self._combine.ranked and self._rows.limit > 1:
+            changes = changes.without_moved(empty)
+        if len(changes.rank) == 0:
+            return None
+        numbers = number_of[changes.rank]
+        order = stable_order(numbers)  # The rows are next to each other then.
+        changes = changes.take(order)
+        at = new.place[changes.row]
+        root = batch.time[at], batch.origin[at]
+        return self._made(changes, numbers[order], root, new.slots[new.slot[changes.row]])
+
+    def _made(
+        self, changes: Changes, numbers: Ints, root: tuple[Ints, Ints], slot: Ints
+    ) -> KeyedRows:
+        """Return the rows of changes, with their ranks if they are asked for."""
+        columns = list(self._rows.take(numbers).columns)
+        if self._combine.ranked:
+            columns.append(pa.array(changes.register + 1))
+        path = np.full(len(slot), self._combine.scan_number, np.int64)
+        weight = None if (changes.weight == 1).all() else changes.weight
+        return KeyedRows(Batch(columns, *root, (path,), weight), slot)
+
+    def settle(self, undo: TopUndo | None) -> None:
+        super().settle(undo)
+        if undo is not None:
+            self._rows.forget(undo)
+
+    def restore(self, undo: TopUndo, affected: Bools) -> None:
+        self._rows.restore(undo, affected)
+
+    @property
+    def held(self) -> int:
+        """Return how many rows the kernel has, those included that show no more."""
+        return self._rows.held
+
+    def close(self, min_time: Root) -> ApplyResult[TopUndo] | None:
+        """See `Kernel`: there are no windows."""
+        del min_time
+        return None
+
+
+def _ranks(keys: Ints) -> Ints:
+    """Return the places that rows have in their order; each row of `keys` has an integer of all of them."""
+    count = keys.shape[1]
+    order = lexicographic_order(list(keys))
+    if order is None:
+        return np.arange(count)
+    ranks = np.empty(count, np.int64)
+    ranks[order] = np.arange(count)
+    return ranks
