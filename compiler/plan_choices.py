@@ -1,4 +1,6 @@
-"""The parts of a tick plan that a tick may change besides owners: fold policies and the order of filters.
+"""The parts of a tick plan that a tick may change besides owners.
+
+They are the policies of folds, the order of filters, and which folds get rows of hot keys pre-aggregated.
 
 Contract.  Any choices that `fault_of_choices` accepts give a plan that releases the same bytes, and has the
 same stages, operators, exchanges, ports and state.
@@ -18,9 +20,19 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.graph import Select
+from fsql.compiler.pre_aggregation import may_pre_aggregate, pre_aggregations_of
 from fsql.compiler.rules.conjuncts import conjunction, conjuncts
 from fsql.compiler.serialize import canonical_bytes
-from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, Send, Stage, Step, TickPlan
+from fsql.compiler.tick_plan import (
+    HEAD,
+    FoldHead,
+    Policy,
+    Send,
+    Stage,
+    Step,
+    TickPlan,
+    ToFold,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,10 +51,15 @@ class FilterOrder:
 
 @dataclass(frozen=True, slots=True)
 class PlanChoices:
-    """The policies of folds, by operator id, and the order of filters; what is left out stays as it is."""
+    """What is chosen; what is left out stays as it is.
+
+    `policies` are those of folds, by operator id, and `filters` the order of filters.  `pre_aggregations`
+    says for folds from how many rows of a key in a batch on these are pre-aggregated, 0 for never.
+    """
 
     policies: tuple[tuple[str, Policy], ...] = ()
     filters: tuple[FilterOrder, ...] = ()
+    pre_aggregations: tuple[tuple[str, int], ...] = ()
 
 
 NO_CHOICES = PlanChoices()
@@ -82,6 +99,7 @@ def choices_of(plan: TickPlan) -> PlanChoices:
             for number, stage in enumerate(plan.stages)
             for place, run in enumerate(filter_runs(stage))
         ),
+        tuple(sorted(pre_aggregations_of(plan).items())),
     )
 
 
@@ -105,12 +123,24 @@ def fault_of_choices(plan: TickPlan, choices: PlanChoices) -> str:
         given = sorted(number for group in order.groups for number in group)
         if not all(order.groups) or given != list(range(len(runs[order.run].conjuncts))):
             return f"the filters of stage {order.stage} do not have each conjunct once"
+    return _fault_of_pre_aggregations(plan, choices)
+
+
+def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
+    may = pre_aggregations_of(plan)
+    for operator, least in choices.pre_aggregations:
+        if operator not in may:
+            return f"rows for {operator} cannot be pre-aggregated"
+        if least < 0:
+            return f"rows for {operator} cannot be pre-aggregated from {least} rows on"
+    if len({operator for operator, _ in choices.pre_aggregations}) < len(choices.pre_aggregations):
+        return "a fold has two pre-aggregations"
     return ""
 
 
 def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
     """Return the plan with these choices, which it can have."""
-    policies = dict(choices.policies)
+    policies, least_rows = dict(choices.policies), dict(choices.pre_aggregations)
     stages = []
     for number, stage in enumerate(plan.stages):
         orders = {each.run: each.groups for each in choices.filters if each.stage == number}
@@ -119,8 +149,22 @@ def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
         head = stage.head
         if isinstance(head, FoldHead) and head.operator in policies:
             stage = replace(stage, head=replace(head, policy=policies[head.operator]))  # noqa: PLW2901
-        stages.append(stage)
+        sends = tuple(_with_pre_aggregation(plan, stage, each, least_rows) for each in stage.sends)
+        stages.append(stage if sends == stage.sends else replace(stage, sends=sends))
     return replace(plan, stages=tuple(stages))
+
+
+def _with_pre_aggregation(
+    plan: TickPlan, stage: Stage, send: Send, least_rows: dict[str, int]
+) -> Send:
+    """Return a send with its choice, if it is given one."""
+    if not least_rows or not may_pre_aggregate(plan, stage, send):
+        return send
+    assert isinstance(send.to, ToFold)
+    head = plan.stages[send.to.stage].head
+    assert isinstance(head, FoldHead)
+    least = least_rows.get(head.operator, send.to.pre_aggregates)
+    return replace(send, to=replace(send.to, pre_aggregates=least))
 
 
 def _with_filters(stage: Stage, orders: dict[int, tuple[tuple[int, ...], ...]]) -> Stage:

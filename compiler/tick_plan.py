@@ -78,11 +78,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ToFold:
-    """Into input `side` of the fold that heads stage `stage`; exchanged by the hash of `keys`."""
+    """Into input `side` of the fold that heads stage `stage`; exchanged by the hash of `keys`.
+
+    Rows of a key that has `pre_aggregates` of them in a batch, or more, are pre-aggregated before; with 0
+    none are.  See `pre_aggregation`.
+    """
 
     stage: int
     side: int
     keys: tuple[Expression, ...]
+    pre_aggregates: int = 0
 
 
 @dataclass(frozen=True, slots=True)

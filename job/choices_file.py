@@ -1,7 +1,8 @@
-"""The choices of a job's plan in a file that a user edits: policies of folds, and the order of filters.
+"""The choices of a job's plan in a file that a user edits.
 
-The file has one JSON object: the digest of the job's logical plan, for each fold its policy, and for each run
-of filters the conjuncts of each filter, in the order in which they are evaluated.  What is left out stays.
+The file has one JSON object: the digest of the job's logical plan, for each fold its policy, for each run of
+filters the conjuncts of each filter, in the order in which they are evaluated, and for each fold that may get
+pre-aggregated rows from how many rows of a key in a batch on.  What is left out stays.
 """
 
 from __future__ import annotations
@@ -48,12 +49,19 @@ class _Filters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     filters: tuple[tuple[str, ...], ...]
 
 
+class _PreAggregation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    stage: int
+    operator: str
+    least_rows: int
+
+
 class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of a file; see above."""
 
     plan: str
     folds: tuple[_Fold, ...] = ()
     filters: tuple[_Filters, ...] = ()
+    pre_aggregations: tuple[_PreAggregation, ...] = ()
 
 
 def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
@@ -83,7 +91,13 @@ def choices_file_of(job: JobDescription, plan: TickPlan) -> ChoicesFile:
         _Filters(order.stage, order.run, filter_texts(plan, order))
         for order in choices_of(plan).filters
     ]
-    return ChoicesFile(job.plan, tuple(folds), tuple(filters))
+    least_rows = dict(choices_of(plan).pre_aggregations)
+    pre_aggregations = [
+        _PreAggregation(fold.stage, fold.operator, least_rows[fold.operator])
+        for fold in folds
+        if fold.operator in least_rows
+    ]
+    return ChoicesFile(job.plan, tuple(folds), tuple(filters), tuple(pre_aggregations))
 
 
 def file_text(file: ChoicesFile) -> str:
@@ -105,21 +119,23 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
     if found.plan != job.plan:
         raise _invalid(f'"{path}" was written for another plan than the job has')
     for fold in found.folds:
-        _check_fold(fold, plan, path)
+        _check_fold(fold.stage, fold.operator, plan, path)
+    for each in found.pre_aggregations:
+        _check_fold(each.stage, each.operator, plan, path)
     policies = tuple((fold.operator, fold.policy) for fold in found.folds)
     orders = tuple(_order(filters, plan, path) for filters in found.filters)
-    choices = PlanChoices(policies, orders)
+    least_rows = tuple((fold.operator, fold.least_rows) for fold in found.pre_aggregations)
+    choices = PlanChoices(policies, orders, least_rows)
     wrong = fault_of_choices(plan, choices)
     if wrong:
         raise _invalid(f'"{path}": {wrong}')
     return choices
 
 
-def _check_fold(fold: _Fold, plan: TickPlan, path: Path) -> None:
-    has_stage = 0 <= fold.stage < len(plan.stages)
-    head = plan.stages[fold.stage].head if has_stage else None
-    if not isinstance(head, FoldHead) or head.operator != fold.operator:
-        raise _invalid(f'"{path}": stage {fold.stage} is not the fold {fold.operator}')
+def _check_fold(stage: int, operator: str, plan: TickPlan, path: Path) -> None:
+    head = plan.stages[stage].head if 0 <= stage < len(plan.stages) else None
+    if not isinstance(head, FoldHead) or head.operator != operator:
+        raise _invalid(f'"{path}": stage {stage} is not the fold {operator}')
 
 
 def _order(given: _Filters, plan: TickPlan, path: Path) -> FilterOrder:

@@ -39,10 +39,20 @@ def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
     for operator, policy in new.policies:
         if policy is not policies[operator]:
             yield f"policy of {operator}: {policy.value}, was {policies[operator].value}"
+    least_rows = dict(old.pre_aggregations)
+    for operator, least in new.pre_aggregations:
+        if least != least_rows[operator]:
+            was_text = pre_aggregation_text(least_rows[operator])
+            yield f"rows for {operator}: {pre_aggregation_text(least)}, was: {was_text}"
     for was, now in zip(old.filters, new.filters, strict=True):
         if was != now:
             texts = [_text(filter_texts(before, order)) for order in (now, was)]
             yield f"filters of stage {now.stage}: {texts[0]}; was {texts[1]}"
+
+
+def pre_aggregation_text(least: int) -> str:
+    """Return from how many rows of a key in a batch on these are pre-aggregated."""
+    return f"pre-aggregated from {least:,} of a key on" if least else "not pre-aggregated"
 
 
 def _text(filters: FilterTexts) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import tick_plan as t
+from fsql.compiler.explain.choices import pre_aggregation_text
 from fsql.compiler.explain.document import json_text
 from fsql.compiler.explain.functions import combine_parts, function_name, function_parts, key_texts
 from fsql.compiler.explain.literals import name_text
@@ -136,7 +137,10 @@ def _target_text(plan: t.TickPlan, stage: t.Stage, send: t.Send) -> str:
             two = isinstance(head, t.FoldHead) and len(head.inputs) == 2
             where = f"stage {number}, {'right' if side else 'left'}" if two else f"stage {number}"
             by = ", ".join(key_texts(keys, t.schema_of(stage, send.step)))
-            return f"{where}, exchanged by {by}" if by else f"{where}, to one worker"
+            text = f"{where}, exchanged by {by}" if by else f"{where}, to one worker"
+            if send.to.pre_aggregates:
+                text += f", {pre_aggregation_text(send.to.pre_aggregates)}"
+            return text
         case t.ToSink(insert=insert):
             return f"sink {insert} ({name_text(plan.sinks[insert].table.name)})"
         case t.ToLate(window=window):
@@ -192,7 +196,8 @@ def _send_json(stage: t.Stage, send: t.Send) -> JsonObject:
     match send.to:
         case t.ToFold(stage=number, side=side, keys=keys):
             by = key_texts(keys, t.schema_of(stage, send.step))
-            return {**step, "stage": number, "side": side, "exchanged_by": by}
+            least = {"pre_aggregates": send.to.pre_aggregates} if send.to.pre_aggregates else {}
+            return {**step, "stage": number, "side": side, "exchanged_by": by, **least}
         case t.ToSink(insert=insert):
             return {**step, "sink": insert}
         case t.ToLate(window=window):

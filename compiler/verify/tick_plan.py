@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.node import walk
+from fsql.compiler.pre_aggregation import may_pre_aggregate
 from fsql.compiler.sqltypes import BOOLEAN
 from fsql.compiler.tick_plan import HEAD, FoldHead, SourceHead, ToFold, ToLate, ToSink
 
@@ -101,6 +102,8 @@ def _rows(plan: TickPlan) -> Iterator[str]:
                 if depth > deepest:
                     yield f"stage {number}: stage {send.to.stage} is sent deeper paths than its own"
                 yield from _keys(number, send.to, types)
+                if send.to.pre_aggregates and not may_pre_aggregate(plan, stage, send):
+                    yield f"stage {number}: rows for stage {send.to.stage} cannot be pre-aggregated"
 
 
 def _keys(number: int, to: ToFold, types: Sequence[SqlType]) -> Iterator[str]:

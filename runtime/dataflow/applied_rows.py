@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fsql.compiler.pre_aggregation import read_columns
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Root
 from fsql.runtime.dataflow.row_order import RowOrder
@@ -70,7 +71,9 @@ class AppliedRows:
         self._backlog = backlog
         self._speculates = head.policy is Policy.SPECULATIVE
         self._undoable = self._speculates
-        self._in_order = RowOrder(ties=ties, append_only=append_only)
+        self._in_order = RowOrder(
+            ties=ties, append_only=append_only, multiplies=read_columns(head) is not None
+        )
         self._append_only = append_only
         self._bound = RepairBound(head.repairs_free)
         self._log = UndoLog()

@@ -6,7 +6,8 @@ number of all rows is known, so what was counted is scaled.
 
 The heavy keys are what is left of a summary that is cut to `HEAVY_MAX` hashes whenever it has grown.  A key
 may have had up to `error` rows more among those looked at: the sum of the greatest counts that were cut,
-scaled.  Nothing that is released depends on any of this.
+scaled.  Keys are counted before rows are pre-aggregated, so a heavy key stays one: `rows` is its share of all
+rows, of as many as were sent.  Nothing that is released depends on any of this.
 """
 
 from __future__ import annotations
@@ -75,11 +76,17 @@ class BinLoads:
         }
         self._edges: dict[tuple[int, int], _Edge] = {}
 
-    def add(self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes) -> None:
-        """Count rows with the hashes of their keys, and the values of these."""
+    def add(
+        self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes | None = None
+    ) -> None:
+        """Count rows with the hashes of their keys, and the values of these.
+
+        `sent` are the hashes of the rows that were sent, if some were pre-aggregated.
+        """
+        sent = hashes if sent is None else sent
         edge = self._edge(to)
-        if edge.is_due(len(hashes), SAMPLED):
-            edge.add(values, hashes)
+        if edge.is_due(len(sent), SAMPLED):
+            edge.add(values, hashes, sent)
 
     def sample(self, to: ToFold, keys: Evaluator, batch: Batch) -> None:
         """Count rows for which no hashes are needed."""
@@ -90,7 +97,8 @@ class BinLoads:
         count = len(values[0]) if values else len(batch)
         first = edge.batches * HASHED_ROWS_MAX % count if count > HASHED_ROWS_MAX else 0
         values = [value.slice(first, HASHED_ROWS_MAX) for value in values]
-        edge.add(values, hash_rows(values, min(count - first, HASHED_ROWS_MAX)))
+        hashes = hash_rows(values, min(count - first, HASHED_ROWS_MAX))
+        edge.add(values, hashes, hashes)
 
     def take(self) -> list[EdgeLoad]:
         """Return the loads since the last call, of edges that had rows."""
@@ -119,7 +127,7 @@ class _Edge:
         self._counted = 0
         self._looked_at = 0
         self._bins = np.zeros(BINS, np.int64)
-        self._waiting: list[tuple[Sequence[pa.Array], Hashes]] = []
+        self._waiting: list[tuple[Sequence[pa.Array], Hashes, Hashes]] = []
         self._rows_waiting = 0
         self._heavy = np.empty(0, np.uint32), np.empty(0, np.int64)
         self._error = 0
@@ -131,9 +139,9 @@ class _Edge:
         self._rows += rows
         return self.batches % one_in == 1
 
-    def add(self, values: Sequence[pa.Array], hashes: Hashes) -> None:
+    def add(self, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes) -> None:
         """Look at the keys of a batch, perhaps later."""
-        self._waiting.append((values, hashes))
+        self._waiting.append((values, hashes, sent))
         self._rows_waiting += len(hashes)
         if self._rows_waiting >= COUNTED_ROWS_MAX:
             self._look()
@@ -142,10 +150,10 @@ class _Edge:
         rows, self._rows_waiting = self._rows_waiting, 0
         if not rows:
             return
-        parts = [hashes for _, hashes in self._waiting]
-        hashes = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        stride = -(-rows // COUNTED_ROWS_MAX)
-        counted = hashes[::stride] >> BIN_SHIFT
+        hashes = np.concatenate([hashes for _, hashes, _ in self._waiting])
+        sent = np.concatenate([sent for _, _, sent in self._waiting])
+        stride = -(-len(sent) // COUNTED_ROWS_MAX)
+        counted = sent[::stride] >> BIN_SHIFT
         self._bins += np.bincount(counted, minlength=BINS) * stride
         self._counted += len(counted) * stride
         self._look_for_heavy(hashes, -(-rows // HEAVY_ROWS_MAX))
@@ -173,7 +181,7 @@ class _Edge:
 
     def _key_text(self, row: int) -> str:
         """Return a key as text: its values, separated by commas, cut where they are long."""
-        for values, hashes in self._waiting:
+        for values, hashes, _ in self._waiting:
             if row < len(hashes):
                 found = [value[row].as_py() for value in values]
                 texts = ["NULL" if each is None else str(each) for each in found]

@@ -12,13 +12,21 @@ from fsql.runtime.order import position_order
 from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fsql.runtime.batch import Batch
+
+    Ints = NDArray[np.int64]
 
 
 class RowOrder:
-    """Sums up equal rows if they may be undone, and sorts rows by position."""
+    """Sums up equal rows if they may be undone, and sorts rows by position.
 
-    def __init__(self, *, ties: bool, append_only: bool) -> None:
+    A kernel that `multiplies` takes a row with a weight for as many rows.
+    """
+
+    def __init__(self, *, ties: bool, append_only: bool, multiplies: bool = False) -> None:
+        self._multiplies = multiplies
         self._ties = ties
         self._append_only = append_only
 
@@ -28,12 +36,17 @@ class RowOrder:
         An undo may arrive first, by another link.  In an append-only input nothing else is negative.
         """
         early = None
-        if rows.batch.weight is not None and (self._append_only or undoable):
+        if self._has_to_sum(rows.batch.weight, undoable=undoable):
             rows, early = self._net(rows)
         order = position_order(rows.batch, ties=self._ties)
         if order is not None:
             rows = KeyedRows(rows.batch.take(order), rows.slot[order])
         return (rows if len(rows.slot) else None), early
+
+    def _has_to_sum(self, weight: Ints | None, *, undoable: bool) -> bool:
+        if weight is None or not (self._append_only or undoable):
+            return False
+        return not self._multiplies or bool(weight.min(initial=1) < 0)
 
     def _net(self, rows: KeyedRows) -> tuple[KeyedRows, Batch | None]:
         """Sum equal rows at equal positions."""

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.compiler.plan_choices import with_choices
+from fsql.compiler.pre_aggregation import read_columns
+from fsql.compiler.tick_plan import FoldHead
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline
+from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
 from fsql.runtime.order import below
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ class StagePipelines:
         self._position = END
         self._next: dict[int, StagePipeline] = {}
         """The pipelines from the position on, of the stages where they differ."""
+        self._pre_aggregations: dict[ToFold, PreAggregation] = {}
 
     def _compiled(self, stage: Stage) -> StagePipeline:
         return StagePipeline(stage, len(self._plan.stages), self._watch, self._encodings)
@@ -50,7 +54,7 @@ class StagePipelines:
         self._next = {
             number: self._compiled(after)
             for number, (before, after) in stages
-            if before.steps != after.steps
+            if (before.steps, before.sends) != (after.steps, after.sends)
         }
 
     def complete_change(self) -> None:
@@ -61,7 +65,18 @@ class StagePipelines:
 
     def keys_of(self, stage: int, to: ToFold) -> Evaluator:
         """Return what evaluates the keys by which the rows of a stage are exchanged."""
-        return self._pipelines[stage].keys_of[to]
+        keys = self._pipelines[stage].keys_of.get(to)
+        return self._next[stage].keys_of[to] if keys is None else keys
+
+    def pre_aggregation(self, to: ToFold) -> PreAggregation:
+        """Return what pre-aggregates rows for a fold that may get them so."""
+        if to not in self._pre_aggregations:
+            head = self._plan.stages[to.stage].head
+            assert isinstance(head, FoldHead)
+            columns = read_columns(head)
+            assert columns is not None
+            self._pre_aggregations[to] = PreAggregation(columns, to.pre_aggregates)
+        return self._pre_aggregations[to]
 
     def run(self, stage: int, batch: Batch) -> tuple[Sends, list[Batch]]:
         """Run the steps of a stage; see `StagePipeline.run`."""

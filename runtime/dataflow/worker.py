@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.owner_map import all_of
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.runtime.batch import START, Batch
+from fsql.runtime.dataflow.exchange import Exchange
 from fsql.runtime.dataflow.foreign_state import ForeignState
 from fsql.runtime.dataflow.invariants import check_operators
 from fsql.runtime.dataflow.layout_change import LayoutChange, Routing, is_beyond
@@ -31,7 +32,6 @@ from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 from fsql.runtime.dataflow.timed_folds import TimedFolds
 from fsql.runtime.dataflow.topology import source_stages
-from fsql.runtime.hashing import hash_rows
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
@@ -50,11 +50,9 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
-    from fsql.runtime.kernels.keyed.prepare import Evaluator
     from fsql.runtime.ports import Chunk, SourceOffset
 
     Ints = NDArray[np.int64]
-    Hashes = NDArray[np.uint32]
 
 
 class Worker:
@@ -79,7 +77,7 @@ class Worker:
         self._pipelines = StagePipelines(plan, watch, encodings or {})
         self._outbox = Outbox(number, epoch)
         self._source_stage = source_stages(plan)
-        self._loads = loads
+        self._exchange = Exchange(self._pipelines, loads)
         self._announced = False
         self.foreign = ForeignState(self.folds)
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
@@ -182,8 +180,9 @@ class Worker:
 
     @property
     def reached(self) -> Root:
-        """Return the greatest root position that any fold has applied."""
-        return max((fold.reached for fold in self.folds.values()), default=START)
+        """Return the greatest root position that any fold has applied, or that rows stand for."""
+        applied = max((fold.reached for fold in self.folds.values()), default=START)
+        return max(applied, self._exchange.reached)
 
     def load(
         self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root
@@ -204,6 +203,8 @@ class Worker:
 
     def announce(self, position: Root) -> bool:
         """Announce a snapshot as of `position` to all folds; return whether all can take it."""
+        if not self._exchange.agrees_to(position):
+            return False
         agreed = [fold for fold in self.folds.values() if fold.announce(position)]
         if len(agreed) == len(self.folds):
             self._announced = True
@@ -369,28 +370,21 @@ class Worker:
             if isinstance(to, Address):
                 self._outbox.post(BARRIER, Parcel(to, batch, repairs))
             else:
-                keys = self._pipelines.keys_of(stage, to)
-                self._exchange(to, keys, batch, repairs=repairs)
+                self._send(stage, to, batch, repairs=repairs)
         for batch in errors:
             self._outbox.post(BARRIER, Parcel(self._errors_to, batch, repairs))
 
-    def _exchange(self, to: ToFold, keys: Evaluator, batch: Batch, *, repairs: bool) -> None:
+    def _send(self, stage: int, to: ToFold, batch: Batch, *, repairs: bool) -> None:
         """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
         address = Address(to.stage, to.side)
         if self._routing.only_owner == self._number:
-            if self._loads is not None:
-                self._loads.sample(to, keys, batch)
+            self._exchange.sample(stage, to, batch)
             self._calls.append((Parcel(address, batch, repairs), None))
             return
-        values, kept, errors = keys(batch)
+        batch, parts, errors = self._exchange.parts(self._routing, stage, to, batch)
         if errors is not None:
             self._outbox.post(BARRIER, Parcel(self._errors_to, errors, repairs))
-        if kept is not None:
-            batch = batch.take(kept)
-        hashes = hash_rows(values, len(batch))
-        if self._loads is not None:
-            self._loads.add(to, values, hashes)
-        for worker, moved, rows in self._routing.split(batch, hashes):
+        for worker, moved, rows in parts:
             if worker == self._number:
                 # Messages to others need not wait for this.
                 self._calls.append((Parcel(address, batch, repairs, moved=moved), rows))

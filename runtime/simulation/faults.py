@@ -37,6 +37,7 @@ class FaultInjector:
         self.world = cluster.world
         self.choices = cluster.world.tape.stream("faults")
         self.plan_choices = cluster.world.tape.stream("plan choices")
+        self.pre_aggregations = cluster.world.tape.stream("pre-aggregations")
         self.over = False
         self._faults = cluster.run_settings.faults
         self._every_us = cluster.run_settings.fault_every_us

@@ -1,4 +1,4 @@
-"""Ticks in simulations: proposals of owner maps, policies and orders of filters, drawn at random."""
+"""Ticks in simulations: proposals of owner maps and choices of the plan, drawn at random."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def _running(injector: FaultInjector) -> Iterator[tuple[Process, int]]:
 def _propose(injector: FaultInjector, process: Process, workers: int) -> None:
     injector.cluster.ticks += 1
     owners = _owner_map(injector.choices, workers)
-    choices = _plan_choices(injector.plan_choices, injector.cluster.spec().plan)
+    plan = injector.cluster.spec().plan
+    choices = _plan_choices(injector.plan_choices, plan)
+    least_rows = _pre_aggregations(injector.pre_aggregations, plan)
+    choices = replace(choices, pre_aggregations=least_rows)
     process.handle(TickProposed(injector.cluster.ticks, owners.ranges, workers, choices))
 
 
@@ -61,6 +64,12 @@ def _plan_choices(choices: Stream, plan: TickPlan) -> PlanChoices:
     orders = [order for order in every.filters if choices.chance(0.7)]
     filters = tuple(replace(order, groups=_parted(choices, order.groups)) for order in orders)
     return PlanChoices(policies, filters)
+
+
+def _pre_aggregations(choices: Stream, plan: TickPlan) -> tuple[tuple[str, int], ...]:
+    """Draw for some of the folds that may get pre-aggregated rows whether they do."""
+    may = [operator for operator, _ in choices_of(plan).pre_aggregations if choices.chance(0.7)]
+    return tuple((operator, choices.one_of((0, 1, 2))) for operator in may)
 
 
 def _parted(choices: Stream, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:

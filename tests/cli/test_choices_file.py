@@ -65,6 +65,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         "plan": JOB.plan,
         "folds": [fold()],
         "filters": [filters(["b > 2", "a > 3", "a < 9"])],
+        "pre_aggregations": [],
     }
     assert read_choices(path, JOB, PLAN) == choices_of(PLAN)
 

@@ -121,6 +121,7 @@ def random_schedule(random: Random) -> Schedule:
         policy=random.choice((*Policy, *Policy, None)),
         lead=random.choice((1_000_000, 1_000_000, 6)),
         few_rows=random.random() < 0.5,
+        pre_aggregates=random.choice((0, 1, 2)),
     )
 
 

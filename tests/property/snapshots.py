@@ -19,7 +19,7 @@ from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import Beginning, run_in_memory
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.tests.property.check import random_schedule
-from fsql.tests.property.ways import Outcome, outcome_of
+from fsql.tests.property.ways import Outcome, outcome_of, pre_aggregating
 from fsql.tests.reference.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -73,8 +73,12 @@ class Snapshots:
             self._announce(cluster, self.drawn(cluster))
 
     def drawn(self, cluster: Cluster) -> Root:
-        """Return a position: one of the input's, one close by, or somewhat ahead of what was read."""
-        reached = max(worker.reached for worker in cluster.workers)
+        """Return a position: one of the input's, one close by, or somewhat ahead of what was read.
+
+        No fold has applied it; rows on both sides of it may have become one.
+        """
+        folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
+        reached = max((fold.reached for fold in folds), default=START)
         ahead = [root for root in self.roots if root > reached]
         if ahead and self.random.random() < 0.8:
             time, origin = self.random.choice(ahead[:8])
@@ -131,6 +135,7 @@ def run_with_snapshots(
     """Run a case by the engine, and take snapshots; they are taken by `watcher`, if there is one."""
     fronts = {ordinal: len(splits) for ordinal, splits in case.inputs.items()}
     plan = choose(lower(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
+    plan = pre_aggregating(plan, schedule.pre_aggregates)
     with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
         result = run_in_memory(
             plan,

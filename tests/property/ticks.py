@@ -162,7 +162,7 @@ class Ticks:
                 return OwnerMap.of_equal_ranges(workers)
 
     def _choices(self, plan: TickPlan) -> PlanChoices:
-        """Draw policies for some of the folds, and orders for some of the filters."""
+        """Draw policies and pre-aggregations for some of the folds, and orders for some of the filters."""
         every = choices_of(plan)
         policies = [
             (operator, self.random.choice(list(Policy)))
@@ -176,7 +176,13 @@ class Ticks:
         ]
         self.met["policies drawn"] += len(policies)
         self.met["filter orders drawn"] += len(filters)
-        return PlanChoices(tuple(policies), tuple(filters))
+        least_rows = [
+            (operator, self.random.choice((0, 1, 2)))
+            for operator, _ in every.pre_aggregations
+            if self.random.random() < 0.7
+        ]
+        self.met["pre-aggregations drawn"] += len(least_rows)
+        return PlanChoices(tuple(policies), tuple(filters), tuple(least_rows))
 
     def _groups(self, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
         """Draw how the same conjuncts are ordered, and parted into filters."""

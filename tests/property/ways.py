@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from fsql.compiler import logical
 from fsql.compiler.lowering.job import lower
+from fsql.compiler.plan_choices import PlanChoices, choices_of, with_choices
 from fsql.optimizer.choose import choose
 from fsql.runtime import few_rows
 from fsql.runtime.drivers import in_memory
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
-    from fsql.compiler.tick_plan import Policy
+    from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.tests.reference.oracle import Inputs
     from fsql.tests.reference.relations import Root
 
@@ -114,6 +115,8 @@ class Schedule:
     batch_rows: int
     policy: Policy | None
     lead: int = 1_000_000
+    pre_aggregates: int = 0
+    """From how many rows of a key in a batch on these are pre-aggregated, where that is legal; 0: never."""
     few_rows: bool = True
     """Whether stages treat few rows in Python code of their own, as they do unless a test forbids it."""
 
@@ -131,6 +134,7 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
     """Run the tick plan of a job over in-memory channels, in an order that the seed decides."""
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
     plan = choose(lower(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
+    plan = pre_aggregating(plan, schedule.pre_aggregates)
     with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
         result = in_memory.run_in_memory(
             plan,
@@ -140,6 +144,12 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
             lead=schedule.lead,
         )
     return outcome_of(job, result), Effort(result.rows_redone, result.rows_held, result.messages)
+
+
+def pre_aggregating(plan: TickPlan, least: int) -> TickPlan:
+    """Return a plan in which all folds that may get rows pre-aggregated do so, from `least` rows on."""
+    choices = tuple((operator, least) for operator, _ in choices_of(plan).pre_aggregations)
+    return with_choices(plan, PlanChoices(pre_aggregations=choices))
 
 
 def outcome_of(job: logical.Job, result: in_memory.Outcome) -> Outcome:

@@ -61,6 +61,7 @@ ROOT = Root(5, 2**57)
 CHOICES = PlanChoices(
     (("aggregate-1", Policy.ORDERED), ("join-2", Policy.SPECULATIVE)),
     (FilterOrder(0, 1, ((2,), (0, 1))),),
+    (("windowaggregate-3", 256),),
 )
 SNAPSHOT = incremental_snapshot(
     [pa.array(["a", None])],

@@ -1,0 +1,88 @@
+"""The exchange: which worker gets each row that a stage sends into a fold, as one worker sends them.
+
+Rows of hot keys are pre-aggregated where the plan says so.  Rows on two sides of an announced position
+never become one, neither for a snapshot nor for a tick: so a worker does not agree to a position that is not
+above all rows it has replaced, and leaves a batch with rows on both sides of one that it has agreed to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.hashing import hash_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fsql.compiler.tick_plan import ToFold
+    from fsql.runtime.dataflow.bin_loads import BinLoads
+    from fsql.runtime.dataflow.layout_change import Routing
+    from fsql.runtime.dataflow.stage_pipelines import StagePipelines
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint32]
+
+
+class Part(NamedTuple):
+    """Rows of a batch for one worker, None for all of them; `moved` marks rows of bins that have moved."""
+
+    worker: int
+    moved: bool
+    rows: Ints | None
+
+
+class Exchange:
+    """Splits batches by the owners of their keys.
+
+    `reached` is the greatest root of a row that was replaced by others.
+    """
+
+    def __init__(self, pipelines: StagePipelines, loads: BinLoads | None) -> None:
+        self.reached = START
+        self._pipelines = pipelines
+        self._loads = loads
+        self._position: Root | None = None
+        """The last announced position that was agreed to."""
+
+    def agrees_to(self, position: Root) -> bool:
+        """Return whether no rows on two sides of a position have become one; from now on none do."""
+        if position <= self.reached:
+            return False
+        self._position = position
+        return True
+
+    def sample(self, stage: int, to: ToFold, batch: Batch) -> None:
+        """Count rows that need no exchange."""
+        if self._loads is not None:
+            self._loads.sample(to, self._pipelines.keys_of(stage, to), batch)
+
+    def parts(
+        self, routing: Routing, stage: int, to: ToFold, batch: Batch
+    ) -> tuple[Batch, list[Part], Batch | None]:
+        """Return the rows to be sent, the part of each worker, and the errors of keys."""
+        values, kept, errors = self._pipelines.keys_of(stage, to)(batch)
+        if kept is not None:
+            batch = batch.take(kept)
+        hashes = sent = hash_rows(values, len(batch))
+        if to.pre_aggregates:
+            batch, sent = self._pre_aggregated(to, batch, hashes)
+        if self._loads is not None:
+            self._loads.add(to, values, hashes, sent)
+        return batch, [Part(*part) for part in routing.split(batch, sent)], errors
+
+    def _pre_aggregated(self, to: ToFold, batch: Batch, hashes: Hashes) -> tuple[Batch, Hashes]:
+        """Return a batch with the rows of hot keys replaced, and the hashes of its rows."""
+        if len(batch) < to.pre_aggregates or self._is_cut(batch):
+            return batch, hashes
+        found = self._pipelines.pre_aggregation(to)(batch, hashes)
+        if found is None:
+            return batch, hashes
+        self.reached = max(self.reached, found.greatest)
+        return found.batch, hashes[found.rows]
+
+    def _is_cut(self, batch: Batch) -> bool:
+        """Return whether a batch has rows on both sides of the announced position."""
+        span = batch.span()
+        return self._position is not None and span.least < self._position <= span.greatest

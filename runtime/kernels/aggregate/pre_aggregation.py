@@ -1,0 +1,251 @@
+"""Pre-aggregation: a few rows with weights stand for the rows of a hot key in a batch.
+
+Contract.  The rows that stand for others have the same number of rows, and for each column that the
+aggregate reads the same number of values, the same sum, least and greatest value.  They are at the least
+position of those rows.  All other rows stay.  See `compiler.pre_aggregation` for where that is legal.
+
+    k  v             k  v    weight
+    a  9             a  1       1        the least value
+    a  4             a  9       1        the greatest
+    a  1       ─▶    a  5       2        the others, which add up to 10
+    a  6
+
+A column with n values, sum s, least a and greatest b is a row with a, a row with b, and n - 2 more that add
+up to s - a - b: these are alike, or of two values next to each other.  Both are between a and b, so they fit
+the type.  Columns are laid side by side, and cut where one of them changes its value: that makes at most 4
+rows for each summed column, 2 for each compared one, and one for the NULLs of each.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.runtime.batch import Batch
+from fsql.runtime.order import concat_arrays, fixed_width, integers, plain, stable_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.pre_aggregation import ReadColumns
+    from fsql.runtime.batch import Root
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint32]
+
+SAMPLED: Final = 512
+"""How many rows of a batch tell which keys are hot in it."""
+_SEEN_LEAST: Final = 4
+"""How often a key is in the sample, if that is not the whole batch, before it may be hot."""
+HOT_MAX: Final = 16
+"""How many hot keys of a batch are pre-aggregated."""
+_LOW: Final = 0xFFFFFFFF
+
+
+class PreAggregated(NamedTuple):
+    """A batch in which rows stand for others; `rows` has for each a row with its key, of the batch before.
+
+    `greatest` is the greatest root of a row that was replaced.
+    """
+
+    batch: Batch
+    rows: Ints
+    greatest: Root
+
+
+class _Runs(NamedTuple):
+    """A column of rows that stand for others: how many each value stands for, and the values."""
+
+    counts: list[int]
+    values: list[int | None]
+    """Integers of a summed column; else numbers of rows of the batch."""
+
+
+class _Standing(NamedTuple):
+    """The rows that stand for others of one key: where they are, their weights and their columns."""
+
+    first: int
+    weights: list[int]
+    values: dict[int, list[int | None]]
+
+
+class PreAggregation:
+    """Pre-aggregates the keys that have `least` rows in a batch or more."""
+
+    def __init__(self, columns: ReadColumns, least: int) -> None:
+        self._columns = columns
+        self._least = least
+
+    def __call__(self, batch: Batch, hashes: Hashes) -> PreAggregated | None:
+        """Return the batch with the rows of hot keys replaced, None if it has none.
+
+        `hashes` are those of the keys.
+        """
+        if batch.weight is not None:
+            return None
+        kept, made = np.ones(len(batch), np.bool_), []
+        for hot in _hot(hashes, self._least):
+            rows = self._of_first_key(batch, np.flatnonzero(hashes == hot))
+            if len(rows) < self._least:
+                continue
+            standing = self._standing(batch, rows)
+            if len(standing.weights) < len(rows):
+                kept[rows] = False
+                made.append(standing)
+        if not made:
+            return None
+        gone = np.flatnonzero(~kept)
+        greatest = Batch((), batch.time[gone], batch.origin[gone], ()).span().greatest
+        return PreAggregated(*self._assembled(batch, np.flatnonzero(kept), made), greatest)
+
+    def _of_first_key(self, batch: Batch, rows: Ints) -> Ints:
+        """Return those of some rows that have the key of the first one: others may share its hash."""
+        for index in self._columns.keys:
+            if len(rows):
+                same = _equal_to_first(batch.columns[index], rows)
+                rows = rows if same.all() else rows[same]
+        return rows
+
+    def _standing(self, batch: Batch, rows: Ints) -> _Standing:
+        """Return the rows that stand for `rows`."""
+        runs = dict(self._runs(batch, rows))
+        ends = {index: list(accumulate(run.counts)) for index, run in runs.items()}
+        cuts = sorted({len(rows), *(end for each in ends.values() for end in each)})
+        weights = np.diff([0, *cuts]).tolist()
+        places = {index: np.searchsorted(ends[index], cuts).tolist() for index in runs}
+        values = {
+            index: [runs[index].values[place] for place in places[index]] for index in sorted(runs)
+        }
+        return _Standing(_first(batch, rows), weights, values)
+
+    def _runs(self, batch: Batch, rows: Ints) -> Iterator[tuple[int, _Runs]]:
+        read = self._columns
+        for index in (*read.summed, *read.compared, *read.counted):
+            column, valid, null = batch.columns[index], rows, rows[:0]
+            if column.null_count:
+                is_valid = column.is_valid().to_numpy(zero_copy_only=False)[rows]
+                valid, null = rows[is_valid], rows[~is_valid]
+            runs = _Runs([], [])
+            if len(valid) and index in read.summed:
+                runs = _of_sum(_integers_at(column, valid))
+            elif len(valid) and index in read.compared:
+                runs = _of_extremes(_integers_at(column, valid), valid)
+            elif len(valid):
+                runs = _Runs([len(valid)], [int(valid[0])])
+            if len(null):
+                runs.counts.append(len(null))
+                runs.values.append(None if index in read.summed else int(null[0]))
+            yield index, runs
+
+    def _assembled(self, batch: Batch, kept: Ints, made: Sequence[_Standing]) -> tuple[Batch, Ints]:
+        """Return the rows that are kept and those that stand for others, ordered as before."""
+        firsts = [each.first for each in made for _ in each.weights]
+        rows = np.concatenate([kept, np.array(firsts, np.int64)])
+        order = stable_order(rows)
+        weights = [weight for each in made for weight in each.weights]
+        weight = np.concatenate([np.ones(len(kept), np.int64), np.array(weights, np.int64)])
+        columns = []
+        for index, column in enumerate(batch.columns):
+            values = [value for each in made for value in each.values.get(index, ())]
+            taken, source = rows, column
+            if index in self._columns.summed:
+                source = concat_arrays([plain(column), pa.array(values, plain(column).type)])
+                new = np.arange(len(column), len(column) + len(values))
+                taken = np.concatenate([kept, new])
+            elif values:
+                taken = np.concatenate([kept, np.array(values, np.int64)])
+            columns.append(source.take(pa.array(taken[order])))
+        rows = rows[order]
+        path = tuple(level[rows] for level in batch.path)
+        return Batch(columns, batch.time[rows], batch.origin[rows], path, weight[order]), rows
+
+
+def _hot(hashes: Hashes, least: int) -> list[int]:
+    """Return the hashes that probably have `least` rows or more, those with most rows first."""
+    if len(hashes) < least:
+        return []
+    stride = -(-len(hashes) // SAMPLED)
+    found, counts = np.unique(hashes[::stride], return_counts=True)
+    often = np.flatnonzero(counts >= max(-(-least // stride), _SEEN_LEAST if stride > 1 else 1))
+    most = often[np.argsort(-counts[often], kind="stable")]
+    hot: list[int] = found[most[:HOT_MAX]].tolist()
+    return hot
+
+
+def _first(batch: Batch, rows: Ints) -> int:
+    """Return the row with the least position."""
+    if batch.ascending:
+        return int(rows[0])
+    for column in (batch.time, batch.origin, *batch.path):
+        if len(rows) == 1:
+            break
+        values = column[rows]
+        rows = rows[values == values.min()]
+    return int(rows[0])
+
+
+def _equal_to_first(column: pa.Array, rows: Ints) -> NDArray[np.bool_]:
+    """Return which rows have the value of the first one, as keys are compared: NULL is equal to NULL."""
+    if isinstance(column, pa.DictionaryArray):
+        return _codes_equal_to_first(column, rows)
+    if fixed_width(column.type) and not column.null_count:
+        values = _integers_at(column, rows)
+        return values == values[0]
+    values, value = column.take(pa.array(rows)), column[int(rows[0])]
+    if not value.is_valid:
+        return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    same = pc.fill_null(pc.equal(values, value), fill_value=False)
+    return np.asarray(same.to_numpy(zero_copy_only=False))
+
+
+def _codes_equal_to_first(column: pa.DictionaryArray, rows: Ints) -> NDArray[np.bool_]:
+    """Do the same for a dictionary, which may have a value twice."""
+    indices, count = column.indices, len(column.dictionary)
+    if indices.null_count:
+        indices = indices.fill_null(count)
+    codes = indices.to_numpy(zero_copy_only=False)[rows]
+    same = np.zeros(count + 1, np.bool_)
+    same[codes[0]] = True
+    if codes[0] < count:
+        equal = pc.equal(column.dictionary, column.dictionary[int(codes[0])])
+        same[:count] = pc.fill_null(equal, fill_value=False).to_numpy(zero_copy_only=False)
+    return same[codes]
+
+
+def _integers_at(column: pa.Array, rows: Ints) -> Ints:
+    """Return some values of a fixed-width column as integers of the same order."""
+    if pa.types.is_int64(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy())[rows]
+    if pa.types.is_timestamp(column.type) and not column.null_count:
+        return np.asarray(column.view(pa.int64()).to_numpy())[rows]
+    return integers(column.take(pa.array(rows)))[0]
+
+
+def _of_sum(values: Ints) -> _Runs:
+    """Return runs of integers with the same sum, least and greatest value as the given ones."""
+    least, greatest = int(values.min()), int(values.max())
+    if len(values) == 1:
+        return _Runs([1], [least])
+    total = int((values & _LOW).sum()) + (int((values >> 32).sum()) << 32)
+    runs = _Runs([1, 1], [least, greatest])
+    if len(values) > 2:
+        value, ones_more = divmod(total - least - greatest, len(values) - 2)
+        for count, each in ((len(values) - 2 - ones_more, value), (ones_more, value + 1)):
+            if count:
+                runs.counts.append(count)
+                runs.values.append(each)
+    return runs
+
+
+def _of_extremes(values: Ints, rows: Ints) -> _Runs:
+    """Return runs of the rows with the least and the greatest value."""
+    least, greatest = int(rows[values.argmin()]), int(rows[values.argmax()])
+    if least == greatest:
+        return _Runs([len(rows)], [least])
+    return _Runs([len(rows) - 1, 1], [least, greatest])
