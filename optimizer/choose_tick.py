@@ -6,14 +6,18 @@ Output never depends on it.  What is decided, each with its reason:
                 the coordinator where there is little to do
     policies    folds that apply too many rows again hold them instead
     filters     no estimate: conjuncts are not measured one by one
+    hot keys    rows of hot keys are pre-aggregated where one key alone makes a worker the busiest
 
 Bins move only if one worker was the busiest, and more than `IMBALANCE` above the mean, in each of the last
 two intervals, worked for at least `BUSY_LEAST` of them, and the gain over `HORIZON` is more than `GAIN_LEAST`
-times the cost.  Loads are compared by processor time: by the clock, a worker also seems busy while other
-programs have its core.  Whether there is much to do is told by the clock: a worker that waits for a core has
-no time left.  Intervals count from the last tick on.  After each tick of its own, the optimizer needs twice
-as many intervals for the next one, as long as it is among the last `REMEMBERED` intervals: so a load that
-alternates causes few ticks, and a new one is followed at once.
+times the cost.  They stay in a tick that begins to pre-aggregate, which changes all loads.  Pre-aggregation
+never ends by itself: where no key is hot it costs a look at some hashes of each batch.
+
+Loads are compared by processor time: by the clock, a worker also seems busy while other programs have its
+core.  Whether there is much to do is told by the clock: a worker that waits for a core has no time left.
+Intervals count from the last tick on.  After each tick of its own, the optimizer needs twice as many
+intervals for the next one, as long as it is among the last `REMEMBERED` intervals: so a load that alternates
+causes few ticks, and a new one is followed at once.
 
 A gain is in seconds that the busiest worker saves.  A cost is what a tick takes: `TICK_SECONDS`, and
 `ROW_SECONDS` for each row of state that moves.
@@ -28,6 +32,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.compiler.tick_plan import FoldHead, Policy
+from fsql.optimizer.hot_keys import choose_pre_aggregations
 from fsql.optimizer.levelling import level
 
 if TYPE_CHECKING:
@@ -86,8 +91,12 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     """Return what the next tick of a job is to change."""
     owners, reason = _owners(situation, statistics)
     policies, reasons = _policies(situation, statistics)
+    least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
+    if least_rows and owners is not None:
+        owners, reason = None, "owners: stay; loads are other ones after the pre-aggregation"
     filters = "filters: stay; no estimate, as conjuncts are not measured one by one"
-    return TickChoice(owners, PlanChoices(policies), (reason, *reasons, filters))
+    choices = PlanChoices(policies, pre_aggregations=least_rows)
+    return TickChoice(owners, choices, (reason, *reasons, *of_hot_keys, filters))
 
 
 def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | None, str]:

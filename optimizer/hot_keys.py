@@ -1,0 +1,81 @@
+"""Which folds get the rows of hot keys pre-aggregated, from what was measured; explained.
+
+A bin has one owner, so a key with more than its share of the rows bounds what owner maps can level.  Where
+that key alone makes a worker the busiest by `IMBALANCE`, and this worker has enough to do, its rows are
+pre-aggregated on the workers that read them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.pre_aggregation import pre_aggregations_of
+
+if TYPE_CHECKING:
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.optimizer.statistics import HeavyKey, Statistics
+
+IMBALANCE: Final = 0.1
+FOLD_BUSY_LEAST: Final = 0.05
+"""The part of a core that a fold takes at least, so that there is something to save."""
+LEAST_ROWS: Final = 256
+"""To replace rows of a key in a batch takes as long as the fold takes for about 100 of them."""
+
+
+def choose_pre_aggregations(
+    plan: TickPlan, statistics: Statistics, since: int
+) -> tuple[tuple[tuple[str, int], ...], list[str]]:
+    """Return the folds that get rows pre-aggregated from now on, and a reason for each that may get them.
+
+    Only what was measured after interval `since` counts.
+    """
+    chosen, reasons = [], []
+    for operator, least in sorted(pre_aggregations_of(plan).items()):
+        hot = _hottest(statistics, operator)
+        place = f"hot keys of {operator}"
+        if least:
+            share = "" if hot is None else f"; {_share(hot)}"
+            reasons.append(f"{place}: pre-aggregated from {least:,} rows on, stays{share}")
+        elif plan.workers == 1:
+            reasons.append(f"{place}: stay; there is one worker")
+        elif hot is None:
+            reasons.append(f"{place}: stay; no key is known to be hot")
+        else:
+            busy = _busy(statistics, operator, since)
+            gain = _gain(hot, plan.workers)
+            pays = gain > 1 + IMBALANCE and busy >= FOLD_BUSY_LEAST
+            if pays:
+                chosen.append((operator, LEAST_ROWS))
+            what = f"pre-aggregated from {LEAST_ROWS} rows on" if pays else "stay"
+            reasons.append(
+                f"{place}: {what}; {_share(hot)}, so its worker gets {gain:.2f} times the mean or more;"
+                f" the fold takes {busy:.0%} of a core on its busiest worker"
+            )
+    return tuple(chosen), reasons
+
+
+def _hottest(statistics: Statistics, operator: str) -> HeavyKey | None:
+    """Return the key of a fold with most rows, if any is known."""
+    of_fold = [each for each in statistics.heavy if each.operator == operator]
+    return max(of_fold, key=lambda each: (each.share, -each.hash), default=None)
+
+
+def _gain(hot: HeavyKey, workers: int) -> float:
+    """Return the rows of the worker with a key by the mean, if it has no others."""
+    return hot.share * workers
+
+
+def _share(hot: HeavyKey) -> str:
+    return f"key {hot.key!r} has {hot.share:.0%} of the rows"
+
+
+def _busy(statistics: Statistics, operator: str, since: int) -> float:
+    """Return for how much of an interval the busiest worker was busy with a fold."""
+    return max(
+        (
+            each.busy
+            for each in statistics.operators
+            if each.operator == operator and each.interval > since
+        ),
+        default=0.0,
+    )
