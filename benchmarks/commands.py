@@ -195,6 +195,35 @@ def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # n
         click.echo(skew_svg(measured), picture, nl=False)
 
 
+@bench.command(
+    "hot-key", short_help="One key with most rows: equal bins, ticks, and the best plan."
+)
+@number("--rows", "Of each run.", 4_000_000)
+@number("--share", "How many of 100 rows the hot key has.", 60)
+@number("--keys", "How many keys share the other rows.", 1_000)
+@seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
+@number("--rounds", "How often each plan runs.", 1)
+@picture("the throughput of each plan")
+@reporting
+def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Run a window of a day over rows of which most have one key, on 2 workers, with three plans by turns.
+
+    "equal" gives each worker the same number of bins; "auto" chooses ticks; "best" pre-aggregates the rows of
+    the hot key as soon as the run has begun.  "rows_per_busy_second" are rows by the processor time of the
+    busiest worker.  "busiest_over_mean" is of the processor time of the workers, and at the end that of the
+    last third of the run.  "bytes_equal" compares the output with that of the first run.  After the runs, the
+    medians of the throughputs are compared.
+    """
+    from fsql.benchmarks.hot_key import HotKey, hot_key_svg, measure_hot_key
+
+    measured = []
+    for fields in measure_hot_key(HotKey(**flags)):
+        measured.append(fields)
+        _say(reporter, [fields])
+    if picture is not None:
+        click.echo(hot_key_svg(measured), picture, nl=False)
+
+
 @bench.command("plan-scale", short_help="Plans for up to a thousand simulated workers.")
 @numbers("--workers", "How many; with commas, one after the other.", "10,100,1000")
 @exponents
