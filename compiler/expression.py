@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.node import Node
 
 if TYPE_CHECKING:
+    from fsql.compiler.row_pattern import RowPattern
     from fsql.compiler.sqltypes import SqlType
 
 Value = bool | int | float | str | tuple["Value", ...] | None
@@ -121,6 +122,7 @@ class AggregateFunction(enum.Enum):
     MODE = "MODE"
     PERCENTILE_CONT = "PERCENTILE_CONT"
     PERCENTILE_DISC = "PERCENTILE_DISC"
+    MATCH_RECOGNIZE = "MATCH_RECOGNIZE"
 
 
 OF_ORDER: Final = frozenset(
@@ -147,7 +149,8 @@ class AggregateCall(Node):
     `others` are further arguments: the independent variable of CORR and its like, or the keys of ORDER BY,
     each with a direction (descending, NULLs first); rows that tie are ordered by the argument.  `parameter`
     is the fraction of a percentile; with it a FIRST_VALUE in the total order is NTH_VALUE.  With
-    `ignore_nulls` ARRAY_AGG ignores NULLs too.
+    `ignore_nulls` ARRAY_AGG ignores NULLs too.  MATCH_RECOGNIZE, which is a running aggregate only, has the
+    measures of the matches of `pattern` that its last row decides, in their order; NULL if it decides none.
     """
 
     function: AggregateFunction
@@ -159,6 +162,7 @@ class AggregateCall(Node):
     directions: tuple[tuple[bool, bool], ...] = ()
     parameter: float | None = None
     ignore_nulls: bool = False
+    pattern: RowPattern | None = None
 
     @property
     def arguments(self) -> tuple[Expression, ...]:

@@ -31,6 +31,7 @@ BANNED = {
     r"pyarrow\.json": "msgspec (it crashes on `null`)",
 }
 ORACLE_MAY_IMPORT = (
+    "fsql.compiler.row_pattern",
     "fsql.compiler.expression",
     "fsql.compiler.logical",
     "fsql.compiler.node",

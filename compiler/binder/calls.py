@@ -45,6 +45,11 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     if len(written.name.parts) > 1:
         raise not_implemented("functions of a catalog", written.name.span)
     _refuse_name(name, written)
+    of_match = binder.navigations and binder.navigations.bind(written, name)
+    return of_match or _bind_named(binder, written, name)
+
+
+def _bind_named(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
     if written.over is not None:
         return _bind_running(binder, written, name)
     if name in AGGREGATES or name in _GROUPING:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fsql.compiler.binder.aggregate import AggregateCollector
+    from fsql.compiler.binder.navigations import Navigations
     from fsql.compiler.binder.over import RunningCollector
     from fsql.compiler.binder.scalar_subquery import SubqueryCollector
     from fsql.compiler.binder.source_spans import SourceSpans
@@ -43,7 +44,7 @@ class ExpressionBinder:
     """Binds expressions in one place: `clause` is its name in messages, `scope` resolves names.
 
     Aggregates are added to `aggregates`, running ones to `running`, subqueries to `subqueries`; without a
-    collector they are refused.
+    collector they are refused.  `navigations` are the calls that read a match in MATCH_RECOGNIZE.
     `window` is the window of GROUP BY, whose bounds TUMBLE_START and the like are.
     `spans` has the last span of every expression bound so far, for errors that are found later;
     `source_spans` has the spans of the whole script.
@@ -56,6 +57,7 @@ class ExpressionBinder:
     running: RunningCollector | None = None
     window: syntax.FunctionCall | None = None
     subqueries: SubqueryCollector | None = None
+    navigations: Navigations | None = None
     spans: dict[Expression, Span] = field(default_factory=dict)
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     """Expressions that a name means which is no column."""

@@ -180,8 +180,11 @@ def in_order_of_time(
     time: Expression,
     span: Span,
     source_spans: SourceSpans,
+    clause: str = "OVER",
 ) -> Plan:
     """Return the rows of `plan`, by partition in the order of the event time `time`, with the same columns.
+
+    `clause` has the ORDER BY.
 
     Raises:
         Refusal: E304.
@@ -190,7 +193,7 @@ def in_order_of_time(
         times = [column.name for column in plan.schema if column.time_attribute]
         raise refusal(
             "E304",
-            "ORDER BY in OVER is not by event time",
+            f"ORDER BY in {clause} is not by event time",
             span,
             help=f"order by the event-time column: {times[0]}" if times else None,
             note=None if times else "no column of the input is event time",

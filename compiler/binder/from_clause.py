@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.constants import one_row, one_row_of
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.join import check_names, fallible_key, join, shift_columns, side_by_side
+from fsql.compiler.binder.join import (
+    check_names,
+    fallible_key,
+    join,
+    shift_columns,
+    side_by_side,
+    unbounded_join,
+)
 from fsql.compiler.binder.lateral import bind_lateral, unnest
 from fsql.compiler.binder.limits import RELATIONS_MAX
+from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
 from fsql.compiler.binder.relation import Relation, apply_alias, conjuncts, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -24,11 +32,10 @@ from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.temporal_join import join_versions
 from fsql.compiler.binder.using import equalities, merge, merged_columns
 from fsql.compiler.binder.window import assign_windows, read_window_call
-from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.logical import JoinKind, WindowAggregate, operators
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.references import Condition
@@ -117,6 +124,9 @@ class FromBinder:
                 return Source(self._table_function(written))
             case syntax.Joined():
                 return self._joined(written)
+            case syntax.MatchRecognize(input=rows):
+                found = match_recognize(written, self.relation(rows).relation, self.context)
+                return Source(found)
             case syntax.Unnest():
                 return Source(unnest(one_row(self.context, written.span), written, self.context))
 
@@ -247,7 +257,7 @@ class FromBinder:
         joined = outer_join(kind, left.relation, right.relation, on, self.context.source_spans)
         if joined is None:
             return None
-        self.context.report.warn(_unbounded_join(span, (), None))
+        self.context.report.warn(unbounded_join(span, (), None))
         return Source(joined, left.taken)
 
     def _on(self, left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Expression]:
@@ -281,7 +291,7 @@ class FromBinder:
             note = "time is bounded from one direction only" if joined.half_bounded else None
             if _has_updating_window(left) or _has_updating_window(right):
                 note = _UPDATING_WINDOW
-            self.context.report.warn(_unbounded_join(span, _times(left, right), note))
+            self.context.report.warn(unbounded_join(span, _times(left, right), note))
         width = left.relation.width
         taken = {
             shift_columns(condition, width, self.context.source_spans) for condition in right.taken
@@ -381,18 +391,3 @@ def _times(left: Source, right: Source) -> list[str]:
         for side in (left.relation, right.relation)
     ]
     return [time for time in times if time is not None] if all(times) else []
-
-
-def _unbounded_join(span: Span, times: Sequence[str], note: str | None) -> Diagnostic:
-    helps = (
-        (f"bound the time: AND {times[1]} BETWEEN {times[0]} AND {times[0]} + INTERVAL '1' HOUR",)
-        if times
-        else ()
-    )
-    return Diagnostic(
-        "W302",
-        "join without a time range keeps all rows of both sides",
-        Label(span),
-        notes=() if note is None else (note,),
-        helps=helps,
-    )

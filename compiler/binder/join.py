@@ -15,6 +15,7 @@ from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.time_range import FoundRange, Times, find_time_range
+from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.null_safe import instead_of_null
@@ -239,4 +240,20 @@ def renumber(
             else None
         ),
         source_spans,
+    )
+
+
+def unbounded_join(span: Span, times: Sequence[str], note: str | None) -> Diagnostic:
+    """Return the warning of a join without a time range."""
+    helps = (
+        (f"bound the time: AND {times[1]} BETWEEN {times[0]} AND {times[0]} + INTERVAL '1' HOUR",)
+        if times
+        else ()
+    )
+    return Diagnostic(
+        "W302",
+        "join without a time range keeps all rows of both sides",
+        Label(span),
+        notes=() if note is None else (note,),
+        helps=helps,
     )

@@ -48,6 +48,13 @@ class SubqueryValue(Expression):
     column: int
 
 
+@dataclass(frozen=True, eq=False)
+class NavigationValue(Expression):
+    """The value of the navigation at `index` among those of a clause of MATCH_RECOGNIZE."""
+
+    index: int
+
+
 def replace_pending(
     expression: Expression,
     replacement: Callable[[Expression], Expression | None],

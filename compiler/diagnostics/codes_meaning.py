@@ -210,9 +210,9 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "state grows with the input",
         (
             "A join without a time range keeps all rows of both sides, since each row can match later; so do"
-            " subqueries in expressions."
+            " subqueries in expressions. A pattern without WITHIN keeps the rows of a match that goes on."
         ),
-        "Add a time range: `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at`.",
+        "Add a time range: `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at`; to a pattern WITHIN.",
         "SELECT a.k FROM a JOIN b ON a.k = b.k;",
     ),
     (
@@ -275,6 +275,16 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         ),
         "Correct the option as the message says.",
         "CREATE TABLE u LIKE t (EXCLUDING COLUMNS);",
+    ),
+    (
+        "E326",
+        "invalid row pattern",
+        (
+            "MATCH_RECOGNIZE has a PATTERN that matches at least one row, an ORDER BY, and conditions and"
+            " measures of the variables of the pattern."
+        ),
+        "Correct the clause as the message says.",
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY at PATTERN (A) DEFINE B AS a > 1);",
     ),
 )
 """The rows, by code."""

@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.literals import interval_text, literal_text, name_text
+from fsql.compiler.explain.row_patterns import row_pattern_text
 from fsql.compiler.expression import (
     AggregateFunction,
     Call,
@@ -73,6 +74,11 @@ def expression_text(expression: Expression, names: Sequence[str]) -> str:
 
 def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
     """Return an aggregate call as SQL writes it."""
+    if call.pattern is not None and isinstance(call.argument, Cast):
+        row = call.argument.argument
+        given = row.arguments if isinstance(row, Call) else ()
+        fields = [expression_text(each, names) for each in given]
+        return f"MATCH_RECOGNIZE({row_pattern_text(call.pattern, fields, expression_text)})"
     argument = "*" if call.argument is None else expression_text(call.argument, names)
     parts = ["DISTINCT " if call.distinct else "", argument]
     others = [expression_text(each, names) for each in call.others]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.explain.expressions import labels
-from fsql.compiler.explain.literals import name_text
+from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.expression import OF_ORDER, AggregateFunction
 from fsql.compiler.logical import Changes, append_only
+from fsql.compiler.row_pattern import most_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler.analysis.properties import Key
     from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.expression import AggregateCall, Expression
+    from fsql.compiler.row_pattern import RowPattern
     from fsql.compiler.schema import Column, Schema
 
 
@@ -68,7 +70,7 @@ def _column_text(column: Column) -> str:
     return f"{name_text(column.name)} {column.type}{null}{time}"
 
 
-def state_bound(plan: logical.Plan) -> str:
+def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each kind
     """Return the state of `plan` and its bound; `none` if it has no state."""
     match plan:
         case logical.Aggregate(keys=keys, aggregates=calls):
@@ -78,6 +80,8 @@ def state_bound(plan: logical.Plan) -> str:
             return _rows("group", keys, calls, append=append_only(plan.input), bound=bound)
         case logical.Over(partition=keys, calls=running):
             calls = tuple(call.aggregate for call in running)
+            if calls and calls[0].pattern is not None:
+                return _open_matches(calls[0].pattern, keys)
             if any(call.preceding is not None or call.end_preceding for call in running):
                 return "the rows of one frame" + (" per partition, unbounded" if keys else "")
             return _rows("partition", keys, calls, append=True, bound=", unbounded")
@@ -85,6 +89,17 @@ def state_bound(plan: logical.Plan) -> str:
             return _ranked_rows(plan)
         case _:
             return _rows_of(plan)
+
+
+def _open_matches(pattern: RowPattern, keys: Sequence[Expression]) -> str:
+    """Return the state of MATCH_RECOGNIZE: the rows of matches that may go on."""
+    each = " per partition" if keys else ""
+    most = most_rows(pattern.pattern)
+    if pattern.within_us is not None:
+        return f"the rows of open matches, of up to {interval_text(pattern.within_us)}{each}"
+    if most is None:
+        return f"the rows of open matches{each}, unbounded"
+    return f"the rows of open matches, up to {most:,}{each}" + (", unbounded" if keys else "")
 
 
 def _rows_of(plan: logical.Plan) -> str:

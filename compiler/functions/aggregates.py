@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _F = AggregateFunction
 AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
-    **{function.value: function for function in AggregateFunction},
+    **{each.value: each for each in AggregateFunction if each is not _F.MATCH_RECOGNIZE},
     "COUNT_IF": _F.COUNT,
     "COUNTIF": _F.COUNT,
     "APPROX_COUNT_DISTINCT": _F.COUNT,

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.parser.dialects import AFTER_WORD, CLAUSES, CREATED, KSQL_WINDOWS, STATEMENTS
+from fsql.compiler.parser.dialects import (
+    AFTER_WORD,
+    CLAUSES,
+    CREATED,
+    KSQL_WINDOWS,
+    SIGNS,
+    STATEMENTS,
+)
 from fsql.compiler.parser.expectations import expectation
 from fsql.compiler.parser.keywords import RESERVED, kind_at
 from fsql.compiler.parser.lookahead import Lookahead
@@ -156,6 +163,8 @@ def _dialect_help(place: _Place) -> str | None:
             help_ = "declare the fields of the JSON object as columns of the table"
         case "INTERVAL", "NUMBER":
             help_ = f"write the number in quotes: INTERVAL '{place.bad.text}' HOUR"
+        case _, "QUESTION" | "LBRACE" | "VBAR":
+            help_ = SIGNS[place.bad.text]
         case _, "NUMBER" if before == "WITHIN":
             help_ = CLAUSES[before]
         case _:

@@ -19,11 +19,13 @@ from fsql.compiler.logical import (
     declared_event_time,
 )
 from fsql.compiler.node import children
+from fsql.compiler.row_pattern import NavigationKind
 from fsql.compiler.rules.columns import replace_parts
 from fsql.compiler.sqltypes import DOUBLE, TIMESTAMP
 
 if TYPE_CHECKING:
     from fsql.compiler.node import Node
+    from fsql.compiler.row_pattern import Navigation
 
 
 def fallible_over(below: Plan, expression: Expression) -> bool:
@@ -65,8 +67,15 @@ def aggregate_fallible(call: AggregateCall) -> bool:
 
 
 def sum_overflows(call: AggregateCall) -> bool:
-    """Return whether `call` is a SUM of integers, which may go out of range."""
+    """Return whether `call` is a SUM of integers, which may go out of range, or tells of one."""
+    if call.pattern is not None:
+        return any(_measure_overflows(measure) for measure in call.pattern.measures)
     return call.function is AggregateFunction.SUM and call.type != DOUBLE
+
+
+def _measure_overflows(measure: Navigation) -> bool:
+    sums = {NavigationKind.SUM, NavigationKind.AVG}
+    return measure.kind in sums and measure.type != DOUBLE
 
 
 def _part_fallible(part: Node) -> bool:

@@ -99,6 +99,19 @@ from fsql.compiler.syntax.relations import (
     TableReference,
     Unnest,
 )
+from fsql.compiler.syntax.row_patterns import (
+    Definition,
+    MatchRecognize,
+    Measure,
+    Pattern,
+    PatternChain,
+    PatternName,
+    PatternQuantified,
+    PatternRefused,
+    SkipKind,
+    SkipTarget,
+    Subset,
+)
 from fsql.compiler.syntax.statements import (
     ComputedColumn,
     CreateFunction,
@@ -143,7 +156,7 @@ Access = ColumnReference | Subscript | FieldAccess
 Expression = (
     Literal | Access | Constructor | Operation | InList | Subquery | Case | Cast | AtTimeZone | Call
 )
-Relation = TableReference | Derived | Unnest | TableFunction | Joined
+Relation = TableReference | Derived | Unnest | TableFunction | Joined | MatchRecognize
 QueryBody = Select | Values | SetOperation | Query
 TableColumn = PhysicalColumn | ComputedColumn | MetadataColumn
 Inspection = Explain | Show | ShowCreate | Describe
@@ -173,6 +186,7 @@ __all__ = [
     "CreateTable",
     "CreateView",
     "Declaration",
+    "Definition",
     "Derived",
     "Describe",
     "Descriptor",
@@ -208,6 +222,8 @@ __all__ = [
     "Literal",
     "Logical",
     "MapConstructor",
+    "MatchRecognize",
+    "Measure",
     "MetadataColumn",
     "NamedArgument",
     "NamedWindow",
@@ -218,6 +234,11 @@ __all__ = [
     "OrderItem",
     "Parameter",
     "PartitionValue",
+    "Pattern",
+    "PatternChain",
+    "PatternName",
+    "PatternQuantified",
+    "PatternRefused",
     "PhysicalColumn",
     "PrimaryKey",
     "QualifiedName",
@@ -238,12 +259,15 @@ __all__ = [
     "SetTerm",
     "Show",
     "ShowCreate",
+    "SkipKind",
+    "SkipTarget",
     "Star",
     "Statement",
     "StatementSet",
     "StringLiteral",
     "Subquery",
     "Subscript",
+    "Subset",
     "Syntax",
     "TableAlias",
     "TableArgument",

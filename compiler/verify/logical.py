@@ -237,7 +237,11 @@ def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) 
         if call.argument is not None:
             taken = call.argument.type
             yield from verify_expression(call.argument, below)
-        if call.type != aggregate_result(call.function, taken):
+        if call.pattern is not None:
+            measures = [measure.type for measure in call.pattern.measures]
+            if call.type.element is None or [*call.type.element.field_types] != measures:
+                yield f"the measures of a pattern are not a {call.type}"
+        elif call.type != aggregate_result(call.function, taken):
             yield f"{call.function.value} of {taken or '*'} is not a {call.type}"
         for other in call.others:
             yield from verify_expression(other, below)

@@ -17,6 +17,7 @@ from fsql.compiler.expression import AggregateCall, AggregateFunction
 from fsql.compiler.functions.decimals import rounded
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.row_matching import NO_ROWS, Matcher, Matching, Way
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind, SqlType
 from fsql.runtime.model.ordered_result import keeps_rows, ordered_result
 from fsql.runtime.model.value_order import Key, as_key, order, row_order
@@ -200,6 +201,32 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
+class Matches:
+    """MATCH_RECOGNIZE: the matches that the last row decides."""
+
+    matcher: Matcher
+    matching: Matching = NO_ROWS
+    decided: Sequence[Way] = ()
+
+    def add(self, value: Value, weight: int, _place: object) -> Matches:
+        """Follow the row."""
+        assert isinstance(value, tuple)
+        matching, decided = self.matching, list[Way]()
+        for _ in range(weight):
+            matching, ways = self.matcher.advance(matching, value)
+            decided += ways
+        return Matches(self.matcher, matching, decided)
+
+    def result(self) -> Value:
+        """Return the measures of the matches.
+
+        Raises:
+            RowFailure: E505.
+        """
+        return tuple(self.matcher.measures(self.matching, self.decided)) or None
+
+
+@dataclass(frozen=True, slots=True)
 class Distinct:
     """An aggregate of the values that are present, each once however often it was added."""
 
@@ -297,7 +324,7 @@ def _argument(call: AggregateCall, values: Values) -> Value:
     return given if keeps_rows(call) else given[0]
 
 
-def _accumulator(call: AggregateCall) -> Accumulator:
+def _accumulator(call: AggregateCall) -> Accumulator:  # noqa: PLR0911 - one line for each kind
     if keeps_rows(call):
         return Ordered(call)
     match call.function:
@@ -307,6 +334,9 @@ def _accumulator(call: AggregateCall) -> Accumulator:
             return Extreme(greatest=call.function is AggregateFunction.MAX)
         case AggregateFunction.ARRAY_AGG:
             return Collection(call.ignore_nulls)
+        case AggregateFunction.MATCH_RECOGNIZE:
+            assert call.pattern is not None
+            return Matches(Matcher(call.pattern))
         case AggregateFunction.SUM | AggregateFunction.AVG:
             assert call.argument is not None
             if call.argument.type.kind is Kind.DECIMAL:

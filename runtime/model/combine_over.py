@@ -41,7 +41,9 @@ def combine_over(
         added = tuple(
             frames[call.frame_end].each[index].result() for index, call in enumerate(function.calls)
         )
-        caused = Row(row.values + added, row.path, row.weight)
+        # The matches that equal rows decide are in one array.
+        of_match = any(call.pattern is not None for call in calls)
+        caused = Row(row.values + added, row.path, 1 if of_match else row.weight)
     except RowFailure as failure:
         caused = Failure(failure.code, str(failure), row.weight)
     return State(row, (caused,), after)

@@ -12,6 +12,7 @@ from fsql.tests.reference.aggregates_of_rows import OF_ROWS, aggregate_rows, in_
 from fsql.tests.reference.decimals import half_away_from_zero
 from fsql.tests.reference.failure import SUM_OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import normalised, order_key
+from fsql.tests.reference.row_patterns import decided_matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +28,9 @@ def aggregate(call: AggregateCall, values: Sequence[Value]) -> Value:
     Raises:
         FailureError: a SUM of integers is out of range.
     """
+    if call.pattern is not None:
+        rows = [value for value in values if isinstance(value, tuple)]
+        return decided_matches(call.pattern, rows, aggregate)
     if in_order(call) or call.others or call.function in OF_ROWS:
         return aggregate_rows(call, values)
     if call.function is AggregateFunction.ARRAY_AGG:

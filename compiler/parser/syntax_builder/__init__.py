@@ -15,6 +15,7 @@ from fsql.compiler.parser.syntax_builder import (
     names,
     queries,
     relations,
+    row_patterns,
     statements,
 )
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 BUILDERS: Final[dict[str, Callable[..., object]]] = {
     name: function
-    for module in (names, expressions, calls, relations, queries, statements)
+    for module in (names, expressions, calls, relations, row_patterns, queries, statements)
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")
 }

@@ -23,6 +23,7 @@ from fsql.runtime.kernels.aggregate.distinct import Distinct
 from fsql.runtime.kernels.aggregate.exact_sum import ExactSums, SavedSums
 from fsql.runtime.kernels.aggregate.extremes import Extreme, RetractableExtreme
 from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
+from fsql.runtime.kernels.aggregate.matches import Matches
 from fsql.runtime.kernels.aggregate.moments import Bits, Moments, NumberStates
 from fsql.runtime.kernels.aggregate.nth_value import NthValue
 from fsql.runtime.kernels.aggregate.ordered_values import OrderedValues
@@ -112,6 +113,8 @@ def _of_all(call: AggregateCall, *, append_only: bool, shown: bool) -> Accumulat
     match call.function:
         case AggregateFunction.FIRST_VALUE | AggregateFunction.LAST_VALUE:
             return ChosenRow(call) if call.parameter is None else NthValue(call)
+        case AggregateFunction.MATCH_RECOGNIZE:
+            return Matches(call)
         case AggregateFunction.BIT_AND | AggregateFunction.BIT_OR | AggregateFunction.BIT_XOR:
             return NumberStates(call, Bits, shown=shown)
         case AggregateFunction.COUNT:

@@ -1,0 +1,350 @@
+"""The matcher: all ways of matching at once, in the order of preference.
+
+An **attempt** is a match that begins at one row; its **threads** are the ways in which it may go on, the
+preferred one first.  A thread that reaches the end of the pattern makes the attempt's candidate, and those
+after it are dropped.  An attempt without threads is decided: its candidate is a match, or there is none.
+Matches come in the order of their first rows, so each is found at the row that decides it and all before it.
+
+    PATTERN (A B* C)      rows   A   B   C   D
+                          threads    B,C B,C B     then the candidate A B C has no rival: a match
+
+Two threads of an attempt in one state, with equal registers, have one future: the preferred one stays.  So
+an attempt has at most as many threads as the pattern has states, if no condition looks back.  Where the next
+match begins behind the last row and no time is set, this holds for all attempts together: of two in one
+state the later one can only find what the earlier one finds too.  So each row costs one pass over the
+states of the pattern.
+
+A matching is immutable.  Its rows are those from the first open attempt on, and those before that PREV may
+read; following them again gives the same matching, so a snapshot has the rows alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.row_matching.automaton import END, automaton_of
+from fsql.compiler.row_matching.navigation import empty_registers, value_of, with_row
+from fsql.compiler.row_pattern import IS_ROW, THREADS_MAX, TIME, NavigationKind, SkipTo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsql.compiler.expression import Expression, Value
+    from fsql.compiler.row_matching.navigation import Fields, Registers
+    from fsql.compiler.row_pattern import Navigation, RowPattern
+
+_SPARE_ROWS = 16
+"""How many rows more than needed are held before they are copied."""
+
+
+class Way(NamedTuple):
+    """A way of matching rows: the last of them, its variable, and the way up to the row before."""
+
+    variable: int
+    number: int
+    row: Fields
+    before: Way | None
+
+
+class _Thread(NamedTuple):
+    state: int
+    way: Way | None
+    registers: Registers
+
+
+class _Attempt(NamedTuple):
+    first: int
+    time: int
+    threads: tuple[_Thread, ...]
+    candidate: Way | None
+
+
+class _Rows(NamedTuple):
+    """The last row and those before it."""
+
+    row: Fields
+    before: _Rows | None
+
+
+class Matching(NamedTuple):
+    """The state of matching in one partition; rows are numbered from any number on."""
+
+    attempts: tuple[_Attempt, ...] = ()
+    rows: _Rows | None = None
+    held: int = 0
+    next_row: int = 0
+    next_first: int = 0
+    found: int = 0
+
+
+NO_ROWS: Final = Matching()
+
+
+class Matcher:
+    """Finds the matches of one pattern."""
+
+    def __init__(self, pattern: RowPattern) -> None:
+        self._pattern = pattern
+        self._automaton = automaton_of(pattern.pattern)
+        self._navigations = pattern.navigations
+        self._empty = empty_registers(pattern.navigations)
+        kinds = [each.kind for each in pattern.navigations]
+        self._looks_back = any(kind is not NavigationKind.PREV for kind in kinds)
+        self._shares = pattern.skip_to is SkipTo.PAST_LAST_ROW and pattern.within_us is None
+        self.rows_before = max(
+            (each.offset for each in pattern.navigations if each.kind is NavigationKind.PREV),
+            default=0,
+        )
+        """How many rows before a match conditions may read."""
+        self._conditions = [_Condition(each) for each in pattern.conditions]
+
+    def measures(self, matching: Matching, ways: Sequence[Way]) -> list[Fields]:
+        """Return the measures of the matches that `advance` returned last.
+
+        Raises:
+            RowFailure: E505.
+        """
+        first = matching.found - len(ways) + 1
+        return [self._measures(way, first + place) for place, way in enumerate(ways)]
+
+    def advance(self, matching: Matching, row: Fields) -> tuple[Matching, list[Way]]:
+        """Return the matching after `row`, and the matches that it decides."""
+        time = row[TIME]
+        assert isinstance(time, int)
+        attempts = self._expired(matching.attempts, time, ends=not row[IS_ROW])
+        if row[IS_ROW]:
+            attempts = self._followed(matching, attempts, row, time)
+            matching = matching._replace(
+                rows=_Rows(row, matching.rows),
+                held=matching.held + 1,
+                next_row=matching.next_row + 1,
+            )
+        return self._decided(matching, attempts)
+
+    def held_rows(self, matching: Matching) -> tuple[int, list[Fields]]:
+        """Return how many rows are before the first open attempt, and all rows that are needed."""
+        wanted = self._wanted(matching)
+        first = matching.attempts[0].first if matching.attempts else matching.next_row
+        rows = _last_rows(matching.rows, wanted)
+        return wanted - (matching.next_row - first), rows
+
+    def matching_of(self, before: int, rows: Sequence[Fields], found: int) -> Matching:
+        """Return the matching of which `held_rows` returned these rows."""
+        matching = Matching(next_first=before)
+        for row in rows:
+            matching, _ = self.advance(matching, row)
+        return matching._replace(found=found)
+
+    def _expired(
+        self, attempts: tuple[_Attempt, ...], time: int, *, ends: bool
+    ) -> Iterable[_Attempt]:
+        """Return the attempts without the threads that would last too long."""
+        within = self._pattern.within_us
+        if within is None:
+            return [each._replace(threads=()) for each in attempts] if ends else attempts
+        return [
+            each._replace(threads=()) if each.time + within < time else each for each in attempts
+        ]
+
+    def _followed(
+        self, matching: Matching, attempts: Iterable[_Attempt], row: Fields, time: int
+    ) -> list[_Attempt]:
+        """Return the attempts after `row`, and one that begins with it."""
+        number = matching.next_row
+        holds = _Holds(self, row, matching.rows)
+        seen: set[object] = set()
+        made: list[_Attempt] = []
+        ended = False
+        for each in attempts:
+            if not self._shares:
+                seen = set()
+            after = self._step(each, row, number, holds, seen)
+            if after.threads or after.candidate is not None:
+                made.append(after)
+            ended = after.candidate is not each.candidate
+            if ended and self._pattern.skip_to is SkipTo.PAST_LAST_ROW:
+                break
+        else:
+            ended = False
+        if not ended and number >= matching.next_first:
+            begin = tuple(_Thread(state, None, self._empty) for state in self._automaton.begin)
+            seen = seen if self._shares else set()
+            after = self._step(_Attempt(number, time, begin, None), row, number, holds, seen)
+            if after.threads or after.candidate is not None:
+                made.append(after)
+        return made
+
+    def _step(
+        self, attempt: _Attempt, row: Fields, number: int, holds: _Holds, seen: set[object]
+    ) -> _Attempt:
+        following, variables = self._automaton.following, self._automaton.variables
+        threads: list[_Thread] = []
+        candidate = attempt.candidate
+        for thread in attempt.threads:
+            variable = variables[thread.state]
+            registers = holds(variable, thread.registers)
+            if registers is None:
+                continue
+            way = Way(variable, number, row, thread.way)
+            for state in following[thread.state]:
+                if state == END:
+                    return _Attempt(attempt.first, attempt.time, tuple(threads), way)
+                place = (state, registers) if self._looks_back else state
+                if place not in seen:
+                    seen.add(place)
+                    threads.append(_Thread(state, way, registers))
+        del threads[THREADS_MAX:]
+        return _Attempt(attempt.first, attempt.time, tuple(threads), candidate)
+
+    def _decided(
+        self, matching: Matching, attempts: Iterable[_Attempt]
+    ) -> tuple[Matching, list[Way]]:
+        """Take the attempts that are decided, up to the first open one."""
+        waiting = [*attempts]
+        ways: list[Way] = []
+        next_first = matching.next_first
+        place = 0
+        while place < len(waiting) and not waiting[place].threads:
+            attempt = waiting[place]
+            place += 1
+            if attempt.candidate is None or attempt.first < next_first:
+                continue
+            ways.append(attempt.candidate)
+            next_first = self._next_first(attempt.first, attempt.candidate)
+            while place < len(waiting) and waiting[place].first < next_first:
+                place += 1
+        matching = matching._replace(
+            attempts=tuple(waiting[place:]),
+            next_first=next_first,
+            found=matching.found + len(ways),
+        )
+        return self._without_old_rows(matching), ways
+
+    def _next_first(self, first: int, way: Way) -> int:
+        """Return the row at which the next match may begin."""
+        match self._pattern.skip_to:
+            case SkipTo.PAST_LAST_ROW:
+                return way.number + 1
+            case SkipTo.NEXT_ROW:
+                return first + 1
+            case skip_to:
+                wanted = self._pattern.skip_variables
+                rows = [each.number for each in _rows_of(way) if each.variable in wanted]
+                if not rows:
+                    return first + 1
+                return max(first + 1, rows[0 if skip_to is SkipTo.FIRST else -1])
+
+    def _wanted(self, matching: Matching) -> int:
+        first = matching.attempts[0].first if matching.attempts else matching.next_row
+        return min(matching.held, matching.next_row - first + self.rows_before)
+
+    def _without_old_rows(self, matching: Matching) -> Matching:
+        wanted = self._wanted(matching)
+        if matching.held <= 2 * wanted + _SPARE_ROWS:
+            return matching
+        rows: _Rows | None = None
+        for row in _last_rows(matching.rows, wanted):
+            rows = _Rows(row, rows)
+        return matching._replace(rows=rows, held=wanted)
+
+    def _measures(self, way: Way, number: int) -> Fields:
+        measures = self._pattern.measures
+        registers = empty_registers(measures)
+        for each in _rows_of(way):
+            registers = with_row(measures, registers, each.variable, each.row)
+        return tuple(
+            self._measure(navigation, register, way, number)
+            for navigation, register in zip(measures, registers, strict=True)
+        )
+
+    def _measure(
+        self,
+        navigation: Navigation,
+        register: Any,  # noqa: ANN401 - each kind has its own
+        way: Way,
+        number: int,
+    ) -> Value:
+        if navigation.kind is NavigationKind.MATCH_NUMBER:
+            return number
+        if navigation.kind is NavigationKind.CLASSIFIER:
+            return self._pattern.names[way.variable]
+        return value_of(navigation, register)
+
+    def registers_if(
+        self, variable: int, registers: Registers, row: Fields, before: Sequence[Fields]
+    ) -> Registers | None:
+        """Return the registers after `row` as `variable`; None if its condition is not TRUE."""
+        after = (
+            with_row(self._navigations, registers, variable, row) if self._looks_back else registers
+        )
+        condition = self._conditions[variable]
+        if condition.field is not None and condition.field < len(row):
+            return after if row[condition.field] is True else None
+        if condition.expression is None:
+            return after
+        try:
+            values = [
+                _value_before(navigation, before)
+                if navigation.kind is NavigationKind.PREV
+                else value_of(navigation, register)
+                for navigation, register in zip(self._navigations, after, strict=True)
+            ]
+            holds = evaluate(condition.expression, (*row, *values)) is True
+        except RowFailure:
+            return None
+        return after if holds else None
+
+
+class _Condition:
+    """A condition, which may be a mere field of the row."""
+
+    def __init__(self, expression: Expression | None) -> None:
+        self.expression = expression
+        self.field = expression.index if isinstance(expression, ColumnRef) else None
+
+
+class _Holds:
+    """The conditions over one row, each evaluated once for what it depends on."""
+
+    def __init__(self, matcher: Matcher, row: Fields, rows: _Rows | None) -> None:
+        self._matcher = matcher
+        self._row = row
+        self._before = _last_rows(rows, matcher.rows_before)
+        self._known: dict[object, Registers | None] = {}
+
+    def __call__(self, variable: int, registers: Registers) -> Registers | None:
+        place = (variable, registers)
+        if place not in self._known:
+            self._known[place] = self._matcher.registers_if(
+                variable, registers, self._row, self._before
+            )
+        return self._known[place]
+
+
+def _value_before(navigation: Navigation, before: Sequence[Fields]) -> Value:
+    assert navigation.field is not None
+    if len(before) < navigation.offset:
+        return None
+    return before[-navigation.offset][navigation.field]
+
+
+def _last_rows(rows: _Rows | None, count: int) -> list[Fields]:
+    """Return up to `count` rows, in their order."""
+    found: list[Fields] = []
+    while rows is not None and len(found) < count:
+        found.append(rows.row)
+        rows = rows.before
+    return found[::-1]
+
+
+def _rows_of(way: Way) -> list[Way]:
+    """Return the rows of a way of matching, in their order."""
+    found: list[Way] = []
+    current: Way | None = way
+    while current is not None:
+        found.append(current)
+        current = current.before
+    return found[::-1]
