@@ -23,7 +23,7 @@ from fsql.compiler.binder.navigations import (
     resolved,
     unknown_variable,
 )
-from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.relation import (
     Relation,
     apply_alias,
@@ -58,6 +58,7 @@ from fsql.compiler.logical import (
     Unnest,
     append_only,
 )
+from fsql.compiler.row_matching.automaton import automaton_of
 from fsql.compiler.row_pattern import Navigation, NavigationKind, RowPattern, most_rows
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -284,7 +285,7 @@ def _matches(
     given = Project(
         rows.plan, (_TRUE, column_refs(rows.plan)[rows.time], *fields, *rows.keys), inner
     )
-    both = Union((given, _timers(rows, pattern.within_us, given, spans)))
+    both = Union((given, _timers(rows, pattern, fields, given, spans)))
     columns = column_refs(both)
     read = columns[: FIRST_FIELD + len(fields)]
     row_type = row_of((name, each.type) for name, each in zip(inner, read, strict=False))
@@ -305,9 +306,15 @@ def _matches(
     return Unnest(over, column_refs(over)[-1], "match", None)
 
 
-def _timers(rows: _Input, within: int | None, like: Project, spans: SourceSpans) -> Plan:
+def _timers(
+    rows: _Input,
+    pattern: RowPattern,
+    fields: tuple[Expression, ...],
+    like: Project,
+    spans: SourceSpans,
+) -> Plan:
     """Return the timers, with the columns of `like`."""
-    plan = rows.plan
+    plan, within = rows.plan, pattern.within_us
     time = column_refs(plan)[rows.time]
     names = ("first", "end", *like.names[len(like.names) - len(rows.keys) :])
     end: Expression = Literal(TIMESTAMP, nullable=False, value=TIMESTAMP_MAX)
@@ -316,6 +323,7 @@ def _timers(rows: _Input, within: int | None, like: Project, spans: SourceSpans)
     else:
         latest = TIMESTAMP_MAX - within - _MICROSECOND
         length = Literal(INTERVAL, nullable=False, value=within + _MICROSECOND)
+        plan = filter_relation(plan, _begins(pattern, fields))
         near_end = call("gt", time, Literal(TIMESTAMP, nullable=False, value=latest))
         end = Case(
             TIMESTAMP,
@@ -338,6 +346,22 @@ def _timers(rows: _Input, within: int | None, like: Project, spans: SourceSpans)
     ]
     timer = (_FALSE, made[len(columns) + 1], *fills, *made[2 : len(columns)])
     return Project(held, timer, like.names)
+
+
+def _begins(pattern: RowPattern, fields: tuple[Expression, ...]) -> list[Expression]:
+    """Return a condition of the rows with which a match may begin; none if it is of more than the row."""
+    automaton = automaton_of(pattern.pattern)
+    variables = dict.fromkeys(automaton.variables[state] for state in automaton.begin)
+    found: list[Expression] = []
+    for each in variables:
+        condition = pattern.conditions[each]
+        if (
+            not isinstance(condition, ColumnRef)
+            or not FIRST_FIELD <= condition.index < len(fields) + FIRST_FIELD
+        ):
+            return []
+        found.append(fields[condition.index - FIRST_FIELD])
+    return [combine_balanced("or", found)]
 
 
 def _first_of_each(rows: _Input, spans: SourceSpans) -> Plan:

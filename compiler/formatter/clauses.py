@@ -18,6 +18,10 @@ _CLAUSES: Final = frozenset({
     "SELECT", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET",
     "FETCH", "EMIT", "UNION", "EXCEPT", "INTERSECT", "VALUES",
 })  # fmt: skip
+_OF_PATTERN: Final = frozenset({
+    "PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE",
+})  # fmt: skip
+"""The clauses of MATCH_RECOGNIZE."""
 _JOINS: Final = frozenset({"conditional_join", "cross_join", "natural_join"})
 _HEADS: Final = frozenset({"DISTINCT", "ALL", "BY", "RECURSIVE"})
 _BEFORE: Final = {"GROUP": ("WITHIN",), "FROM": ("DISTINCT",)}
@@ -25,8 +29,10 @@ _BEFORE: Final = {"GROUP": ("WITHIN",), "FROM": ("DISTINCT",)}
 
 
 def is_query(elements: Sequence[Element]) -> bool:
-    """Return whether elements are a statement or a query."""
+    """Return whether elements are a statement, a query, or the clauses of MATCH_RECOGNIZE."""
     first = elements[0] if elements else None
+    if _is_pattern(elements):
+        return True
     if isinstance(first, Piece):
         return first.kind in _QUERY_BEGINS
     return any(
@@ -39,12 +45,22 @@ def clauses(elements: list[Element]) -> list[list[Element]]:
     """Cut a query into its clauses; joins are clauses, and so is what is before the query."""
     parts: list[list[Element]] = [[]]
     before = ""
+    begins = _begins_of_pattern if _is_pattern(elements) else _begins_clause
     for number, element in enumerate(elements):
-        if number and _begins_clause(element, before):
+        if number and begins(element, before):
             parts.append([])
         parts[-1].append(element)
         before = element.kind if isinstance(element, Piece) else ")"
     return [part for part in parts if part]
+
+
+def _is_pattern(elements: Sequence[Element]) -> bool:
+    """Return whether elements are the clauses of MATCH_RECOGNIZE, of which DEFINE is one."""
+    return any(isinstance(each, Piece) and each.kind == "DEFINE" for each in elements)
+
+
+def _begins_of_pattern(element: Element, _before: str) -> bool:
+    return isinstance(element, Piece) and element.kind in _OF_PATTERN
 
 
 def _begins_clause(element: Element, before: str) -> bool:

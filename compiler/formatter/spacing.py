@@ -15,13 +15,15 @@ _CALLED: Final = frozenset({
     "TRIM", "TRY_CAST", "UNNEST",
 })  # fmt: skip
 """What a bracket follows without a space: the name of what is called, or of a type."""
-_TIGHT: Final = frozenset({")", "]", ",", ";", ".", "::"})
+_TIGHT: Final = frozenset({")", "]", "}", ",", ";", ".", "::"})
 _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 
 def has_space(before: Piece, piece: Piece) -> bool:
     """Return whether a space stands between two tokens."""
-    if piece.text in _TIGHT or before.text in {"(", "[", ".", "::"}:
+    if piece.text in _TIGHT or before.text in {"(", "[", "{", ".", "::"}:
+        return False
+    if "pattern_quantifier" in piece.rules or piece.text == "?":
         return False
     if piece.text in {"(", "["}:
         return opens_with_space(before, piece)

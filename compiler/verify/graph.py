@@ -184,6 +184,10 @@ def _references(index: int, function: g.MapFunction, types: list[SqlType]) -> It
             predicate = () if function.predicate is None else (function.predicate,)
             inner = (*predicate, *function.keys, *function.aggregates)
             scopes = [((function.array,), types), (inner, [*types, *_unnested(function)])]
+        case g.CombineOver(partition=partition, calls=calls):
+            # The conditions of a row pattern are over the fields of its argument.
+            read = [each for call in calls for each in (*call.aggregate.arguments, call.time)]
+            scopes = [((*partition, *(each for each in read if each is not None)), types)]
         case _:
             scopes = [((function,), types)]
     for nodes, scope in scopes:

@@ -25,6 +25,7 @@ from fsql.compiler import logical
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import FrameEnd, append_only
+from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, TIMESTAMP
 from fsql.compiler.verify.expression import verify_expression
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsql.compiler.expression import AggregateCall, Expression
+    from fsql.compiler.row_pattern import RowPattern
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
 
@@ -238,9 +240,7 @@ def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) 
             taken = call.argument.type
             yield from verify_expression(call.argument, below)
         if call.pattern is not None:
-            measures = [measure.type for measure in call.pattern.measures]
-            if call.type.element is None or [*call.type.element.field_types] != measures:
-                yield f"the measures of a pattern are not a {call.type}"
+            yield from _row_pattern(call.pattern, call, () if taken is None else taken.field_types)
         elif call.type != aggregate_result(call.function, taken):
             yield f"{call.function.value} of {taken or '*'} is not a {call.type}"
         for other in call.others:
@@ -248,6 +248,28 @@ def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) 
         ordered = call.directions or call.distinct
         if call.function is AggregateFunction.ARRAY_AGG and not (append or ordered):
             yield "ARRAY_AGG of input that changes"
+
+
+def _row_pattern(
+    pattern: RowPattern, call: AggregateCall, fields: tuple[SqlType, ...]
+) -> Iterator[str]:
+    measures = [measure.type for measure in pattern.measures]
+    if call.type.element is None or [*call.type.element.field_types] != measures:
+        yield f"the measures of a pattern are not a {call.type}"
+    if fields[: TIME + 1] != (BOOLEAN, TIMESTAMP):
+        yield "the rows of a pattern do not begin with whether they are one, and their time"
+    read = [*fields, *(each.type for each in pattern.navigations)]
+    over = tuple(Column(f"field {place}", each) for place, each in enumerate(read))
+    for condition in pattern.conditions:
+        # Fields may be declared NOT NULL, which their types do not say.
+        if condition is not None:
+            yield from (each for each in _predicate(condition, over) if "may be NULL" not in each)
+    for navigation in (*pattern.navigations, *pattern.measures):
+        place = navigation.field
+        if place is not None and (
+            place >= len(fields) or fields[place] != navigation.argument_type
+        ):
+            yield f"{navigation.kind.value} of a pattern reads field {place}"
 
 
 def _predicate(predicate: Expression, below: Schema) -> Iterator[str]:

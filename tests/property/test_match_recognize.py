@@ -15,8 +15,10 @@ import pytest
 
 from fsql.compiler.binder.script import bind
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.lowering import lower
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
+from fsql.compiler.verify.graph import verify_graph
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
 from fsql.tests.property.cases import Case
@@ -150,6 +152,7 @@ def case_of(seed: int) -> Case:
     text = job_text(random)
     job = bind(parse_script(SourceText("match", text)), DECLARED).job
     verify_logical(job)
+    verify_graph(lower(job))
     splits: Splits = [[] for _ in range(random.choice((1, 1, 2)))]
     clock = 5 * SECOND
     for number in range(random.choice((0, 5, 12, 20))):

@@ -90,6 +90,7 @@ NAMES = (
     "sessions",
     "moving_average",
     "last_minute_rule",
+    "card_testing",
     "top_three_per_hour",
     "deduplication",
     "latest_value",
