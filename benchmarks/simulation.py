@@ -165,15 +165,15 @@ def _rows(query: SimQuery, split: int, count: int) -> Iterator[Row]:
 
 def _paced(workload: Workload, workers: int, rows_a_second: int) -> dict[int, list[SimulatedSplit]]:
     """Return the splits, whose rows come in turn."""
-    schemas = {
-        stage.head.table.ordinal: stage.head.table.columns
+    tables = {
+        stage.head.table.ordinal: stage.head.table
         for stage in workload.plan_of(workers, None).stages
         if isinstance(stage.head, SourceHead)
     }
     every_us = SECOND // rows_a_second
     return {
         ordinal: [
-            SimulatedSplit(rows, schemas[ordinal], number * every_us, len(parts) * every_us)
+            SimulatedSplit(rows, tables[ordinal], number * every_us, len(parts) * every_us)
             for number, rows in enumerate(parts)
         ]
         for ordinal, parts in workload.inputs.items()

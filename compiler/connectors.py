@@ -161,8 +161,9 @@ class Connector:
     """A connector: whether a query can read it and write it, and its options.
 
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` says which formats it carries,
-    if its options have `FORMAT`.  With `has_metadata` the rows have `FILE_METADATA`.  A connector that is
-    `library_only` is not suggested to authors of scripts.
+    if its options have `FORMAT`.  With `has_metadata` the rows have `FILE_METADATA`.  With
+    `logs_arrival` the arrival of each row is known at a replay.  A connector that is `library_only` is not
+    suggested to authors of scripts.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Connector:
     columns: ColumnRule | None = None
     library_only: bool = False
     has_metadata: bool = False
+    logs_arrival: bool = False
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key stands for the name of a column."""

@@ -27,7 +27,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateCall
-from fsql.compiler.logical import OverCall, operators
+from fsql.compiler.logical import OverCall, Table, operators
 from fsql.compiler.node import Node, walk
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import SqlType
@@ -99,6 +99,7 @@ def _encoded(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
             else getattr(node, field.name) is not None
             for field in dataclasses.fields(node)
             if not (isinstance(node, AggregateCall | OverCall) and _omitted(node, field))
+            and not (isinstance(node, Table) and field.name == "row_time" and not node.row_time)
         }
         forms.append([name, values])
     return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()

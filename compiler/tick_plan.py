@@ -125,7 +125,7 @@ def schema_of(stage: Stage, step: int) -> Schema:
     """Return the columns of the rows of a step, or of the head."""
     if step != HEAD:
         return stage.steps[step].schema
-    return stage.head.table.columns if isinstance(stage.head, SourceHead) else stage.head.schema
+    return stage.head.table.schema if isinstance(stage.head, SourceHead) else stage.head.schema
 
 
 @dataclass(frozen=True, slots=True)

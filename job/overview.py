@@ -66,12 +66,12 @@ class JobOverview:
             return ""
         if table.time is TimeKind.OFFSET:
             return f"row {min_time:,}"
-        return format_timestamp(min_time) if table.time is TimeKind.EVENT else ""
+        return "" if table.time is TimeKind.START else format_timestamp(min_time)
 
     def watermark_text(self, held_by: str, min_time: int) -> str:
         """Return the watermark at a min time; "" if the split that holds it has no event time."""
         table = self.tables.get(held_by)
-        if table is None or table.time is not TimeKind.EVENT:
+        if table is None or table.time not in {TimeKind.EVENT, TimeKind.ARRIVAL}:
             return ""
         watermark = (min_time - table.delay_us) // table.grain_us * table.grain_us
         in_range = watermark >= TIMESTAMP_MIN and min_time <= TIMESTAMP_MAX

@@ -105,6 +105,8 @@ def _named(split: Split) -> str:
 
 
 def _time_note(table: Table, root: Root) -> str:
-    if table.time is not TimeKind.EVENT or root.time == TIME_START:
+    if table.time not in {TimeKind.EVENT, TimeKind.ARRIVAL} or root.time == TIME_START:
         return ""
+    if table.time is TimeKind.ARRIVAL:
+        return f"it came at {format_timestamp(root.time)}"
     return f"event time was {format_timestamp(root.time)}"

@@ -52,6 +52,7 @@ class Chunk:
 
     Rows with an event time after `time_at_most`, in microseconds since 1970, are malformed.  All rows behind
     the chunk count as at least `time_at_least`: a source that is silent says so, with a chunk without rows.
+    `arrivals` are the times at which the rows came, where that is the table's time.
     """
 
     columns: Sequence[pa.Array]
@@ -61,6 +62,7 @@ class Chunk:
     unknown_fields: int = 0
     time_at_most: int | None = None
     time_at_least: int | None = None
+    arrivals: NDArray[np.int64] | None = None
 
     def check_row_numbers(self) -> None:
         """Check that every row has a number that its origin has room for.

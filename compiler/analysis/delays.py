@@ -95,7 +95,9 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
     match plan:
         case Scan(table=table):
             delay = Distance(table.delay_us)
-            made = tuple(delay if column.time_attribute else None for column in plan.schema)
+            made = tuple(delay if column.time_attribute else None for column in table.columns)
+            # The time of the root position itself.
+            made += (Distance(0),) * table.row_time
         case Filter() | Unnest() | LateralAggregate() | Over():
             made = below[0]
         case Project(expressions=expressions):

@@ -10,6 +10,8 @@ from fsql.compiler.binder.operators import call, combine_balanced, make_call, un
 from fsql.compiler.binder.pending import GroupingValue
 from fsql.compiler.binder.python_functions import declared_function
 from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
+from fsql.compiler.binder.row_time import TYPES as ROW_TIMES
+from fsql.compiler.binder.row_time import bind_row_time
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
@@ -70,8 +72,6 @@ def _bind_named(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     of_octets = name == "DECODE" and len(written.arguments) == 2
     if name in FORMS and not of_octets:
         return bind_form(binder, written, name)
-    if name not in CALLABLE:
-        raise _unknown_function(name, written)
     return _bind_scalar(binder, written, name)
 
 
@@ -220,6 +220,10 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
 
 
 def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+    if name in ROW_TIMES:
+        return bind_row_time(binder, written)
+    if name not in CALLABLE:
+        raise _unknown_function(name, written)
     function = CALLABLE[name]
     arguments = [
         _bind_argument(binder, _word_as_text(function, place, argument))

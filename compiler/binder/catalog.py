@@ -50,8 +50,9 @@ class TableEntry:
     """A declared table: a checked CREATE TABLE.
 
     `time` is None if neither an option nor a WATERMARK sets it; then it follows from the other tables of
-    the job.  `option_spans` has the span of each option's value, for messages.  `declaration` is its CREATE
-    TABLE with all elements; None for standard output.
+    the job.  With `row_time` a computed column has the time of the row.  `option_spans` has the span of each
+    option's value, for messages.  `declaration` is its CREATE TABLE with all elements; None for standard
+    output.
     """
 
     name: str
@@ -70,6 +71,7 @@ class TableEntry:
     grain_us: int
     declaration: CreateTable | None = None
     metadata: tuple[MetadataColumn, ...] = ()
+    row_time: bool = False
 
     def option(self, key: str) -> str | None:
         """Return the value of an option, or its default."""

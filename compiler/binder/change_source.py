@@ -66,6 +66,12 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ReadColumns
             span,
             help="read it with 'changes' = 'append'",
         )
+    if entry.row_time:
+        raise not_implemented(
+            "PROCTIME() in a table that is read as changes",
+            span,
+            help="read it with 'changes' = 'append'",
+        )
     if entry.primary_key is None:
         raise refusal(
             "E311",

@@ -12,7 +12,8 @@ from fsql.compiler.binder.inspect import find_kind
 from fsql.compiler.binder.metadata import metadata_columns
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
 from fsql.compiler.binder.query import bind_view
-from fsql.compiler.binder.report import no_column, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
+from fsql.compiler.binder.row_time import calls_row_time, row_time
 from fsql.compiler.binder.scope import Scope, fields_of, listing, matches
 from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
@@ -20,6 +21,7 @@ from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import TimeKind
+from fsql.compiler.node import walk
 from fsql.compiler.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -58,6 +60,12 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     # The form is checked also where another kind of time leaves the watermark without effect.
     at = None if watermark is None else event_time(watermark, columns, computed)
     delay = 0 if watermark is None else delay_us(watermark)
+    if (
+        watermark is not None
+        and at is not None
+        and any(node == row_time(len(readable)) for node in walk(at))
+    ):
+        raise _watermark_of_row_time(watermark)
     context.catalog.add(
         TableEntry(
             name=name.name,
@@ -76,6 +84,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             grain_us=int(options.value("grain_ms") or "1") * 1_000,
             declaration=table,
             metadata=metadata,
+            row_time=calls_row_time(table.columns),
         )
     )
 
@@ -214,6 +223,16 @@ def _watermark(table: syntax.CreateTable) -> syntax.Watermark | None:
     return table.watermarks[0] if table.watermarks else None
 
 
+def _watermark_of_row_time(watermark: syntax.Watermark) -> Refusal:
+    return refusal(
+        "E313",
+        f'"{watermark.column.name}" is the time at which rows arrive, and takes no WATERMARK',
+        watermark.column.span,
+        note="it never goes back, so windows over it close without a delay",
+        help="leave the WATERMARK out; 'time' = 'arrival' orders the rows by it",
+    )
+
+
 def _time_kind(
     options: TableOptions, watermark: syntax.Watermark | None, span: Span
 ) -> TimeKind | None:
@@ -235,7 +254,7 @@ def _time_kind(
 def _computed_columns(
     table: syntax.CreateTable, columns: Schema, context: Context
 ) -> tuple[ComputedColumn, ...]:
-    scope = Scope((fields_of(columns, table.name.parts[-1].name),))
+    scope = Scope((fields_of(columns, table.name.parts[-1].name),), len(columns))
     computed: list[ComputedColumn] = []
     with context.report.whole():
         for place, written in enumerate(table.columns):

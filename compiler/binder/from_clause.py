@@ -26,6 +26,7 @@ from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
 from fsql.compiler.binder.relation import Relation, apply_alias, conjuncts, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.row_time import select_calls_row_time
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.tables import bind_table
@@ -86,6 +87,8 @@ class FromBinder:
                 relations[RELATIONS_MAX].span,
                 help="join some of the relations in a subquery",
             )
+        if len(relations) == 1 and isinstance(relations[0], syntax.TableReference):
+            return Source(self._table(relations[0], row_time=select_calls_row_time(select)))
         source = self.relation(relations[0])
         waiting: list[tuple[Source, Span]] = []
         for written in relations[1:]:
@@ -130,14 +133,14 @@ class FromBinder:
             case syntax.Unnest():
                 return Source(unnest(one_row(self.context, written.span), written, self.context))
 
-    def _table(self, written: syntax.TableReference) -> Relation:
+    def _table(self, written: syntax.TableReference, *, row_time: bool = False) -> Relation:
         if written.system_time is not None:
             raise not_implemented(
                 "FOR SYSTEM_TIME AS OF here",
                 written.system_time.span,
                 help="it stands behind the table of JOIN or LEFT JOIN",
             )
-        return apply_alias(bind_table(written.name, self.context), written.alias)
+        return apply_alias(bind_table(written.name, self.context, row_time=row_time), written.alias)
 
     def _derived(self, written: syntax.Derived) -> Relation:
         if written.lateral:

@@ -110,7 +110,7 @@ def unnest(
     if left:
         return _unnest_left(outer, elements)
     plan = Unnest(outer.plan, elements.array, *elements.names)
-    return Relation(plan, outer.fields + elements.fields)
+    return Relation(plan, outer.fields + elements.fields, outer.row_time)
 
 
 def _unnest_left(outer: Relation, elements: _Elements) -> Relation:
@@ -121,13 +121,13 @@ def _unnest_left(outer: Relation, elements: _Elements) -> Relation:
     nothing = Literal(array.type, nullable=False, value=(None,))
     plan: Plan = Unnest(outer.plan, make_case([(filled, array)], nothing), *elements.names)
     if not elements.ordinality:
-        return Relation(plan, outer.fields + elements.fields)
+        return Relation(plan, outer.fields + elements.fields, outer.row_time)
     *columns, ordinal = column_refs(plan)
     numbered = make_case([(filled, ordinal)], Literal(BIGINT, nullable=True, value=None))
     plan = project(plan, [*columns, numbered], [column.name for column in plan.schema])
     *fields, last = elements.fields
     last = replace(last, column=replace(last.column, nullable=True))
-    return Relation(plan, (*outer.fields, *fields, last))
+    return Relation(plan, (*outer.fields, *fields, last), outer.row_time)
 
 
 def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> Relation:
@@ -226,4 +226,4 @@ def _combine_fields(
     names = [*(column.name for column in outer.plan.schema), *(item.name for item in items)]
     plan = project(plan, [*column_refs(outer.plan), *expressions], names)
     inner = Relation(plan, fields_of(plan.schema, None)[outer.width :])
-    return Relation(plan, outer.fields + apply_alias(inner, alias).fields)
+    return Relation(plan, outer.fields + apply_alias(inner, alias).fields, outer.row_time)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import listing
 from fsql.compiler.connectors import COMPRESSION_SUFFIXES, Connector
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -191,8 +191,13 @@ def _check_option(
             written.value.span,
             f"expected {option.expected}",
         )
-    if key == "time" and written.value.value == "arrival":
-        raise not_implemented("'time' = 'arrival'", written.value.span)
+    if key == "time" and written.value.value == "arrival" and not connector.logs_arrival:
+        raise refusal(
+            "E312",
+            f"rows of connector '{connector.name}' have no arrival that a replay would find again",
+            written.value.span,
+            help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
+        )
 
 
 def _option_help(near: str | None, *, is_meant: bool) -> str | None:

@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A plan and the names of its columns; hidden columns have no field."""
+    """A plan and the names of its columns; hidden columns have no field.
+
+    `row_time` is the index of the hidden column with the time of each row, if that is asked for.
+    """
 
     plan: Plan
     fields: Layer
+    row_time: int | None = None
 
     @property
     def scope(self) -> Scope:
         """Return the scope in which the relation's columns are all that is visible."""
-        return Scope((self.fields,))
+        return Scope((self.fields,), self.row_time)
 
     @property
     def width(self) -> int:
@@ -126,7 +130,7 @@ def conjuncts(condition: Expression) -> list[Expression]:
     return found
 
 
-def replace_scans(plan: Plan, replacement: Callable[[Scan], Scan]) -> Plan:
+def replace_scans(plan: Plan, replacement: Callable[[Scan], Plan]) -> Plan:
     """Return `plan` with each of its scans replaced."""
     results: dict[Node, Plan] = {}
 

@@ -56,9 +56,13 @@ Layer = tuple[Field, ...]
 
 @dataclass(frozen=True)
 class Scope:
-    """The visible fields, in layers from the innermost."""
+    """The visible fields, in layers from the innermost.
+
+    `row_time` is the index of the column with the time of each row, which has no name.
+    """
 
     layers: tuple[Layer, ...]
+    row_time: int | None = None
 
     @cached_property
     def _fields_by_name(self) -> tuple[dict[str, list[Field]], ...]:

@@ -13,7 +13,7 @@ from fsql.compiler.binder.scope import listing
 from fsql.compiler.connectors import METADATA
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.logical import Plan, Scan, Table, TimeKind, operators
+from fsql.compiler.logical import ROW_TIME, Plan, Scan, Table, TimeKind, operators
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def find_entry(name: QualifiedName, context: Context) -> Entry:
     return entry
 
 
-def bind_table(name: QualifiedName, context: Context) -> Relation:
-    """Return the rows of the table or view, under its name.
+def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False) -> Relation:
+    """Return the rows of the table or view, under its name; with the time of each if it is asked for.
 
     Raises:
         Refusal: E201, E217, E315.
@@ -65,12 +65,17 @@ def bind_table(name: QualifiedName, context: Context) -> Relation:
     """
     entry = find_entry(name, context)
     if isinstance(entry, TableEntry):
-        return relation_of(scan_table(entry, context, name.span), entry.name)
+        row_time = row_time and not is_change_source(entry)
+        plan = scan_table(entry, context, name.span, row_time=row_time)
+        relation = relation_of(plan, entry.name)
+        if not row_time:
+            return relation
+        return Relation(plan, relation.fields[:-1], len(plan.schema) - 1)
     return relation_of(_inline(entry, context, name.span), entry.name)
 
 
-def scan_table(entry: TableEntry, context: Context, span: Span) -> Plan:
-    """Return the scan of a table, with its computed columns.
+def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: bool = False) -> Plan:
+    """Return the scan of a table, with its computed columns; with `row_time`, the last one is that.
 
     Raises:
         Refusal: E217, E301, E311, E315.
@@ -96,22 +101,26 @@ def scan_table(entry: TableEntry, context: Context, span: Span) -> Plan:
         read.event_time,
         entry.delay_us,
         entry.grain_us,
+        row_time or entry.row_time,
     )
     context.catalog.use(entry)
     scan = Scan(table, context.scan_numbers.take(1, span))
     context.source_spans.add(scan, span)
     rows = apply_changes(entry, scan) if is_change_source(entry) else scan
-    width = len(rows.schema) - len(entry.metadata)
+    width = len(rows.schema) - len(entry.metadata) - table.row_time
     references = column_refs(rows)
     expressions, names = references[:width], [column.name for column in rows.schema[:width]]
     added = [(each.place, each.name, each.expression) for each in entry.computed]
     added += [
         (each.place, each.column.name, reference)
-        for each, reference in zip(entry.metadata, references[width:], strict=True)
+        for each, reference in zip(entry.metadata, references[width:], strict=False)
     ]
     for place, name, expression in sorted(added, key=itemgetter(0)):
         expressions.insert(place, expression)
         names.insert(place, name)
+    if row_time:
+        expressions.append(references[-1])
+        names.append(ROW_TIME.name)
     return project(rows, expressions, names)
 
 

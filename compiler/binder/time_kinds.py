@@ -1,23 +1,26 @@
 """The kind of time of each of a job's tables.
 
-A table with a WATERMARK has event time; an option sets the kind explicitly.  The default is static if some
-table of the job has event time, and row numbers otherwise.
+A table with a WATERMARK has event time; an option sets the kind explicitly.  Without either, a live table has
+the arrival of its rows if a query asks for the time of a row.  The default is static if some table of the job
+has event time or arrivals, and row numbers otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.relation import replace_scans
+from fsql.compiler.binder.relation import column_refs, project, replace_scans
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.diagnostics import Label
-from fsql.compiler.logical import Insert, Job, Scan, Table, TimeKind
+from fsql.compiler.logical import Insert, Job, Plan, Scan, TimeKind, operators
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
+
+_TIMES_OF_CLOCKS: Final = (TimeKind.EVENT, TimeKind.ARRIVAL)
 
 
 def decide_times(
@@ -29,21 +32,48 @@ def decide_times(
         Refusal: E312, if the kinds cannot be combined.
     """
     read = [entries[table.ordinal] for table in Job(tuple(inserts)).tables]
-    eventful = [entry for entry in read if entry.time is TimeKind.EVENT]
+    timed = {
+        node.table.ordinal
+        for insert in inserts
+        for node in operators(insert.query)
+        if isinstance(node, Scan) and node.table.row_time
+    }
+    times = {entry.ordinal: _own_time(entry, timed=entry.ordinal in timed) for entry in read}
+    eventful = [entry for entry in read if times[entry.ordinal] in _TIMES_OF_CLOCKS]
     if eventful:
         _check_mix(read, eventful[0])
     undecided = TimeKind.START if eventful else TimeKind.OFFSET
 
-    def decided(table: Table) -> Table:
-        if entries[table.ordinal].time is not None:
-            return table
-        return replace(table, time=undecided)
-
-    def decided_scan(scan: Scan) -> Scan:
-        return Scan(decided(scan.table), scan.scan_number)
+    def decided_scan(scan: Scan) -> Plan:
+        table = scan.table
+        time, row_time = times[table.ordinal] or undecided, table.ordinal in timed
+        made = Scan(replace(table, time=time, row_time=row_time), scan.scan_number)
+        if row_time == table.row_time:
+            return made
+        names = [column.name for column in scan.schema]
+        return project(made, column_refs(made)[: len(names)], names)
 
     return tuple(
         Insert(insert.sink, replace_scans(insert.query, decided_scan)) for insert in inserts
+    )
+
+
+def _own_time(entry: TableEntry, *, timed: bool) -> TimeKind | None:
+    """Return the kind of time of a table, None if it depends on the others.
+
+    Raises:
+        Refusal: E327, if a query needs the time of its rows and there is none.
+    """
+    if not timed or entry.time in _TIMES_OF_CLOCKS:
+        return entry.time
+    if entry.time is None and entry.connector.logs_arrival:
+        return TimeKind.ARRIVAL
+    raise refusal(
+        "E327",
+        f'rows of table "{entry.name}" have no time that PROCTIME() and NOW() could be',
+        entry.span,
+        note="without a WATERMARK the rows of a source that can be read again have no time",
+        help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
     )
 
 

@@ -54,7 +54,7 @@ def bind_rows(
     plain = tuple(read_condition(each) for each in where if not has_subquery(each))
     source = FromBinder(context, plain, bind_query).bind(select)
     relation, width = source.relation, source.relation.width
-    scope = Scope(_layers(relation, width, outer))
+    scope = Scope(_layers(relation, width, outer), relation.row_time)
     kept: list[Expression] = []
     correlated: list[Expression] = []
     for condition in where:

@@ -323,7 +323,7 @@ def with_bounds(relation: Relation, plan: Plan) -> Relation:
         Field(qualifier, column.name, index, column)
         for index, column in list(enumerate(plan.schema))[-len(names) :]
     )
-    return Relation(plan, kept + added)
+    return Relation(plan, kept + added, relation.row_time)
 
 
 def _only_qualifier(relation: Relation) -> str | None:

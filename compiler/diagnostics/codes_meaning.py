@@ -286,5 +286,16 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "Correct the clause as the message says.",
         "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY at PATTERN (A) DEFINE B AS a > 1);",
     ),
+    (
+        "E327",
+        "rows have no time here",
+        (
+            "PROCTIME(), NOW() and CURRENT_TIMESTAMP are the time of a row where a table is read: the event"
+            " time that has been reached, or when the row came from a live source. Rows of a file without a"
+            " WATERMARK have no time, and rows of a join or of a view have several."
+        ),
+        "Declare a WATERMARK, or the column `proc AS PROCTIME()` in CREATE TABLE.",
+        "SELECT NOW() FROM a JOIN b ON a.k = b.k;",
+    ),
 )
 """The rows, by code."""

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _COLUMN = "let the input bring the value, in a column of its own"
-_EVENT_TIME = "use the event-time column of the table"
 
 NOT_DETERMINISTIC: Final[Mapping[str, str]] = {
     "RAND": _COLUMN,
@@ -16,15 +15,7 @@ NOT_DETERMINISTIC: Final[Mapping[str, str]] = {
     "RAND_INTEGER": _COLUMN,
     "UUID": _COLUMN,
     "GEN_RANDOM_UUID": _COLUMN,
-    "CURRENT_TIMESTAMP": _EVENT_TIME,
-    "CURRENT_TIME": _EVENT_TIME,
-    "CURRENT_DATE": _EVENT_TIME,
-    "CURRENT_ROW_TIMESTAMP": _EVENT_TIME,
-    "LOCALTIMESTAMP": _EVENT_TIME,
-    "LOCALTIME": _EVENT_TIME,
-    "SYSDATE": _EVENT_TIME,
-    "NOW": _EVENT_TIME,
-    "PROCTIME": _EVENT_TIME,
+    "SYSDATE": "use NOW(), the time of the row",
 }
 """The functions whose value is not decided by the input, by name; and what to do instead.
 

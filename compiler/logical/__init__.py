@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from fsql.compiler.logical.changes import ApplyChanges
 from fsql.compiler.logical.declared import (
+    ROW_TIME,
     ROWS_MAX,
     SPLITS_MAX,
     TABLES_MAX,
@@ -61,6 +62,7 @@ from fsql.compiler.logical.sessions import AssignSessions
 
 __all__ = [
     "ROWS_MAX",
+    "ROW_TIME",
     "SPLITS_MAX",
     "TABLES_MAX",
     "Aggregate",

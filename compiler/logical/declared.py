@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.node import Node
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import TIMESTAMP
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
-    from fsql.compiler.schema import Schema
 
 
 TABLES_MAX: Final = 128
@@ -21,9 +22,14 @@ ROWS_MAX: Final = 1 << 40
 """How many rows a split has at most."""
 
 
+ROW_TIME: Final = Column("proctime", TIMESTAMP, nullable=False, time_attribute=True)
+"""The column with the time of each row's root position, which fronts add."""
+
+
 class TimeKind(enum.Enum):
     """What the time of a root position is for the rows of a source."""
 
+    ARRIVAL = "arrival"
     EVENT = "event"
     OFFSET = "offset"
     START = "start"
@@ -32,6 +38,8 @@ class TimeKind(enum.Enum):
 @dataclass(frozen=True, eq=False)
 class Table(Node):
     """A source table as declared: its physical columns, its connector, and its time.
+
+    With `row_time` its rows have one more column, `ROW_TIME`.
 
     `event_time` is an expression over the physical columns (it may go through a computed column);
     present exactly where `time` is EVENT.  The watermark at a position with time T is
@@ -47,6 +55,12 @@ class Table(Node):
     event_time: Expression | None = None
     delay_us: int = 0
     grain_us: int = 1_000
+    row_time: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """Return the columns of the rows behind the front."""
+        return (*self.columns, ROW_TIME) if self.row_time else self.columns
 
 
 class Changes(enum.Enum):

@@ -29,8 +29,8 @@ class Scan(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the table's physical columns."""
-        return self.table.columns
+        """Return the table's physical columns, and the time of the row if it is asked for."""
+        return self.table.schema
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ class Draft:
     def source(self, table: Table) -> int:
         """Return the one vertex that reads `table`, created at its first scan."""
         if table not in self._sources:
-            vertex = Vertex(Source(table), (), table.columns, 0, f"Scan {table.name}")
+            vertex = Vertex(Source(table), (), table.schema, 0, f"Scan {table.name}")
             self._sources[table] = self.add(vertex)
         return self._sources[table]
 

@@ -120,7 +120,7 @@ def _sent(stage: Stage, step: int) -> tuple[Schema, int]:
     if step != HEAD:
         return stage.steps[step].schema, stage.steps[step].depth
     if isinstance(stage.head, SourceHead):
-        return stage.head.table.columns, 0
+        return stage.head.table.schema, 0
     return stage.head.schema, stage.head.depth
 
 

@@ -24,6 +24,7 @@ from fsql.connectors.live.flushed_length import FlushedLengthReader, FlushedLeng
 from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable, read_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from fsql.runtime.ports import SourceOffset
@@ -79,7 +80,9 @@ class LogWriter:
         Raises:
             FsqlError: E532 or E535, if the log cannot be written; E536, if its end is lost.
         """
-        self._directory = directory
+        self.directory = directory
+        self.before_flush: Callable[[], None] | None = None
+        """Makes durable what belongs to the written lines."""
         self._bytes_max = bytes_max
         self._segment_bytes = min(segment_bytes, max(bytes_max // 4, 1))
         self._descriptor: int | None = None
@@ -110,7 +113,7 @@ class LogWriter:
 
     def room(self) -> int:
         """Return how many bytes may be written until something is trimmed."""
-        known = segments(self._directory)
+        known = segments(self.directory)
         first = known[0].start if known else self._start
         return max(self._bytes_max - (self.length - first), 0)
 
@@ -132,7 +135,7 @@ class LogWriter:
                 if end is not None:
                     self._begin(self.length)
         except OSError as error:
-            raise paths.failed("writing", self._directory, error) from None
+            raise paths.failed("writing", self.directory, error) from None
         newline = data.rfind(b"\n", 0, written)
         if newline >= 0:
             self._line_end = self.length - written + newline + 1
@@ -154,7 +157,7 @@ class LogWriter:
         Raises:
             FsqlError: E535, if the operating system refuses.
         """
-        new = self._directory / f"{_END}.new"
+        new = self.directory / f"{_END}.new"
         try:
             self.flush()
             descriptor = _FILES.open(new)
@@ -164,10 +167,10 @@ class LogWriter:
                 _FILES.sync(descriptor)
             finally:
                 _FILES.close(descriptor)
-            _FILES.replace(new, self._directory / _END)
-            _FILES.sync_directory(self._directory)
+            _FILES.replace(new, self.directory / _END)
+            _FILES.sync_directory(self.directory)
         except OSError as error:
-            raise paths.failed("writing", self._directory, error) from None
+            raise paths.failed("writing", self.directory, error) from None
         self.ended = True
 
     def flush(self) -> None:
@@ -179,10 +182,12 @@ class LogWriter:
         if self._descriptor is None or not self.unflushed:
             return
         try:
+            if self.before_flush is not None:
+                self.before_flush()
             os.fdatasync(self._descriptor)
             self._flushed.write(self.length)
         except OSError as error:
-            raise paths.failed("writing", self._directory, error) from None
+            raise paths.failed("writing", self.directory, error) from None
 
     def close(self) -> None:
         """Close the log; more may be written by another writer."""
@@ -197,12 +202,12 @@ class LogWriter:
         Raises:
             FsqlError: E536, if it ends before what readers were let see.
         """
-        known = segments(self._directory)
+        known = segments(self.directory)
         start = known[-1].start if known else 0
         if not self.ended:
             content = known[-1].path.read_bytes() if known else b""
             if start + len(content) < self._flushed.length:
-                raise _end_lost(self._directory, start + len(content), self._flushed.length)
+                raise _end_lost(self.directory, start + len(content), self._flushed.length)
             whole = content.rfind(b"\n") + 1
             # Before the cut: if this process ends between the two, that is not taken for a loss.
             self._flushed.write(min(self._flushed.length, start + whole))
@@ -215,7 +220,7 @@ class LogWriter:
     def _begin(self, start: int) -> None:
         """Open a segment; those before it, and all names, survive the loss of power."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        descriptor = os.open(self._directory / f"{start:0{_DIGITS}}", flags, 0o600)
+        descriptor = os.open(self.directory / f"{start:0{_DIGITS}}", flags, 0o600)
         if self._descriptor is not None:
             before, self._descriptor = self._descriptor, None
             try:
@@ -224,7 +229,7 @@ class LogWriter:
                 os.close(before)
         self._descriptor = descriptor
         self._start, self._size = start, os.fstat(descriptor).st_size
-        _FILES.sync_directory(self._directory)
+        _FILES.sync_directory(self.directory)
 
     def _write(self, data: memoryview) -> int:
         """Write as much as there is space for, which may be nothing."""

@@ -20,7 +20,7 @@ from fsql.connectors.addresses import not_listening
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.connectors.live.time_bounds import LogClock
+    from fsql.connectors.live.logged_bounds import LogClock
 
 _READ_BYTES: Final = 1 << 20
 _WAIT_SECONDS: Final = 0.1

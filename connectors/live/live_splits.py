@@ -16,14 +16,9 @@ from fsql.connectors import paths
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_log import LogWriter, segments
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, PipeOutflow, SocketInflow
+from fsql.connectors.live.logged_bounds import BoundWriter, LogClock
 from fsql.connectors.live.options import NO_LIMIT
-from fsql.connectors.live.time_bounds import (
-    ArrivalClock,
-    BoundOptions,
-    BoundWriter,
-    ClockedBlocks,
-    LogClock,
-)
+from fsql.connectors.live.time_bounds import ArrivalClock, BoundOptions, ClockedBlocks
 from fsql.connectors.settings import settings_of
 from fsql.connectors.streams.blocks import LiveBlocks
 from fsql.connectors.streams.line_reader import LineReader
@@ -90,14 +85,16 @@ def _log_clock(directory: Path, log: LogWriter, options: BoundOptions) -> LogClo
         return None
     known = segments(directory)
     try:
-        writer = BoundWriter(directory, known[0].start if known else 0)
+        writer = BoundWriter(directory, known[0].start if known else 0, log.length)
     except OSError as error:
         raise paths.cannot_open("E532", directory, error) from None
     return LogClock(ArrivalClock(options), log, writer)
 
 
 def bound_options(table: Table, settings: Settings) -> BoundOptions:
-    """Return what a live table says about its clock: nothing, if it has no event time."""
+    """Return what a live table says about its clock: nothing, if its rows have no time."""
+    if table.time is TimeKind.ARRIVAL:
+        return BoundOptions(arrival=True)
     if table.time is not TimeKind.EVENT:
         return BoundOptions()
     idle, ahead = settings.optional("idle"), settings.optional("max_ahead")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.connectors.live.front_log import LogBlocks
-from fsql.connectors.live.time_bounds import BoundedBlocks, BoundReader
+from fsql.connectors.live.logged_bounds import BoundedBlocks, BoundReader
 from fsql.connectors.streams.line_reader import LineReader
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ CONNECTOR: Final = Connector(
         LOG_OPTION,
     ),
     layouts=(Layout.LINES,),
+    logs_arrival=True,
     notes="""\
 A line that a connection does not finish ends with the connection.  A job that keeps state writes what
 comes to its state directory first, since a socket cannot be read again.

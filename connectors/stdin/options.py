@@ -28,6 +28,7 @@ CONNECTOR: Final = Connector(
         LOG_OPTION,
     ),
     layouts=(Layout.LINES,),
+    logs_arrival=True,
     notes="""\
 A job that keeps state writes what comes to its state directory first, since standard input cannot be read
 again.

@@ -22,7 +22,13 @@ class AtMost(NamedTuple):
     us: int
 
 
-TimeBound = AtLeast | AtMost
+class Arrived(NamedTuple):
+    """Rows behind this have come at this time; it never goes back in a stream."""
+
+    us: int
+
+
+TimeBound = AtLeast | AtMost | Arrived
 
 
 class Blocks(Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fsql.connectors.streams.blocks import AtLeast, AtMost
+from fsql.connectors.streams.blocks import Arrived, AtLeast, AtMost
 from fsql.connectors.streams.replay import add_length, read_length
 from fsql.formats.lines import LineCutter
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
@@ -50,6 +50,7 @@ class LineReader:
         # The length of the split, where what was read depends on it.
         self._length = None if source_offset is None else read_length(source_offset)
         self._time_at_most: int | None = None
+        self._arrived: int | None = None
         self._wait_seconds = _WAIT_SECONDS_MIN
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
@@ -70,6 +71,8 @@ class LineReader:
             match block:
                 case AtMost(us):
                     self._time_at_most = us
+                case Arrived(us):
+                    self._arrived = us
                 case AtLeast(us):
                     return Chunk((), np.empty(0, np.int64), (), 0, time_at_least=us)
                 case bytes():
@@ -85,7 +88,9 @@ class LineReader:
         self._place = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
         # Empty lines and blocks without a line end belong to the chunk that comes after them.
         read = lines.end_byte - byte
-        return Chunk(columns, rows, dead_letters, read, unknown, time_at_most=self._time_at_most)
+        arrived = self._arrived
+        arrivals = None if arrived is None else np.full(len(rows), arrived, np.int64)
+        return Chunk(columns, rows, dead_letters, read, unknown, self._time_at_most, None, arrivals)
 
     def bytes_passed(self) -> int:
         """Return how far the reader is in its file."""

@@ -14,9 +14,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import Table, TimeKind
+from fsql.compiler.sqltypes import TIMESTAMP
+from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.dataflow.event_times import EventTimes
 from fsql.runtime.dataflow.resume_point import ResumePoint
@@ -25,6 +28,8 @@ from fsql.runtime.order import below, integers
 from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 NULL_EVENT_TIME = 521
 EVENT_TIME_AHEAD = 522
 
+_TIMES_OF_CLOCKS: Final = (TimeKind.EVENT, TimeKind.ARRIVAL)
 BOUNDARIES_MAX: Final = 256
 """How many boundaries of chunks a front keeps; if there are more, it keeps every second, fourth, … one."""
 
@@ -135,7 +141,7 @@ class Front:
         self._remember(source_offset)
         dead_letters = list(chunk.dead_letters)
         columns, rows = chunk.columns, chunk.rows
-        times = rows
+        times = rows if chunk.arrivals is None else chunk.arrivals
         if self._event_time is not None and len(rows):
             [result] = self._event_time(columns, len(rows))
             times, valid = integers(result.values)
@@ -164,13 +170,18 @@ class Front:
         last = max(last, int(rows[-1])) if len(rows) else last
         self.bytes_read += chunk.bytes_read
         self.unknown_fields += chunk.unknown_fields
-        batch = Batch(columns, time, rows + self._base, ()) if len(rows) else None
+        batch = self._batch(columns, time, rows) if len(rows) else None
         if last >= 0 and self._drops():
             batch, positioned = self._drop_rows(batch), self._drop_dead_letters(positioned)
         self._count_sent((0 if batch is None else len(batch)) + len(positioned), last)
         if chunk.time_at_least is not None:
             self._pass_time(chunk.time_at_least)
         return batch, positioned
+
+    def _batch(self, columns: Sequence[pa.Array], time: Ints, rows: Ints) -> Batch:
+        if self.table.row_time:
+            columns = [*columns, pa.array(time).view(arrow_type(TIMESTAMP))]
+        return Batch(columns, time, rows + self._base, ())
 
     def on_wait(self, source_offset: SourceOffset) -> None:
         """Record that the source has no more rows yet, however many the last chunk had."""
@@ -216,7 +227,7 @@ class Front:
         )
 
     def _times(self, times: Ints) -> Ints:
-        if self._kind is TimeKind.EVENT:
+        if self._kind in _TIMES_OF_CLOCKS:
             return np.maximum.accumulate(np.maximum(times, self._greatest_time))
         if self._kind is TimeKind.START:
             return np.full(len(times), TIME_START, np.int64)
@@ -249,7 +260,7 @@ class Front:
 
     def _pass_time(self, time: int) -> None:
         """Raise the time of all later rows to `time` at least, and promise it."""
-        if self._kind is not TimeKind.EVENT or time <= self._greatest_time:
+        if self._kind not in _TIMES_OF_CLOCKS or time <= self._greatest_time:
             return
         self._greatest_time = time
         self._read_up_to = Root(time, self._base + self._next_row)

@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 
 def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | DeadLetter]:
-    """Return the rows of a chunk as tuples, the malformed ones in their places."""
+    """Return the rows of a chunk as tuples, the malformed ones in their places.
+
+    Where a chunk says when its rows came, that stands behind the values of each row.
+    """
     if not len(chunk.rows) and not chunk.dead_letters:
         return []
     values = [
         from_arrow(array, column.type) for array, column in zip(chunk.columns, columns, strict=True)
     ]
+    if chunk.arrivals is not None:
+        values.append(chunk.arrivals.tolist())
     placed: dict[int, Values | DeadLetter] = dict(
         zip(chunk.rows.tolist(), zip(*values, strict=True), strict=True)
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from fsql.compiler.logical import Changes
+from fsql.compiler.logical import Changes, TimeKind
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import TIME_START, Root
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fsql.compiler.expression import Value
-    from fsql.compiler.logical import SinkTable
-    from fsql.compiler.schema import Schema
+    from fsql.compiler.logical import SinkTable, Table
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
@@ -128,7 +127,7 @@ def run_in_memory(
         taken, left[at.front.number] = rows[:count], rows[count:]
         first = row_number[at.front.number]
         row_number[at.front.number] += len(taken)
-        cluster.read(at, chunk_of(taken, first, at.front.table.columns))
+        cluster.read(at, chunk_of(taken, first, at.front.table))
         outcome.rows_buffered_max = max(outcome.rows_buffered_max, cluster.rows_buffered())
     if watcher is not None:
         watcher.look(cluster)
@@ -156,14 +155,21 @@ def _cluster(
     return cluster
 
 
-def chunk_of(rows: Sequence[Row | DeadLetter], first: int, schema: Schema) -> Chunk:
-    """Return rows as a chunk; `first` is the row number of the first."""
+def chunk_of(rows: Sequence[Row | DeadLetter], first: int, table: Table) -> Chunk:
+    """Return rows of a table as a chunk; `first` is the row number of the first.
+
+    Where the time of the table is their arrival, it stands behind the values of each row.
+    """
     good = [(first + i, row) for i, row in enumerate(rows) if not isinstance(row, DeadLetter)]
     columns = [
-        to_arrow([row[i] for _, row in good], column.type) for i, column in enumerate(schema)
+        to_arrow([row[i] for _, row in good], column.type) for i, column in enumerate(table.columns)
     ]
     dead_letters = [row for row in rows if isinstance(row, DeadLetter)]
-    return Chunk(columns, np.array([number for number, _ in good], np.int64), dead_letters, 0)
+    arrivals = None
+    if table.time is TimeKind.ARRIVAL:
+        arrivals = np.array([row[-1] for _, row in good], np.int64)
+    numbers = np.array([number for number, _ in good], np.int64)
+    return Chunk(columns, numbers, dead_letters, 0, arrivals=arrivals)
 
 
 def _labelled_rows(release: Release, table: SinkTable) -> Iterable[tuple[str | None, Row]]:

@@ -30,13 +30,18 @@ def arrivals(
 ) -> Iterator[tuple[Root, Row | DeadLetter | Failure]]:
     """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
 
-    Under event time a malformed row gets the time of the row before it.
+    Where the time is the arrival of rows, it stands behind the values of each.  Then, and under event time, a
+    malformed row gets the time of the row before it.
     """
     stop = dict(table.options).get("on_error", "stop") == "stop"
     time = TIME_START
     for number, row in enumerate(rows):
         payload: Row | DeadLetter | Failure
         payload = row if isinstance(row, DeadLetter) else Row(row)
+        if table.time is TimeKind.ARRIVAL and isinstance(payload, Row):
+            *values, arrival = payload.values
+            assert isinstance(arrival, int)
+            time, payload = max(time, arrival), Row(tuple(values))
         if table.time is TimeKind.OFFSET:
             time = number
         elif table.event_time is not None and isinstance(payload, Row):
@@ -45,6 +50,8 @@ def arrivals(
                 payload = at
             else:
                 time = max(time, at)
+        if table.row_time and isinstance(payload, Row):
+            payload = Row((*payload.values, time))
         if stop and isinstance(payload, DeadLetter):
             payload = Failure(payload.code, payload.reason)
         yield Root(time, origin(table.ordinal, split, number)), payload

@@ -15,7 +15,7 @@ from fsql.runtime.simulation.world import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fsql.compiler.schema import Schema
+    from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.drivers.in_memory import Row
     from fsql.runtime.ports import Chunk
@@ -50,7 +50,7 @@ class SimulatedSplit:
     """
 
     rows: Rows
-    schema: Schema
+    table: Table
     first_us: int
     pace_us: int
     poison: dict[int, Poison] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class SimulatedReader:
             raise ProcessKilledError
         self._row += count
         self._of.on_read(count)
-        return chunk_of(split.rows[row : row + count], row, split.schema)
+        return chunk_of(split.rows[row : row + count], row, split.table)
 
     def close(self) -> None:
         """See `SplitReader`."""
@@ -204,7 +204,7 @@ def paced_splits(
                 first_us = choices.below(input_us // 8)
                 pace_us = (input_us - first_us) // max(1, len(rows))
                 pace_us = pace_us * choices.one_of((8, 7, 6, 8, 1)) // 8
-                split = SimulatedSplit(rows, table.columns, first_us, pace_us)
+                split = SimulatedSplit(rows, table, first_us, pace_us)
                 splits.setdefault(table.ordinal, []).append(split)
             splits.setdefault(table.ordinal, [])
     return splits

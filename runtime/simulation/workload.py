@@ -49,7 +49,7 @@ class Workload:
                     fronts.append((FrontAt(front, 0, table.ordinal), rows, table))
         cluster = Cluster(plan, [at for at, _, _ in fronts], Fair())
         for at, rows, table in fronts:
-            cluster.read(at, chunk_of(rows, 0, table.columns))
+            cluster.read(at, chunk_of(rows, 0, table))
             cluster.end(at)
         outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
         for contents in cluster.deliver_all():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import socket
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -126,6 +128,80 @@ def test_rows_behind_a_row_from_the_future_are_not_late() -> None:
 def test_a_table_may_have_no_limit() -> None:
     said = said_of("-q", ", 'max_ahead' = 'none'", FUTURE)
     assert (said.code, said.out) == (0, '{"n":1,"window_end":"2999-01-01T00:00:01Z"}\n')
+
+
+def arrivals_of(state: Path, lines: list[bytes]) -> list[datetime]:
+    """Return when each line of a front log came, by the records beside it."""
+    [bounds] = state.rglob("front-log/0/bounds")
+    records = [record.split() for record in bounds.read_text().splitlines()]
+    came = [(int(place), int(us)) for place, kind, us, _ in records if kind == "came"]
+    found, start = [], 0
+    for line in lines:
+        us = [us for place, us in came if place <= start][-1]
+        found.append(
+            datetime.fromtimestamp(us // 1_000_000, UTC) + timedelta(microseconds=us % 1_000_000)
+        )
+        start += len(line)
+    return found
+
+
+def text_of(time: datetime) -> str:
+    milliseconds = f".{time.microsecond // 1000:03}" if time.microsecond else ""
+    return f"{time:%Y-%m-%dT%H:%M:%S}{milliseconds}Z"
+
+
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")])
+def test_rows_came_when_they_came_before_the_job_was_killed(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """The second run has the arrivals of the first, and its own: one job, by what the log says."""
+    script = tmp_path / "job.sql"
+    script.write_text(
+        "CREATE TABLE t (n BIGINT, proc AS PROCTIME()) WITH ('connector' = 'stdin');"
+        "CREATE TABLE w (n BIGINT, at TIMESTAMP) WITH ('connector' = 'file', 'path' = 'counts.jsonl');"
+        "INSERT INTO w SELECT COUNT(*), window_end"
+        " FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(proc), INTERVAL '1' SECOND))"
+        " GROUP BY window_start, window_end;"
+        "SELECT n, proc, CURRENT_DATE AS day FROM t;"
+    )
+    lines = [b'{"n":%d}\n' % number for number in range(12)]
+    state = tmp_path / "state"
+    said: list[bytes] = []
+    for part in (lines[:5], lines[5:]):
+        with process("run", "-q", "--state", str(state), *flags, str(script), stdin=True) as run:
+            assert run.stdin is not None
+            assert run.stdout is not None
+            for line in part:
+                run.stdin.write(line)
+                run.stdin.flush()
+                said.append(run.stdout.readline())
+            if part[0] == lines[0]:
+                run.kill()
+            else:
+                out, err = run.communicate()
+                assert (run.returncode, err) == (0, b"")
+                said += out.splitlines()
+    arrivals = arrivals_of(state, lines)
+    # Standard output ended with the first run; what the second one repeats of it is the same.
+    assert {json.loads(line)["n"]: json.loads(line) for line in said} == {
+        number: {"n": number, "proc": text_of(at), "day": f"{at:%Y-%m-%d}"}
+        for number, at in enumerate(arrivals)
+    }
+    assert len({bytes(line.strip()) for line in said}) == len(lines)
+    counts = Counter(at.replace(microsecond=0) + timedelta(seconds=1) for at in arrivals)
+    expected = [f'{{"n":{count},"at":"{text_of(end)}"}}\n' for end, count in sorted(counts.items())]
+    assert (tmp_path / "counts.jsonl").read_text() == "".join(expected)
+
+
+def test_silence_closes_windows_of_processing_time() -> None:
+    script = COUNTS.replace("at TIMESTAMP, WATERMARK FOR at", "n BIGINT, at AS PROCTIME()")
+    with process("run", "-q", "-e", script.format(options=""), stdin=True) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b'{"n":1}\n')
+        run.stdin.flush()
+        assert json.loads(run.stdout.readline())["n"] == 1
+        assert run.communicate() == (b"", b"")
 
 
 def test_the_model_follows_no_clock() -> None:

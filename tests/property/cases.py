@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.script import bind
 from fsql.compiler.explain import logical_text
+from fsql.compiler.logical import TimeKind
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
@@ -21,10 +22,12 @@ from fsql.tests.property.plans import random_plan_case
 from fsql.tests.property.scripts import random_script
 from fsql.tests.property.subqueries import random_subquery_case
 from fsql.tests.property.updating_joins import random_updating_join_case
+from fsql.tests.property.values import NOON, SECOND
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job
-    from fsql.tests.property.inputs import Splits
+    from fsql.tests.property.inputs import Row, Splits
+    from fsql.tests.property.script_writer import ScriptWriter
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,40 @@ def script_case(random: Random, name: str) -> Case:
     Raises:
         FsqlError: the binder refuses the script, which happens to a few in a hundred.
     """
-    writer = random_script(random)
+    return _written_case(random, name, random_script(random))
+
+
+def row_time_case(random: Random, name: str) -> Case:
+    """Return a case in SQL whose tables have PROCTIME().
+
+    Raises:
+        FsqlError: the binder refuses the script.
+    """
+    case = _written_case(random, name, random_script(random, row_times=True))
+    inputs = {
+        table.ordinal: [_arriving(random, split) for split in case.inputs[table.ordinal]]
+        if table.time is TimeKind.ARRIVAL
+        else case.inputs[table.ordinal]
+        for table in case.job.tables
+    }
+    return case.with_inputs(inputs)
+
+
+def _arriving(random: Random, split: list[Row]) -> list[Row]:
+    """Return the rows of a split with the times at which they come, which never go back."""
+    clock, rows = NOON + random.randrange(8) * SECOND, []
+    for row in split:
+        clock += random.choice((0, 0, SECOND // 4, 2 * SECOND))
+        rows.append(row if isinstance(row, DeadLetter) else (*row, clock))
+    return rows
+
+
+def _written_case(random: Random, name: str, writer: ScriptWriter) -> Case:
+    """Return the case of a script, with random input.
+
+    Raises:
+        FsqlError: the binder refuses the script.
+    """
     awkward, malformed = random.choice((0.0, 0.05, 0.2)), random.choice((0.0, 0.0, 0.04))
     tables = {
         table.name: random_splits(
@@ -103,6 +139,7 @@ def subquery_case(random: Random, name: str) -> Case:
 
 MAKERS = {
     "script": script_case,
+    "row-time": row_time_case,
     "plan": plan_case,
     "updating-join": updating_join_case,
     "subquery": subquery_case,

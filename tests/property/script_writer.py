@@ -64,13 +64,16 @@ class RelationText:
 class ScriptWriter:
     """Writes one script; `relations` are the tables and views so far, `physical` the input's columns.
 
-    With `plain`, expressions and aggregates mean the same in other SQL.
+    With `plain`, expressions and aggregates mean the same in other SQL.  With `row_times`, tables that have
+    event time have `p AS PROCTIME()` as well, or only that: the names of these are `arriving`.
     """
 
     random: Random
     risk: float
     event_time: bool
     plain: bool = False
+    row_times: bool = False
+    arriving: set[str] = field(default_factory=set)
     statements: list[str] = field(default_factory=list)
     tables: list[RelationText] = field(default_factory=list)
     relations: list[RelationText] = field(default_factory=list)
@@ -149,9 +152,16 @@ class ScriptWriter:
         columns = [ColumnText("k", self.random.choice("SB")), ColumnText("v", "B")]
         columns += [ColumnText(letter.lower(), letter) for letter in "IDSAZQY" if self.chance(0.45)]
         options = f"'on_error' = '{self.random.choice(('stop', 'reject', 'reject'))}'"
+        source = f"'connector' = 'file', 'path' = '{name}.jsonl'"
+        if self.row_times and self.chance(0.4):
+            self.arriving.add(name)
+            source = "'connector' = 'socket', 'address' = '127.0.0.1:7'"
         at_rest = self.event_time and bool(self.tables) and not self.plain and self.chance(0.2)
         added: list[str] = []
-        if self.event_time and not at_rest:
+        at_rest = at_rest and not self.row_times
+        if name in self.arriving:
+            options += ", 'time' = 'arrival'"
+        elif self.event_time and not at_rest:
             added = self.event_column(columns)
             options += ", 'grain_ms' = '700'" if not self.plain and self.chance(0.15) else ""
         elif self.chance(0.4):
@@ -160,21 +170,21 @@ class ScriptWriter:
         declared = [f"{c.name} {LETTERS[c.letter]}" for c in columns]
         if self.physical[name][-1].name == "m":
             columns.append(ColumnText("ts", "T", time=True))
-        elif not self.plain and self.chance(0.15):
+        elif not self.plain and not self.row_times and self.chance(0.15):
             added.append(f"c AS {self.expressions(columns).text('B', 1)}")
             columns.append(ColumnText("c", "B"))
         key: tuple[str, ...] | None = None
-        if not self.plain and self.chance(0.2):
+        if self.row_times:
+            added.append("p AS PROCTIME()")
+            columns.append(ColumnText("p", "T", time=True))
+        elif not self.plain and self.chance(0.2):
             key = self.random.choice((("k",), ("k",), ("v", "k")))
             options += ", 'changes' = 'upsert'"
             added.append(f"PRIMARY KEY ({', '.join(key)}) NOT ENFORCED")
             self.physical[name] = (ColumnText("op", "S"), *self.physical[name])
             columns = [replace(column, time=False) for column in columns]
         body = ",\n    ".join([*declared, *added])
-        self.statements.append(
-            f"CREATE TABLE {name} (\n    {body}\n) WITH ('connector' = 'file', "
-            f"'path' = '{name}.jsonl', {options});"
-        )
+        self.statements.append(f"CREATE TABLE {name} (\n    {body}\n) WITH ({source}, {options});")
         self.tables.append(RelationText(name, tuple(columns), key is not None, rows, key))
         self.relations.append(self.tables[-1])
 

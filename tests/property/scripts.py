@@ -351,13 +351,17 @@ class ViewWriter(ScriptWriter):
         return choose((rows, f"RANGE {self.interval(1, 3)} PRECEDING")) if ordered else rows
 
 
-def random_script(random: Random, *, plain: bool = False) -> ViewWriter:
-    """Return a writer that has written a script; a `plain` one means the same in other SQL."""
+def random_script(random: Random, *, plain: bool = False, row_times: bool = False) -> ViewWriter:
+    """Return a writer that has written a script; a `plain` one means the same in other SQL.
+
+    With `row_times` all its tables have PROCTIME().
+    """
     writer = ViewWriter(
         random,
         risk=0.0 if plain else random.choice((0.0, 0.0, 0.02, 0.1)),
-        event_time=random.random() < 0.7,
+        event_time=random.random() < 0.7 or row_times,
         plain=plain,
+        row_times=row_times,
     )
     for _ in range(random.choice((1, 2, 2, 3))):
         writer.table(random.choice((6, 14, 25, 40)))

@@ -29,7 +29,6 @@ DELAY_SECONDS = 4
 
 REFUSED = {
     "q6": "error[FSQL-E301]: not implemented yet: OVER on rows that can be retracted",
-    "q12": "error[FSQL-E402]: function PROCTIME is not deterministic",
 }
 
 

@@ -17,7 +17,8 @@ def behind(plan: logical.Plan, column: int) -> int:
     """Return the delay of an event-time column."""
     match plan:
         case logical.Scan():
-            return plan.table.delay_us
+            of_position = plan.table.row_time and column == len(plan.table.columns)
+            return 0 if of_position else plan.table.delay_us
         case logical.Union():
             return max(behind(branch, column) for branch in plan.branches)
         case logical.WindowAggregate():
@@ -52,7 +53,7 @@ def source(plan: logical.Plan, column: int) -> int:
     if not isinstance(plan, logical.Project):
         return column
     kept = plan.expressions[column]
-    # What is no column is event time as a table declares it; all columns of a table are alike here.
+    # What is no column is event time as a table declares it; all columns but PROCTIME() are alike here.
     return kept.index if isinstance(kept, ColumnRef) else 0
 
 

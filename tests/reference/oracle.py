@@ -110,14 +110,18 @@ class Oracle:
         for number, row in enumerate(rows):
             origin = table.ordinal << 56 | split << 40 | number
             code = row.code if isinstance(row, DeadLetter) else None
+            values: tuple[Value, ...] = () if isinstance(row, DeadLetter) else row
             if table.time is logical.TimeKind.OFFSET:
                 time = number
-            if table.event_time is not None and not isinstance(row, DeadLetter):
-                event_time, code = time_of(table.event_time, row)
+            if table.time is logical.TimeKind.ARRIVAL and values:
+                assert isinstance(values[-1], int)
+                time, values = max(time, values[-1]), values[:-1]
+            if table.event_time is not None and values:
+                event_time, code = time_of(table.event_time, values)
                 time = max(time, event_time)
             if code is None:
-                assert not isinstance(row, DeadLetter)
-                self.rows[table.ordinal].append(Row(row, (time, origin)))
+                seen = (*values, time) if table.row_time else values
+                self.rows[table.ordinal].append(Row(seen, (time, origin)))
             elif dict(table.options).get("on_error", "stop") == "reject":
                 rejected = MalformedRow((time, origin), table.ordinal, split, number, code)
                 self.dead_letters.append(rejected)

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.connectors.live.front_log import LogBlocks, LogWriter
-from fsql.connectors.live.time_bounds import (
-    ArrivalClock,
+from fsql.connectors.live.logged_bounds import (
     BoundedBlocks,
-    BoundOptions,
     BoundReader,
     BoundWriter,
-    ClockedBlocks,
     LogClock,
 )
-from fsql.connectors.streams.blocks import AtLeast, AtMost, TimeBound
+from fsql.connectors.live.time_bounds import ArrivalClock, BoundOptions, ClockedBlocks
+from fsql.connectors.streams.blocks import Arrived, AtLeast, AtMost, TimeBound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,6 +75,36 @@ def test_a_row_may_be_ahead_by_what_the_table_says_and_a_step() -> None:
     assert clock.read(BoundOptions()).on_silence() is None
 
 
+def test_the_time_of_arrival_never_goes_back() -> None:
+    clock = Clock()
+    arrivals = clock.read(BoundOptions(arrival=True))
+    told: list[TimeBound | None] = []
+    for us in (1_500, 400, 200, -5_000, 5_000):
+        clock.us += us
+        told += [arrivals.on_data()]
+    clock.advance(0.1)
+    told += [arrivals.on_silence()]
+    clock.advance(0.2)
+    told += [arrivals.on_silence(), arrivals.on_data()]
+    clock.advance(-9)
+    told += [arrivals.on_data()]
+    start = 1_000 * SECOND
+    assert told == [
+        Arrived(start + 1_000),
+        None,
+        Arrived(start + 2_000),
+        None,
+        None,
+        None,
+        AtLeast(start + 302_000),
+        Arrived(start + 302_000),
+        None,
+    ]
+    again = clock.read(BoundOptions(arrival=True))
+    again.resume(start + 400_000)
+    assert again.on_data() == Arrived(start + 400_000)
+
+
 class Given:
     """Blocks that a test gives."""
 
@@ -106,15 +134,23 @@ def test_a_bound_comes_before_the_bytes_that_it_is_for() -> None:
     assert [blocks.read() for _ in range(3)] == [AtLeast(1_001 * SECOND), b"2\n", b""]
 
 
-def log_of(directory: Path, random: Random, rounds: int) -> list[bytes | TimeBound]:
+BOTH = BoundOptions(idle_us=SECOND, max_ahead_us=32 * SECOND)
+ARRIVAL = BoundOptions(arrival=True)
+
+
+def log_of(
+    directory: Path, random: Random, rounds: int, options: BoundOptions
+) -> list[bytes | TimeBound]:
     """Write a log with bounds; return its lines and bounds in order, the last of those at one place."""
     log = LogWriter(directory, 1 << 20, segment_bytes=40)
     writer = BoundWriter(directory, 0)
     clock = Clock()
-    arrivals = clock.read(BoundOptions(idle_us=SECOND, max_ahead_us=32 * SECOND))
+    arrivals = clock.read(options)
     logged = LogClock(arrivals, log, writer)
     for _ in range(rounds):
         clock.advance(random.random() * 3)
+        if random.random() < 0.05:
+            writer.forget_before(0)
         if random.random() < 0.5:
             logged.on_silence()
         else:
@@ -145,7 +181,7 @@ def read_from(directory: Path, byte: int) -> tuple[int, list[bytes | TimeBound]]
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_replay_from_any_line_finds_the_bounds_that_hold_there(tmp_path: Path, seed: int) -> None:
-    whole = log_of(tmp_path / "log", Random(seed), 60)
+    whole = log_of(tmp_path / "log", Random(seed), 60, BOTH)
     assert any(isinstance(each, AtLeast) for each in whole)
     assert any(isinstance(each, AtMost) for each in whole)
     byte, most = 0, None
@@ -162,6 +198,107 @@ def test_a_replay_from_any_line_finds_the_bounds_that_hold_there(tmp_path: Path,
         mosts = [other for other in behind[:first] if isinstance(other, AtMost)]
         assert mosts[-1:] == before or byte == 0
         byte += len(each)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_replay_from_any_line_finds_when_it_came(tmp_path: Path, seed: int) -> None:
+    whole = log_of(tmp_path / "log", Random(seed), 60, ARRIVAL)
+    lines = [each for each in whole if isinstance(each, bytes)]
+    arrivals = arrivals_of(whole)
+    byte = 0
+    for number, line in enumerate(lines):
+        behind = read_from(tmp_path / "log", byte)[1]
+        assert [each for each in behind if isinstance(each, bytes)] == lines[number:]
+        assert arrivals_of(behind) == arrivals[number:]
+        byte += len(line)
+    assert arrivals == sorted(arrivals)
+
+
+def arrivals_of(items: list[bytes | TimeBound]) -> list[int]:
+    """Return when each line came, which is not before any bound that was told before it."""
+    found: list[int] = []
+    came = least = 0
+    for each in items:
+        if isinstance(each, Arrived):
+            came = each.us
+        elif isinstance(each, AtLeast):
+            least = each.us
+        elif isinstance(each, bytes):
+            found.append(came)
+            assert came >= least
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_reader_goes_on_when_the_bounds_are_written_anew(tmp_path: Path, seed: int) -> None:
+    """A reader that reads along, however far behind, finds what one finds that reads it all at last."""
+    random, clock = Random(seed), Clock()
+    log = LogWriter(tmp_path, 1 << 20)
+    writer = BoundWriter(tmp_path, 0)
+    logged = LogClock(clock.read(ARRIVAL), log, writer)
+    along = BoundedBlocks(LogBlocks(tmp_path, 0), BoundReader(tmp_path, 0), 0)
+    read: list[bytes | TimeBound] = []
+    for number in range(80):
+        clock.advance(random.random())
+        match random.randrange(5):
+            case 0:
+                writer.forget_before(max(log.line_end - random.randrange(200), 0))
+            case 1:
+                logged.on_silence()
+            case _:
+                logged.on_data()
+                log.append(b"%d" % number + random.choice((b"\n", b"\n", b"")))
+        if random.random() < 0.3:
+            log.flush()
+        while random.random() < 0.5 and (block := along.read()) is not None:
+            read += block.splitlines(keepends=True) if isinstance(block, bytes) else [block]
+    logged.on_data()
+    log.append(b"\n")
+    log.end()
+    while block := along.read():
+        read += block.splitlines(keepends=True) if isinstance(block, bytes) else [block]
+    came = arrivals_of(read)
+    whole = log_arrivals(tmp_path)
+    assert came[-len(whole) :] == whole
+    for each in (along, writer, log):
+        each.close()
+
+
+def log_arrivals(directory: Path) -> list[int]:
+    """Return when each line came whose record is still there, by the records alone."""
+    records = [record.split() for record in (directory / "bounds").read_text().splitlines()]
+    came = [(int(place), int(us)) for place, kind, us, _ in records if kind == "came"]
+    start, found = 0, []
+    for line in read_lines(directory):
+        known = [us for place, us in came if place <= start]
+        found += known[-1:]
+        start += len(line)
+    return found
+
+
+def read_lines(directory: Path) -> list[bytes]:
+    segments = sorted(path for path in directory.iterdir() if path.name.isdigit())
+    return b"".join(path.read_bytes() for path in segments).splitlines(keepends=True)
+
+
+def test_a_bound_of_bytes_that_were_lost_is_dropped(tmp_path: Path) -> None:
+    writer = BoundWriter(tmp_path, 0)
+    writer.write(0, Arrived(5))
+    writer.write(9, Arrived(7))
+    writer.close()
+    writer = BoundWriter(tmp_path, 0, 4)
+    writer.write(4, Arrived(8))
+    reader = BoundReader(tmp_path, 0)
+    assert [reader.at(place, beyond=True) for place in (0, 0, 4, 4, 9)] == [
+        Arrived(5),
+        None,
+        Arrived(8),
+        None,
+        None,
+    ]
+    assert writer.last_us == 7
+    writer.close()
+    reader.close()
 
 
 def test_bounds_are_read_along(tmp_path: Path) -> None:

@@ -101,6 +101,43 @@ def split_of(path: Path, random: Random, *, text: bool = False) -> FileSplit:
     return FileSplit("f", path, lambda: JsonDecoder(COLUMNS, 1000), block_bytes=block_bytes)
 
 
+def test_rows_have_the_time_of_their_positions() -> None:
+    at = pa.array([5, 3, 9], pa.int64()).view(pa.timestamp("us", tz="UTC"))
+    table = Table(
+        "t",
+        0,
+        COLUMNS[1:],
+        (),
+        TimeKind.EVENT,
+        ColumnRef(TIMESTAMP, nullable=True, index=0),
+        row_time=True,
+    )
+    batch, _ = Front(0, table, 0).take(Chunk([at], np.arange(3), [], 0))
+    assert batch is not None
+    assert [column.cast(pa.int64()).to_pylist() for column in batch.columns] == [
+        [5, 3, 9],
+        [5, 5, 9],
+    ]
+
+
+def test_arrivals_are_the_times_of_positions() -> None:
+    table = Table("t", 0, COLUMNS[:1], (), TimeKind.ARRIVAL, row_time=True)
+    front = Front(0, table, 0)
+    found = []
+    for first, arrival in ((0, 40), (2, 70)):
+        rows = np.arange(first, first + 2)
+        arrivals = np.full(2, arrival, np.int64)
+        batch, _ = front.take(Chunk([pa.array(rows)], rows, [], 0, arrivals=arrivals))
+        assert batch is not None
+        found += [
+            (batch.root(row), batch.columns[1].cast(pa.int64())[row].as_py()) for row in range(2)
+        ]
+    silent = Chunk((), np.empty(0, np.int64), (), 0, time_at_least=90)
+    assert front.take(silent) == (None, ())
+    assert found == [(Root(40, 0), 40), (Root(40, 1), 40), (Root(70, 2), 70), (Root(70, 3), 70)]
+    assert front.promised == Root(90, 4)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(80))
 def test_rows_and_promises_go_on_where_they_were(tmp_path: Path, seed: int, kind: TimeKind) -> None:

@@ -1,0 +1,95 @@
+"""PROCTIME(), NOW() and their like: the time of a row in the total order.
+
+That time is the time of the row's root position: the logged arrival of the row, or the greatest event time
+of its split so far.  Fronts add it to the rows of a table as a column.  A call is that column, so it stands
+where the rows come directly from one table: in a computed column, or in a SELECT from that table alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.expression import Cast, ColumnRef, Expression
+from fsql.compiler.sqltypes import DATE, TIME, TIMESTAMP, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.binder.expression import ExpressionBinder
+
+TYPES: Final[Mapping[str, SqlType]] = {
+    "PROCTIME": TIMESTAMP,
+    "NOW": TIMESTAMP,
+    "CURRENT_TIMESTAMP": TIMESTAMP,
+    "CURRENT_ROW_TIMESTAMP": TIMESTAMP,
+    "LOCALTIMESTAMP": TIMESTAMP,
+    "CURRENT_DATE": DATE,
+    "CURRENT_TIME": TIME,
+    "LOCALTIME": TIME,
+}
+"""The functions of the time of a row, with the types of their values."""
+
+
+def row_time(index: int) -> ColumnRef:
+    """Return the time of a row, where it is the column at an index."""
+    return ColumnRef(TIMESTAMP, nullable=False, index=index)
+
+
+def calls_row_time(part: object) -> bool:
+    """Return whether a part of the text, other than its subqueries, calls one of the functions."""
+    waiting: list[object] = [part]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting += value
+        elif isinstance(value, syntax.FunctionCall) and _name(value) in TYPES:
+            return True
+        elif is_dataclass(value) and not isinstance(value, syntax.Query):
+            waiting += [getattr(value, field.name) for field in fields(value)]
+    return False
+
+
+def select_calls_row_time(select: syntax.Select) -> bool:
+    """Return whether a SELECT calls one of the functions, other than in FROM and in subqueries."""
+    parts = [getattr(select, field.name) for field in fields(select) if field.name != "relations"]
+    return any(map(calls_row_time, parts))
+
+
+def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+    """Bind a call of one of the functions.
+
+    Raises:
+        Refusal: E327, where rows have no such time; E401 for arguments.
+    """
+    name = _name(written)
+    precision = written.arguments
+    if precision and (name == "PROCTIME" or len(precision) > 1 or not _is_digit(precision[0])):
+        raise refusal("E401", f"{name} takes no arguments", written.span, help=f"write {name}()")
+    if binder.scope.row_time is None:
+        raise _no_row_time(binder, written)
+    time = row_time(binder.scope.row_time)
+    type_ = TYPES[name]
+    return time if type_ == TIMESTAMP else Cast(type_, nullable=False, argument=time)
+
+
+def _is_digit(written: syntax.Syntax) -> bool:
+    """Return whether this is a precision, as in CURRENT_TIMESTAMP(3)."""
+    return isinstance(written, syntax.NumberLiteral) and written.text in {*"0123456"}
+
+
+def _no_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Refusal:
+    name = _name(written)
+    return refusal(
+        "E327",
+        f"{name} in {binder.clause} of rows that do not come from one table",
+        written.span,
+        note="it is the time of a row where a table is read",
+        help="declare a column in CREATE TABLE: proc AS PROCTIME()",
+    )
+
+
+def _name(written: syntax.FunctionCall) -> str:
+    return written.name.parts[-1].name.upper()

@@ -1,0 +1,384 @@
+"""The bounds of a front log, in a file beside its segments, so that a replay finds each at its place.
+
+A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes behind it, any
+other at once.  Once there are many records, the file is written anew without those that nobody needs any
+more: its first record says how many came before the others, and how many of these it repeats.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import xxhash
+
+from fsql.connectors import paths
+from fsql.connectors.file.file_layer import FileLayer
+from fsql.connectors.live.front_log import segments
+from fsql.connectors.streams.blocks import Arrived, AtLeast, AtMost, TimeBound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fsql.connectors.live.front_log import LogWriter
+    from fsql.connectors.live.time_bounds import ArrivalClock
+    from fsql.connectors.streams.blocks import Blocks
+
+_NAME: Final = "bounds"
+_RECORD_BYTES: Final = 64
+LINE_BYTES_MAX: Final = 1 << 19
+"""Half a block of a log: a line that is not longer is read as a whole."""
+RECORDS_MIN: Final = 1 << 14
+"""The file of bounds is not written anew before it has so many records."""
+_KINDS: Final[Mapping[bytes, type[TimeBound]]] = {
+    b"least": AtLeast,
+    b"most": AtMost,
+    b"came": Arrived,
+}
+_BASE: Final = b"base"
+_FILES: Final = FileLayer()
+
+
+class LogClock:
+    """Reads the clock for a front log while it is written, and writes the bounds to it."""
+
+    def __init__(self, clock: ArrivalClock, log: LogWriter, writer: BoundWriter) -> None:
+        self._clock = clock
+        self._log = log
+        self._writer = writer
+        log.before_flush = writer.sync
+        clock.resume(writer.last_us)
+
+    def on_activity(self) -> None:
+        """Record that the source is not being read now."""
+        self._clock.on_activity()
+
+    def on_data(self) -> None:
+        """Record the arrival of bytes, before they are written.
+
+        Raises:
+            FsqlError: E535, if the log cannot be written.
+            OSError: if the disk fails.
+        """
+        self._write(self._clock.on_data())
+
+    def on_silence(self) -> None:
+        """Record that the source is silent.
+
+        Raises:
+            FsqlError: E535, if the log cannot be written.
+            OSError: if the disk fails.
+        """
+        self._write(self._clock.on_silence())
+
+    def close(self) -> None:
+        """Close the file of the bounds."""
+        self._writer.close()
+
+    def _write(self, bound: TimeBound | None) -> None:
+        # Readers may have read a part of a line that is longer than a block.
+        if bound is None or self._log.length - self._log.line_end >= LINE_BYTES_MAX:
+            return
+        if self._writer.many:
+            self._log.flush()
+            self._writer.forget_before(segments(self._log.directory)[0].start)
+        if isinstance(bound, Arrived):
+            # No reader sees it before bytes behind it, and those become readable by a flush.
+            self._writer.write_unsynced(self._log.line_end, bound)
+            return
+        self._log.flush()
+        self._writer.write(self._log.line_end, bound)
+
+
+class _Records(NamedTuple):
+    """What a file of bounds has: its bounds and their places, numbered from `first` on."""
+
+    first: int
+    bounds: list[tuple[int, TimeBound]]
+
+
+class BoundWriter:
+    """Writes the bounds of a front log, or continues them."""
+
+    def __init__(self, directory: Path, first_byte: int, length: int | None = None) -> None:
+        """Continue; nothing before `first_byte` is read any more, and the log ends at `length`.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        self._path = directory / _NAME
+        first, bounds = _records(self._path)
+        self.last_us = max((b.us for _, b in bounds if not isinstance(b, AtMost)), default=0)
+        """The greatest time of the clock that was told."""
+        # A bound behind the end is one of bytes that were lost before anybody could read them.
+        bounds = [each for each in bounds if length is None or each[0] <= length]
+        self._descriptor: int | None = None
+        self._synced = True
+        self._count = self._many = 0
+        self._last: tuple[int, TimeBound] | None = None
+        self._write_anew(_Records(first, bounds), first_byte)
+
+    def write(self, byte: int, bound: TimeBound) -> None:
+        """Write a bound at a place of the log; return when it survives the loss of power.
+
+        It replaces the last one if that is of the same kind at the same place.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        self.write_unsynced(byte, bound)
+        self.sync()
+
+    def write_unsynced(self, byte: int, bound: TimeBound) -> None:
+        """Write a bound as `write` does; it survives the loss of power from the next `sync` on.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        assert self._descriptor is not None
+        again = self._last is not None and self._last[0] == byte
+        again = again and self._last is not None and type(self._last[1]) is type(bound)
+        at = self._count - again
+        os.pwrite(self._descriptor, _encoded(byte, bound), at * _RECORD_BYTES)
+        self._count = at + 1
+        self._last = (byte, bound)
+        self._synced = False
+
+    def sync(self) -> None:
+        """Return when all bounds survive the loss of power.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        if self._descriptor is not None and not self._synced:
+            os.fsync(self._descriptor)
+            self._synced = True
+
+    def forget_before(self, first_byte: int) -> None:
+        """Drop the bounds that nobody needs who reads from a place on, if there are many records.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        self._write_anew(_records(self._path), first_byte)
+
+    @property
+    def many(self) -> bool:
+        """Return whether there are many records, twice as many as were needed the last time."""
+        return self._count >= self._many
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _write_anew(self, records: _Records, first_byte: int) -> None:
+        """Write the file without what is not needed from a place on.
+
+        A reader that still has the old file finds all its records there.  So none of them is replaced later.
+        """
+        passed = sum(byte < first_byte for byte, _ in records.bounds)
+        repeated = _lasting(records.bounds[:passed])
+        bounds = [*repeated, *records.bounds[passed:]]
+        base = _record(len(repeated), _BASE, records.first + passed)
+        new = self._path.with_suffix(".new")
+        with open(new, "wb", opener=_private) as file:
+            file.write(base + b"".join(_encoded(byte, bound) for byte, bound in bounds))
+            file.flush()
+            os.fsync(file.fileno())
+        _FILES.replace(new, self._path)
+        _FILES.sync_directory(self._path.parent)
+        self.close()
+        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+        self._count = 1 + len(bounds)
+        self._many = max(RECORDS_MIN, 2 * self._count)
+        self._last = None
+        self._synced = True
+
+
+class BoundReader:
+    """Reads the bounds of a front log along, from some place on."""
+
+    def __init__(self, directory: Path, byte: int) -> None:
+        self._path = directory / _NAME
+        self._descriptor: int | None = None
+        self._number = 0
+        self._first = 0
+        """The number of the first record of the file that is open."""
+        self._told: TimeBound | None = None
+        """The last bound of the record with the number that was returned."""
+        passed = []
+        while (record := self._record()) is not None and record[0] < byte:
+            passed.append(record)
+            self._number += 1
+        self._before = [bound for _, bound in _lasting(passed)]
+
+    def at(self, byte: int, *, beyond: bool) -> TimeBound | None:
+        """Return the next bound that holds at a place, each once.
+
+        `beyond` says that bytes behind the place have been seen: nothing more is written at it.
+        """
+        if self._before:
+            return self._before.pop(0)
+        while (record := self._record()) is not None and record[0] <= byte:
+            bound = record[1]
+            if isinstance(bound, Arrived) and not beyond:
+                return None  # it may not be durable yet, or become later
+            if bound != self._told:
+                self._told = bound
+                return bound
+            if not beyond and self._record(1) is None:
+                return None
+            self._number += 1
+            self._told = None
+        return None
+
+    def next_place(self) -> int | None:
+        """Return the place of the next bound, None if there is none yet."""
+        record = self._record()
+        return None if record is None else record[0]
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _record(self, behind: int = 0) -> tuple[int, TimeBound] | None:
+        """Return the record that comes next, or one behind it; None if it is not there yet."""
+        if self._descriptor is None and not self._open():
+            return None
+        found = self._read(self._number + behind)
+        if found is None and self._replaced():
+            self.close()
+            self._open()
+            found = self._read(self._number + behind)
+        return found
+
+    def _read(self, number: int) -> tuple[int, TimeBound] | None:
+        assert self._descriptor is not None
+        place = (1 + number - self._first) * _RECORD_BYTES
+        return _decoded(os.pread(self._descriptor, _RECORD_BYTES, place))
+
+    def _open(self) -> bool:
+        """Open the file; return whether it is there."""
+        try:
+            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        self._first = _first_number(os.pread(self._descriptor, _RECORD_BYTES, 0))
+        if self._number < self._first:
+            self._number, self._told = self._first, None
+        return True
+
+    def _replaced(self) -> bool:
+        """Return whether the file that is open was written anew."""
+        assert self._descriptor is not None
+        try:
+            return self._path.stat().st_ino != os.fstat(self._descriptor).st_ino
+        except FileNotFoundError:
+            return False
+
+
+class BoundedBlocks:
+    """The bytes of a front log and its bounds, each where it was written."""
+
+    def __init__(self, blocks: Blocks, bounds: BoundReader, byte: int) -> None:
+        """Take over blocks and bounds that stand at a place."""
+        self._blocks = blocks
+        self._bounds = bounds
+        self._byte = byte
+        self._data: bytes | TimeBound | None = None
+        """What was read of the blocks and not returned."""
+
+    def read(self) -> bytes | TimeBound | None:
+        """Return the next bytes or bound; see `Blocks`.
+
+        Raises:
+            FsqlError: E535 or E536, if the log cannot be read.
+        """
+        if not self._data:
+            # Before the bounds are looked at: those that stand before these bytes are there by then.
+            self._data = self._blocks.read()
+        data = self._data
+        assert data is None or isinstance(data, bytes)
+        try:
+            bound = self._bounds.at(self._byte, beyond=data is not None)
+            if bound is not None or not data:
+                return data if bound is None else bound
+            place = self._bounds.next_place()
+        except OSError as error:
+            raise paths.failed("reading", "the bounds of a front log", error) from None
+        size = len(data) if place is None else min(len(data), place - self._byte)
+        self._data = data[size:]
+        self._byte += size
+        return data[:size]
+
+    def content_before(self, byte: int) -> str:
+        """Return what the blocks return."""
+        return self._blocks.content_before(byte)
+
+    def bytes_passed(self, byte: int) -> int:
+        """Return what the blocks return."""
+        return self._blocks.bytes_passed(byte)
+
+    def close(self) -> None:
+        """Close blocks and bounds."""
+        self._blocks.close()
+        self._bounds.close()
+
+
+def _lasting(passed: list[tuple[int, TimeBound]]) -> list[tuple[int, TimeBound]]:
+    """Return the records before a place that still hold at it: the last of each kind that lasts."""
+    last = {type(bound): (byte, bound) for byte, bound in passed}
+    return sorted(last[kind] for kind in (AtMost, Arrived) if kind in last)
+
+
+def _records(path: Path) -> _Records:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return _Records(0, [])
+    places = range(_RECORD_BYTES, len(data), _RECORD_BYTES)
+    decoded = [_decoded(data[at : at + _RECORD_BYTES]) for at in places]
+    bounds = [record for record in decoded if record is not None]
+    return _Records(_first_number(data[:_RECORD_BYTES]), bounds)
+
+
+def _first_number(base: bytes) -> int:
+    """Return the number of the first record behind a base."""
+    fields = _fields(base)
+    return 0 if fields is None else fields[2] - fields[0]
+
+
+def _encoded(byte: int, bound: TimeBound) -> bytes:
+    kind = next(name for name, kind in _KINDS.items() if type(bound) is kind)
+    return _record(byte, kind, bound.us)
+
+
+def _record(byte: int, kind: bytes, us: int) -> bytes:
+    body = b"%020d %-5s %+020d " % (byte, kind, us)
+    return body + xxhash.xxh3_64_hexdigest(body)[:15].encode() + b"\n"
+
+
+def _decoded(record: bytes) -> tuple[int, TimeBound] | None:
+    """Return what a record says, None if it is not there, or not whole."""
+    fields = _fields(record)
+    return None if fields is None else (fields[0], _KINDS[fields[1]](fields[2]))
+
+
+def _fields(record: bytes) -> tuple[int, bytes, int] | None:
+    body, record_hash = record[:-16], record[-16:]
+    if (
+        len(record) < _RECORD_BYTES
+        or record_hash[:-1] != xxhash.xxh3_64_hexdigest(body)[:15].encode()
+    ):
+        return None
+    byte, kind, us = body.split()
+    return int(byte), kind, int(us)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
