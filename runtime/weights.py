@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.runtime.batch import Batch
-from fsql.runtime.order import lexicographic_order, sameness, stable_order, starts_of_runs
+from fsql.runtime.order import (
+    fixed_width,
+    lexicographic_order,
+    sameness,
+    stable_order,
+    starts_of_runs,
+)
+from fsql.runtime.ties import told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +31,11 @@ def consolidate(batch: Batch, *, by_path: bool, by: Sequence[pa.Array] | None = 
     """
     if len(batch) == 1 and (batch.weight is None or batch.weight[0]):
         return batch
+    by = batch.columns if by is None else by
     columns = [batch.time, batch.origin, *(batch.path if by_path else ())]
-    columns += [sameness(column) for column in (batch.columns if by is None else by)]
+    columns += [sameness(column) for column in by if fixed_width(column.type)]
+    others = [column for column in by if not fixed_width(column.type)]
+    columns = told_apart(columns, others, sameness)
     order = lexicographic_order(columns)
     if order is None:
         order = np.arange(len(batch))

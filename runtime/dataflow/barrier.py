@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from fsql.runtime.dictionaries import DictionaryRanks
 from fsql.runtime.order import (
     canonical_rank,
     concat,
+    fixed_width,
     lexicographic_order,
     position_order,
     starts_of_runs,
@@ -42,6 +43,7 @@ from fsql.runtime.ports import (
     DeadLetter,
     Release,
 )
+from fsql.runtime.ties import told_apart
 from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
@@ -340,8 +342,10 @@ def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, In
         order = np.arange(len(rows))
     in_order = [column[order] for column in columns]
     if len(starts_of_runs(*in_order, direction[order])) < len(order):
-        own = [canonical_rank(column) for column in rows.columns]
-        sorted_order = lexicographic_order([*columns, direction, *own])
+        leading = [*takewhile(lambda column: fixed_width(column.type), rows.columns)]
+        codes = [*columns, direction, *map(canonical_rank, leading)]
+        codes = told_apart(codes, rows.columns[len(leading) :], canonical_rank)
+        sorted_order = lexicographic_order(codes)
         order = np.arange(len(rows)) if sorted_order is None else sorted_order
     if key is None or len(order) < 2:
         return order, np.empty(0, np.int64)
