@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     Integers = NDArray[Any]
 
-_EXACT_DIGITS: Final = 15
-"""Two decimals of so many digits are never the same DOUBLE."""
+_SURE_DIGITS: Final = 14
+"""A DOUBLE of so many digits, times a power of ten, is less than 0.05 from its shortest text times that."""
 
 
 def _result(values: Integers, target: SqlType) -> tuple[Integers, Codes | None]:
@@ -179,11 +179,12 @@ def _to_integers(values: Integers, source: SqlType, target: Kind) -> tuple[Integ
 def _of_doubles(values: NDArray[np.float64], target: SqlType) -> tuple[Integers, Codes | None]:
     """Return the decimals that the shortest texts of doubles write.
 
-    A decimal of at most 15 digits that is the very double is that text; it is found by rounding.
+    Doubles are rounded as they are, unless that is near the middle between two decimals, or they are large.
     """
     unit = 10.0**target.scale
-    candidates = np.rint(values * unit)
-    found = (np.abs(candidates) < 10.0**_EXACT_DIGITS) & (candidates / unit == values)
+    scaled = values * unit
+    candidates = np.rint(scaled)
+    found = (np.abs(scaled) < 10.0**_SURE_DIGITS) & (np.abs(scaled - candidates) < 0.45)
     found &= target.scale <= 22
     result = np.where(found, candidates, 0.0).astype(np.int64)
     if found.all():

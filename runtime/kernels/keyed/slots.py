@@ -191,14 +191,17 @@ class SlotTable:
         fresh: list[int] = []
         if NO_SLOT not in known:
             return fresh
-        get = self._slot_of.get
-        for place, slot in enumerate(known):
-            if slot == NO_SLOT:
-                found = get(values[place])
-                if found is None:
-                    found = self._new_slot(values[place])
-                    fresh.append(codes[place])
-                known[place] = found
+        key_of, free, slot_of = self._key_of, self._free, self._slot_of.setdefault
+        for place in [place for place, slot in enumerate(known) if slot == NO_SLOT]:
+            value = values[place]
+            slot = free[-1] if free else len(key_of)
+            known[place] = slot_of(value, slot)
+            if known[place] == slot:  # Equal values may have two codes; only the first one is new.
+                fresh.append(codes[place])
+                if free:
+                    key_of[free.pop()] = value
+                else:
+                    key_of.append(value)
         return fresh
 
     def _new_slot(self, key: object) -> int:
