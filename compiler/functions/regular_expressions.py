@@ -22,6 +22,7 @@ class Found(Protocol):
 
     re: Compiled
 
+    def __getitem__(self, number: int) -> bytes | None: ...
     def group(self, number: int) -> bytes | None: ...
     def start(self) -> int: ...
     def end(self) -> int: ...
@@ -71,17 +72,22 @@ def compiled(pattern: str) -> Compiled:
     return made
 
 
+@lru_cache(maxsize=256)
+def _groups(pattern: str) -> int:
+    """Return how many groups a pattern has; RE2 counts them anew each time."""
+    return compiled(pattern).groups
+
+
 def _matches(text: str, pattern: str) -> bool:
     return compiled(pattern).search(text.encode()) is not None
 
 
 def _extract(text: str, pattern: str, group: int = 0) -> str | None:
     """Return the text of a group of the first match; NULL if there is none."""
-    expression = compiled(pattern)
-    if not 0 <= group <= expression.groups:
+    if not 0 <= group <= _groups(pattern):
         return None
-    found = expression.search(text.encode())
-    value = None if found is None else found.group(group)
+    found = compiled(pattern).search(text.encode())
+    value = None if found is None else found[group]
     return None if value is None else value.decode()
 
 

@@ -8,7 +8,7 @@ a slower implementation, over bytes if possible, otherwise over Python strings.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,9 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.sqltypes import BIGINT_MIN, BOOLEAN, STRING, array_of
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.like import like_matcher
+from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import (
     all_valid,
     arrow,
@@ -29,6 +31,7 @@ from fsql.runtime.kernels.expressions.vectors import (
     Vector,
     common_length,
     offsets,
+    plain_values,
     stretched_values,
     validity,
 )
@@ -203,6 +206,35 @@ def _split(strings: pa.Array, separator: pa.Array | pa.Scalar) -> pa.Array:
     return _SPLIT.call([strings], _split_options(only.as_py()))
 
 
+def _make_split_index(call: Call) -> Kernel:
+    """Return SPLIT_INDEX: in columns for many rows with one separator and one place, else one by one."""
+    one_by_one = per_value(call)
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        strings, *constants = arguments
+        separator, place = map(_of_all_rows, constants)
+        if len(strings.values) <= FEW_ROWS or not separator or place is None:
+            return one_by_one(arguments)
+        if not 0 <= place < _LONGEST:
+            return one_by_one(arguments)
+        options = pc.SplitPatternOptions(separator, max_splits=place + 1)
+        parts = _SPLIT.call([plain_values(strings)], options)
+        ends = offsets(parts)
+        missing = np.diff(ends) <= place
+        result = parts.values.take(pa.array(ends[:-1] + np.where(missing, 0, place), mask=missing))
+        return Vector(result, validity(result), strings.failed)
+
+    return over_dictionary(kernel)
+
+
+def _of_all_rows(vector: Vector) -> Any:  # noqa: ANN401 - a value of its type
+    """Return the value that all rows have; None if they differ, or where it is NULL or has failed."""
+    if len(vector.values) != 1 or vector.valid is not None or vector.failed is not None:
+        return None
+    [value] = vector.values.tolist()
+    return value
+
+
 def _like(strings: pa.Array, pattern: pa.Array | pa.Scalar) -> pa.Array:
     only = _only(pattern)
     if only is None:
@@ -223,4 +255,5 @@ MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "replace": _simple(_replace),
     "starts_with": _simple(_starts_with),
     "split": _simple(_split),
+    "split_index": _make_split_index,
 }

@@ -7,12 +7,14 @@ of its type.
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS, match_call
+from fsql.compiler.sqltypes import FLOATING, STRUCTURED
 from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
 from fsql.runtime.kernels.expressions.strict import leftmost_failure, over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
@@ -35,31 +37,25 @@ def per_value(call: Call) -> Kernel:
     match = match_call(call)
     compute = _guarded(match.signature.scalar, strict=FUNCTIONS[call.function].strict)
     types = match.parameters
+    # Other values tell themselves apart.
+    exact = not any(kind.kind in (*FLOATING, *STRUCTURED) for kind in types)
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         count = common_length(arguments)
         given = [_values(argument, kind) for argument, kind in zip(arguments, types, strict=True)]
-        lengths = [count if len(values) != 1 else 1 for values in given]
-        columns = [
-            values * (count if length == 1 else 1)
-            for values, length in zip(given, lengths, strict=True)
-        ]
+        columns = [values if len(values) == count else values * count for values in given]
+        rows = [*zip(*columns, strict=True)] if columns else [()]
         failed = leftmost_failure(arguments)
-        skipped = None if failed is None else np.broadcast_to(failed, count)
-        known: dict[tuple[object, ...], tuple[Value, int]] = {}
-        results: list[Value] = []
-        codes = np.zeros(count, np.int16)
-        for index, row in enumerate(zip(*columns, strict=True) if columns else [()]):
-            if skipped is not None and skipped[index]:
-                results.append(None)
-                continue
-            key = tuple(map(_identity, row))
-            if key not in known:
-                known[key] = compute(row)
-            value, code = known[key]
-            results.append(value)
-            if code:
-                codes[index] = code
+        keys = rows if exact else [tuple(map(_identity, row)) for row in rows]
+        if failed is None:
+            computed = dict(zip(keys, rows, strict=True))
+        else:
+            computes = (np.broadcast_to(failed, count) == 0).tolist()
+            computed = dict(compress(zip(keys, rows, strict=True), computes))
+        known = {key: compute(row) for key, row in computed.items()}
+        made = [known.get(key, (None, 0)) for key in keys]
+        results = [value for value, _ in made]
+        codes = np.fromiter((code for _, code in made), np.int16, count)
         own = codes if codes.any() else None
         values, valid, _ = from_array(to_arrow(results, call.type), call.type)
         return Vector(values, valid, first_failure(failed, own))

@@ -192,6 +192,25 @@ def test_like_needs_no_backtracking(pattern: str, text: str) -> None:
     assert like_matcher(pattern)(pa.array([text, None])).to_pylist() == [expected, None]
 
 
+@pytest.mark.parametrize(
+    ("separator", "place", "table"),
+    [
+        ("/", 0, {"a/b": "a", "": "", "/": "", "ab": "ab"}),
+        ("/", 2, {"a/b": None, "a/b/": "", "a/b/c": "c", "a/b/é/d": "é", "": None}),
+        ("ab", 1, {"xabyabz": "y", "aab": "", "ababab": "", "x": None, "x ab😀": "😀"}),
+        ("é", 1, {"aébéc": "b", "e": None, "é": ""}),
+        ("", 0, {"a/b": "a/b", "": ""}),
+        ("", 1, {"a/b": None}),
+        ("/", -1, {"a/b": None}),
+        ("/", BIGINT_MAX, {"a/b": None}),
+        ("/", BIGINT_MIN, {"a/b": None}),
+    ],
+)
+def test_split_index(separator: str, place: int, table: dict[str, str | None]) -> None:
+    build = with_constants("split_index", STRING, (STRING, separator), (BIGINT, place))
+    check_table(build, [STRING], [((text,), part) for text, part in table.items()])
+
+
 def test_split() -> None:
     rows: list[tuple[Sequence[Value], Value]] = [
         (("",), ("",)),
