@@ -33,11 +33,11 @@ def drawn_call(
     retractable: bool,
     single: bool = False,
 ) -> AggregateCall | None:
-    """Return a call; None if the function does not take the argument.
+    """Return a call; None if the function does not take the argument, or is none of GROUP BY.
 
     With `retractable` it does not go by the order of rows; with `single` it has one argument.
     """
-    if result is None:
+    if result is None or function is F.MATCH_RECOGNIZE:
         return None
     distinct = argument is not None and function not in ORDERED and random.random() < 0.2
     others: tuple[Expression, ...] = ()
