@@ -109,7 +109,7 @@ class Navigation(Node):
 class RowPattern(Node):
     """A pattern, its conditions and its measures.
 
-    `conditions` has one for each variable, None for always; it is over the fields of the row followed by
+    `conditions` has one for each variable, None for always; it is over the `width` fields of the row and then
     `navigations`, which read the match up to the row, as if the row had that variable.  A condition that
     fails is not TRUE.  A match lasts at most `within_us`.  `skip_variables` are those of `SkipTo.FIRST` and
     `LAST`; if the match has no such row, or begins with it, the next match may begin at the next row.
@@ -123,6 +123,7 @@ class RowPattern(Node):
     within_us: int | None
     skip_to: SkipTo
     skip_variables: tuple[int, ...]
+    width: int
 
 
 def least_rows(part: PatternPart) -> int:

@@ -153,7 +153,7 @@ def _row_pattern(
     measured: Navigations,
 ) -> RowPattern:
     symbols = conditions.symbols
-    width = FIRST_FIELD + len(conditions.fields)
+    width = FIRST_FIELD + len(measured.fields)
     skip_to, skipped = bind_skip(written.skip_to, symbols)
     return RowPattern(
         tuple(each.name for each in symbols if each.is_variable),
@@ -174,6 +174,7 @@ def _row_pattern(
         _within(written.within),
         skip_to,
         skipped,
+        width,
     )
 
 

@@ -261,6 +261,8 @@ class Navigations:
                 written.span,
                 "write PREV(x), the row before in the partition, or LAST(A.x), the last row of A",
             )
+        if name == "PREV" and not offset:
+            return argument
         variables = () if name == "PREV" else self._variables(symbol)
         return self._navigation(NavigationKind(name), variables, argument, offset)
 

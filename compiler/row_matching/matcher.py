@@ -30,7 +30,7 @@ from fsql.compiler.row_matching.navigation import empty_registers, value_of, wit
 from fsql.compiler.row_pattern import IS_ROW, THREADS_MAX, TIME, NavigationKind, SkipTo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fsql.compiler.expression import Expression, Value
     from fsql.compiler.row_matching.navigation import Fields, Registers
@@ -72,7 +72,7 @@ class _Rows(NamedTuple):
 class Matching(NamedTuple):
     """The state of matching in one partition; rows are numbered from any number on."""
 
-    attempts: tuple[_Attempt, ...] = ()
+    attempts: Sequence[_Attempt] = ()
     rows: _Rows | None = None
     held: int = 0
     next_row: int = 0
@@ -90,7 +90,8 @@ class Matcher:
         self._pattern = pattern
         self._automaton = automaton_of(pattern.pattern)
         self._navigations = pattern.navigations
-        self._empty = empty_registers(pattern.navigations)
+        empty = empty_registers(pattern.navigations)
+        self._begin = tuple(_Thread(state, None, empty) for state in self._automaton.begin)
         kinds = [each.kind for each in pattern.navigations]
         self._looks_back = any(kind is not NavigationKind.PREV for kind in kinds)
         self._shares = pattern.skip_to is SkipTo.PAST_LAST_ROW and pattern.within_us is None
@@ -99,7 +100,9 @@ class Matcher:
             default=0,
         )
         """How many rows before a match conditions may read."""
-        self._conditions = [_Condition(each) for each in pattern.conditions]
+        self._conditions = [_Condition(each, pattern.width) for each in pattern.conditions]
+        begun = {self._automaton.variables[state] for state in self._automaton.begin}
+        self._begin_fields = [self._conditions[each].field for each in sorted(begun)]
 
     def measures(self, matching: Matching, ways: Sequence[Way]) -> list[Fields]:
         """Return the measures of the matches that `advance` returned last.
@@ -110,19 +113,38 @@ class Matcher:
         first = matching.found - len(ways) + 1
         return [self._measures(way, first + place) for place, way in enumerate(ways)]
 
-    def advance(self, matching: Matching, row: Fields) -> tuple[Matching, list[Way]]:
+    def advance(self, matching: Matching, row: Fields) -> tuple[Matching, Sequence[Way]]:
         """Return the matching after `row`, and the matches that it decides."""
+        attempts, rows, held, next_row, next_first, found = matching
         time = row[TIME]
         assert isinstance(time, int)
-        attempts = self._expired(matching.attempts, time, ends=not row[IS_ROW])
         if row[IS_ROW]:
+            if not attempts and not self._may_begin(row):
+                return self._passed(matching, row), ()
+            attempts = self._expired(attempts, time, ends=False)
             attempts = self._followed(matching, attempts, row, time)
-            matching = matching._replace(
-                rows=_Rows(row, matching.rows),
-                held=matching.held + 1,
-                next_row=matching.next_row + 1,
-            )
-        return self._decided(matching, attempts)
+            rows, held, next_row = _Rows(row, rows), held + 1, next_row + 1
+        elif attempts:
+            attempts = self._expired(attempts, time, ends=True)
+        else:
+            return matching, ()
+        ways: list[Way] = []
+        if attempts and not attempts[0].threads:
+            attempts, next_first = self._decided(attempts, next_first, ways)
+        after = Matching(attempts, rows, held, next_row, next_first, found + len(ways))
+        return self._without_old_rows(after), ways
+
+    def _may_begin(self, row: Fields) -> bool:
+        """Return whether a match may begin with a row, as far as its own fields say."""
+        return any(field is None or row[field] is True for field in self._begin_fields)
+
+    def _passed(self, matching: Matching, row: Fields) -> Matching:
+        """Return the matching after a row that is part of no match."""
+        attempts, rows, held, next_row, next_first, found = matching
+        if not self.rows_before:
+            return matching
+        after = Matching(attempts, _Rows(row, rows), held + 1, next_row + 1, next_first, found)
+        return self._without_old_rows(after)
 
     def held_rows(self, matching: Matching) -> tuple[int, list[Fields]]:
         """Return how many rows are before the first open attempt, and all rows that are needed."""
@@ -139,18 +161,20 @@ class Matcher:
         return matching._replace(found=found)
 
     def _expired(
-        self, attempts: tuple[_Attempt, ...], time: int, *, ends: bool
-    ) -> Iterable[_Attempt]:
+        self, attempts: Sequence[_Attempt], time: int, *, ends: bool
+    ) -> Sequence[_Attempt]:
         """Return the attempts without the threads that would last too long."""
         within = self._pattern.within_us
         if within is None:
             return [each._replace(threads=()) for each in attempts] if ends else attempts
+        if not attempts or attempts[0].time + within >= time:
+            return attempts  # Later attempts have later times.
         return [
             each._replace(threads=()) if each.time + within < time else each for each in attempts
         ]
 
     def _followed(
-        self, matching: Matching, attempts: Iterable[_Attempt], row: Fields, time: int
+        self, matching: Matching, attempts: Sequence[_Attempt], row: Fields, time: int
     ) -> list[_Attempt]:
         """Return the attempts after `row`, and one that begins with it."""
         number = matching.next_row
@@ -169,10 +193,10 @@ class Matcher:
                 break
         else:
             ended = False
-        if not ended and number >= matching.next_first:
-            begin = tuple(_Thread(state, None, self._empty) for state in self._automaton.begin)
+        if not ended and number >= matching.next_first and self._may_begin(row):
             seen = seen if self._shares else set()
-            after = self._step(_Attempt(number, time, begin, None), row, number, holds, seen)
+            begun = _Attempt(number, time, self._begin, None)
+            after = self._step(begun, row, number, holds, seen)
             if after.threads or after.candidate is not None:
                 made.append(after)
         return made
@@ -200,28 +224,20 @@ class Matcher:
         return _Attempt(attempt.first, attempt.time, tuple(threads), candidate)
 
     def _decided(
-        self, matching: Matching, attempts: Iterable[_Attempt]
-    ) -> tuple[Matching, list[Way]]:
-        """Take the attempts that are decided, up to the first open one."""
-        waiting = [*attempts]
-        ways: list[Way] = []
-        next_first = matching.next_first
+        self, attempts: Sequence[_Attempt], next_first: int, ways: list[Way]
+    ) -> tuple[Sequence[_Attempt], int]:
+        """Take the attempts that are decided, up to the first open one; return the others."""
         place = 0
-        while place < len(waiting) and not waiting[place].threads:
-            attempt = waiting[place]
+        while place < len(attempts) and not attempts[place].threads:
+            attempt = attempts[place]
             place += 1
             if attempt.candidate is None or attempt.first < next_first:
                 continue
             ways.append(attempt.candidate)
             next_first = self._next_first(attempt.first, attempt.candidate)
-            while place < len(waiting) and waiting[place].first < next_first:
+            while place < len(attempts) and attempts[place].first < next_first:
                 place += 1
-        matching = matching._replace(
-            attempts=tuple(waiting[place:]),
-            next_first=next_first,
-            found=matching.found + len(ways),
-        )
-        return self._without_old_rows(matching), ways
+        return attempts[place:], next_first
 
     def _next_first(self, first: int, way: Way) -> int:
         """Return the row at which the next match may begin."""
@@ -274,20 +290,22 @@ class Matcher:
         return value_of(navigation, register)
 
     def registers_if(
-        self, variable: int, registers: Registers, row: Fields, before: Sequence[Fields]
+        self, variable: int, registers: Registers, row: Fields, rows: _Rows | None
     ) -> Registers | None:
         """Return the registers after `row` as `variable`; None if its condition is not TRUE."""
-        after = (
-            with_row(self._navigations, registers, variable, row) if self._looks_back else registers
-        )
         condition = self._conditions[variable]
-        if condition.field is not None and condition.field < len(row):
-            return after if row[condition.field] is True else None
+        if condition.field is not None and row[condition.field] is not True:
+            return None
+        after = registers
+        if self._looks_back:
+            after = with_row(self._navigations, registers, variable, row)
+        if condition.field is not None:
+            return after
         if condition.expression is None:
             return after
         try:
             values = [
-                _value_before(navigation, before)
+                _value_before(navigation, rows)
                 if navigation.kind is NavigationKind.PREV
                 else value_of(navigation, register)
                 for navigation, register in zip(self._navigations, after, strict=True)
@@ -299,11 +317,12 @@ class Matcher:
 
 
 class _Condition:
-    """A condition, which may be a mere field of the row."""
+    """A condition, which may be a mere field of the row, of which there are `fields`."""
 
-    def __init__(self, expression: Expression | None) -> None:
+    def __init__(self, expression: Expression | None, fields: int) -> None:
         self.expression = expression
-        self.field = expression.index if isinstance(expression, ColumnRef) else None
+        of_row = isinstance(expression, ColumnRef) and expression.index < fields
+        self.field = expression.index if isinstance(expression, ColumnRef) and of_row else None
 
 
 class _Holds:
@@ -312,23 +331,23 @@ class _Holds:
     def __init__(self, matcher: Matcher, row: Fields, rows: _Rows | None) -> None:
         self._matcher = matcher
         self._row = row
-        self._before = _last_rows(rows, matcher.rows_before)
+        self._rows = rows
         self._known: dict[object, Registers | None] = {}
 
     def __call__(self, variable: int, registers: Registers) -> Registers | None:
         place = (variable, registers)
         if place not in self._known:
             self._known[place] = self._matcher.registers_if(
-                variable, registers, self._row, self._before
+                variable, registers, self._row, self._rows
             )
         return self._known[place]
 
 
-def _value_before(navigation: Navigation, before: Sequence[Fields]) -> Value:
+def _value_before(navigation: Navigation, rows: _Rows | None) -> Value:
     assert navigation.field is not None
-    if len(before) < navigation.offset:
-        return None
-    return before[-navigation.offset][navigation.field]
+    for _ in range(navigation.offset - 1):
+        rows = None if rows is None else rows.before
+    return None if rows is None else rows.row[navigation.field]
 
 
 def _last_rows(rows: _Rows | None, count: int) -> list[Fields]:

@@ -258,6 +258,8 @@ def _row_pattern(
         yield f"the measures of a pattern are not a {call.type}"
     if fields[: TIME + 1] != (BOOLEAN, TIMESTAMP):
         yield "the rows of a pattern do not begin with whether they are one, and their time"
+    if len(fields) != pattern.width:
+        yield f"a pattern is over {pattern.width} fields, and its rows have {len(fields)}"
     read = [*fields, *(each.type for each in pattern.navigations)]
     over = tuple(Column(f"field {place}", each) for place, each in enumerate(read))
     for condition in pattern.conditions:

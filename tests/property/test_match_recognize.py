@@ -86,6 +86,7 @@ def drawn_condition(random: Random, variable: str, *, looks_back: bool) -> str:
         "d IS NULL",
         "x >= PREV(x)",
         "PREV(d, 2) IS NOT NULL OR x = 1",
+        "PREV(x, 0) > 1",
         "10 / x > 3",
     )
     of_match = (

@@ -78,6 +78,7 @@ def row_pattern(part: PatternPart, skip_to: SkipTo, *, looks_back: bool = False)
         None,
         skip_to,
         (),
+        2 + len(LETTERS),
     )
 
 
@@ -164,6 +165,7 @@ def test_ways_that_look_back_are_bounded() -> None:
         None,
         SkipTo.PAST_LAST_ROW,
         (),
+        pattern.width,
     )
     matcher, matching = Matcher(looking), NO_ROWS
     most = 0
