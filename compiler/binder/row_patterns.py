@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.navigations import Symbol, find_symbol, invalid, unknown_variable
 from fsql.compiler.binder.report import not_implemented
-from fsql.compiler.row_matching.automaton import STATES_MAX, states_of
+from fsql.compiler.row_matching.automaton import PAIRS_MAX, STATES_MAX, automaton_of, states_of
 from fsql.compiler.row_pattern import (
     PatternChoice,
     PatternPart,
@@ -96,6 +96,13 @@ def bind_pattern(written: syntax.Pattern, symbols: Sequence[Symbol]) -> PatternP
             f"pattern that has {states_of(pattern):,} places for rows; the limit is {STATES_MAX:,}",
             written.span,
             "use smaller numbers in the quantifiers; each is as many copies",
+        )
+    pairs = sum(map(len, automaton_of(pattern).following))
+    if pairs > PAIRS_MAX:
+        raise invalid(
+            f"pattern in which {pairs:,} pairs of places can follow each other; the limit is {PAIRS_MAX:,}",
+            written.span,
+            "use smaller numbers in the quantifiers, and parts that take at least one row: (A?){9} as A{,9}",
         )
     return pattern
 

@@ -23,6 +23,8 @@ END: Final = -1
 """The state of a whole match."""
 STATES_MAX: Final = 1_000
 """The most states of an automaton."""
+PAIRS_MAX: Final = 20_000
+"""The most pairs of states that can follow each other: a row may cost a step for each."""
 
 
 @dataclass(frozen=True, slots=True)

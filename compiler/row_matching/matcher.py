@@ -70,7 +70,10 @@ class _Rows(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """The state of matching in one partition; rows are numbered from any number on."""
+    """The state of matching in one partition; rows are numbered from any number on.
+
+    `found` counts the matches, if a measure has their number.
+    """
 
     attempts: Sequence[_Attempt] = ()
     rows: _Rows | None = None
@@ -94,6 +97,8 @@ class Matcher:
         self._begin = tuple(_Thread(state, None, empty) for state in self._automaton.begin)
         kinds = [each.kind for each in pattern.navigations]
         self._looks_back = any(kind is not NavigationKind.PREV for kind in kinds)
+        kinds = [each.kind for each in pattern.measures]
+        self._numbers = NavigationKind.MATCH_NUMBER in kinds
         self._shares = pattern.skip_to is SkipTo.PAST_LAST_ROW and pattern.within_us is None
         self.rows_before = max(
             (each.offset for each in pattern.navigations if each.kind is NavigationKind.PREV),
@@ -131,7 +136,9 @@ class Matcher:
         ways: list[Way] = []
         if attempts and not attempts[0].threads:
             attempts, next_first = self._decided(attempts, next_first, ways)
-        after = Matching(attempts, rows, held, next_row, next_first, found + len(ways))
+        if self._numbers:
+            found += len(ways)
+        after = Matching(attempts, rows, held, next_row, next_first, found)
         return self._without_old_rows(after), ways
 
     def _may_begin(self, row: Fields) -> bool:

@@ -115,18 +115,16 @@ def pattern_quantifier(span: Span, *tokens: Token | None) -> tuple[int, int | No
     first = bounds[0]
     if first is not None and first.kind in _TIMES:
         return (*_TIMES[first.kind], greedy)
-    if len(bounds) == 1:
-        times = _number(span, first)
-        return times, times, greedy
     least = 0 if first is None else _number(span, first)
-    most = None if bounds[2] is None else _number(span, bounds[2])
+    last_bound = first if len(bounds) == 1 else bounds[2]
+    most = None if last_bound is None else _number(span, last_bound)
     if most is not None and (most < least or not most):
         raise _wrong(span, "the quantifier allows no number of times")
     return least, most, greedy
 
 
-def _number(span: Span, token: Token | None) -> int:
-    text = "" if token is None else token.text
+def _number(span: Span, token: Token) -> int:
+    text = token.text
     if not text.isdigit() or len(text) > REPEATS_DIGITS_MAX:
         raise _wrong(span, f'"{text}" is not a number of times')
     return int(text)
