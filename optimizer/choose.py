@@ -40,8 +40,9 @@ def choose(
     """
     reasons: list[str] = []
 
-    def policy_of(stage: int, sources: frozenset[int]) -> Policy:
-        chosen, reason = _policy(sum((fronts or {}).get(s, 1) for s in sources), policy)
+    def policy_of(stage: int, combine: graphs.Combine, sources: frozenset[int]) -> Policy:
+        count = sum((fronts or {}).get(s, 1) for s in sources)
+        chosen, reason = _policy(count, policy, timed=_has_timers(combine))
         reasons.append(f"stage {stage}: {chosen.value}, {reason}")
         return chosen
 
@@ -60,9 +61,18 @@ def choose(
     return TickPlan(stages, sinks, late_windows, assignment, tuple(reasons))
 
 
-def _policy(fronts: int, asked: Policy | None) -> tuple[Policy, str]:
+def _has_timers(combine: graphs.Combine) -> bool:
+    """Return whether a fold has timers among its rows, which another fold holds until they are due."""
+    return isinstance(combine, graphs.CombineOver) and any(
+        call.aggregate.pattern is not None for call in combine.calls
+    )
+
+
+def _policy(fronts: int, asked: Policy | None, *, timed: bool) -> tuple[Policy, str]:
     if asked is not None:
         return asked, "as asked for"
+    if timed:
+        return Policy.ORDERED, "timers come behind later rows: waiting costs less than repairs"
     if fronts > 1:
         return (
             Policy.ORDERED,

@@ -27,6 +27,8 @@ from fsql.compiler.tick_plan import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    PolicyOf = Callable[[int, graph.Combine, frozenset[int]], Policy]
+
 Place = tuple[int, int]
 """A stage, and one of its steps (or HEAD)."""
 
@@ -38,13 +40,11 @@ class _StageDraft:
     sends: list[Send] = field(default_factory=list)
 
 
-def fuse(
-    whole: graph.Graph, policy_of: Callable[[int, frozenset[int]], Policy], repairs_free: int
-) -> tuple[Stage, ...]:
+def fuse(whole: graph.Graph, policy_of: PolicyOf, repairs_free: int) -> tuple[Stage, ...]:
     """Return the stages of a graph, in topological order.
 
-    `policy_of(number, sources)` chooses the policy of the fold that will be stage `number`, fed by the
-    tables with these ordinals.
+    `policy_of(number, combine, sources)` chooses the policy of the fold that will be stage `number`, fed by
+    the tables with these ordinals.
     """
     return _Fusion(whole, policy_of, repairs_free).stages()
 
@@ -53,7 +53,7 @@ class _Fusion:
     def __init__(
         self,
         whole: graph.Graph,
-        policy_of: Callable[[int, frozenset[int]], Policy],
+        policy_of: PolicyOf,
         repairs_free: int,
     ) -> None:
         self._repairs_free = repairs_free
@@ -137,7 +137,7 @@ class _Fusion:
         head = FoldHead(
             operator=vertex.operator,
             combine=combine,
-            policy=self._policy_of(number, frozenset(sources)),
+            policy=self._policy_of(number, combine, frozenset(sources)),
             inputs=inputs,
             schema=vertex.schema,
             depth=vertex.depth,
