@@ -21,15 +21,13 @@ import numpy as np
 
 from fsql.benchmarks.arrivals import Arrivals
 from fsql.benchmarks.job_process import JobFailedError, JobProcess
-from fsql.connectors.generated.pace import Pace
+from fsql.connectors.generated.pace import Pace, Peak
 from fsql.runtime.cluster.manifest import manifest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsql.benchmarks.arrivals import Arrival, Floats
-    from fsql.connectors.generated.pace import Peak
-
 SCRIPT: Final = Path(__file__).resolve().parents[1] / "queries" / "benchmarks" / "paced_index.sql"
 _LEAD_SECONDS: Final = 2.0
 """So long after the run is started the first document falls due; twice as long, if it was late for that."""
@@ -50,7 +48,7 @@ class Paced:
     backlog: int = 0
     """So many documents are due before the first that is measured."""
     backlog_rate: int = 1000
-    """So many documents of a backlog are processed in a second, at the least."""
+    """So many documents of a backlog fall due in a second; all are processed in about that time."""
     script: Path = SCRIPT
     parameters: tuple[tuple[str, int], ...] = (("shelves", 1),)
     """Further parameters of the script."""
@@ -169,9 +167,11 @@ def _run_in_time(
             **dict(paced.parameters),
             "count": paced.documents,
             "rate": paced.rate,
-            "start_ms": max(0, start_ms - paced.backlog * 1000 // paced.rate),
+            "start_ms": start_ms,
             "consumer": arrivals.address,
         }
+        if paced.peak is None:
+            parameters |= _with_backlog(paced, start_ms)
         flags = _flags(paced)
         job = stack.enter_context(
             JobProcess(paced.script, parameters, paced.workers, *flags, state=state)
@@ -195,6 +195,18 @@ def _run_in_time(
             job,
             _state_bytes(state),
         )
+
+
+def _with_backlog(paced: Paced, start_ms: int) -> dict[str, int]:
+    """Return the parameters with which a backlog falls due at its rate, until the start."""
+    lasts = paced.backlog * 1000 // paced.backlog_rate if paced.backlog else 1000
+    rate = paced.backlog_rate if paced.backlog else paced.rate
+    ends = Pace(paced.rate, Peak(rate, 0.0, lasts / 1000)).due(paced.backlog)
+    return {
+        "start_ms": start_ms - round(ends * 1000),
+        "backlog_rate": rate,
+        "backlog_ms": lasts,
+    }
 
 
 def _flags(paced: Paced) -> Iterator[str]:

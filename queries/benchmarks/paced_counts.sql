@@ -11,7 +11,9 @@ CREATE TABLE documents (
     'words' = '1',
     'vocabulary' = '100',
     'rate' = '${rate}',
-    'start_ms' = '${start_ms}'
+    'start_ms' = '${start_ms}',
+    'peak_rate' = '${backlog_rate}',
+    'peak_ms' = '${backlog_ms}'
 );
 
 CREATE TABLE counts (

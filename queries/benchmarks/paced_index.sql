@@ -13,7 +13,9 @@ CREATE TABLE documents (
     'words' = '300',
     'vocabulary' = '100000',
     'rate' = '${rate}',
-    'start_ms' = '${start_ms}'
+    'start_ms' = '${start_ms}',
+    'peak_rate' = '${backlog_rate}',
+    'peak_ms' = '${backlog_ms}'
 );
 
 CREATE TABLE changes (
