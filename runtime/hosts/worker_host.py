@@ -32,6 +32,7 @@ from fsql.runtime.cluster.node import (
     Yield,
 )
 from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
+from fsql.runtime.hosts.chunk_size import ChunkSize
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState
@@ -75,7 +76,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._busy_clock = busy_clock or clock
         self._readers: dict[int, SplitReader] = {}
         self._opened: dict[int, SplitReader] = {}
-        self._chunk_rows = 0
+        self._chunk_size = ChunkSize(1)
         self._state: WorkerState | None = None
         self._statistics: StatisticsLog | None = None
 
@@ -120,7 +121,7 @@ class WorkerHost(Host["WorkerMachine"]):
         try:
             source_offset = reader.source_offset()
             started, busy = self.clock(), self._busy_clock()
-            chunk = reader.read(self._chunk_rows)
+            chunk = reader.read(self._chunk_size.rows)
             if isinstance(chunk, Chunk):
                 chunk.check_row_numbers()
         except FsqlError as error:
@@ -129,6 +130,9 @@ class WorkerHost(Host["WorkerMachine"]):
         seconds, busy = self.clock() - started, self._busy_clock() - busy
         passed = reader.bytes_passed()
         self.step(ChunkRead(readable[0], chunk, source_offset, seconds, passed, busy))
+        if isinstance(chunk, Chunk):
+            rows = len(chunk.rows) + len(chunk.dead_letters)
+            self._chunk_size.on_chunk(rows, self.clock() - started)
 
     def _reader(self, front: int) -> SplitReader:
         reader = self._readers.get(front)
@@ -159,7 +163,7 @@ class WorkerHost(Host["WorkerMachine"]):
             changes = state.load(manifest, begin.epoch, bins)
             yield None
             self._open_readers(prepared, mine, manifest)
-            self._chunk_rows = prepared.settings.chunk_rows
+            self._chunk_size = ChunkSize(prepared.settings.chunk_rows)
             self._statistics = prepared.statistics
         except FsqlError as error:
             yield NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
