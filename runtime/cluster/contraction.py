@@ -1,19 +1,24 @@
-"""Contraction: which workers own hash bins, by how much there is to do.
+"""Contraction: which workers own hash bins, by how much there is to do and to remember.
 
 While there is little to do, all bins belong to worker 0, which is in the process of the coordinator and reads
-the first front: then rows take no hop between processes.  Under load the other workers own them.  Each change
-is an ordinary tick, so no released byte depends on it.
+the first front: then rows take no hop between processes.  Under load the other workers own them.  State that
+is large for one process is shared by all workers in equal parts: each loads its part after a loss.  Each
+change is an ordinary tick, so no released byte depends on it.
 
-    contract   the processes together are busy for less than `CONTRACT_BELOW` of the time, for 5 seconds
+    contract   the processes together are busy for less than `CONTRACT_BELOW` of the time, for 5 seconds,
+               and there is less state than `CONTRACT_BYTES`; with more state, bins are shared equally
     spread     the process of the coordinator is busy for more than `SPREAD_ABOVE`, for a second
+    share      worker 0 owns all bins, and there is more state than `SHARE_BYTES`
 
 All that the processes do is done by one after a contraction.  It is then busy for about `CONTRACT_BELOW` at
-most, which is far below `SPREAD_ABOVE`; and the other way round.  So a steady load causes one tick at most.
-An owner map that is neither of the two was proposed by somebody, and stays.
+most, which is far below `SPREAD_ABOVE`; and the other way round.  The two limits of state lie apart as well.
+So a steady load causes one tick at most.  An owner map that is none of the three was proposed by somebody,
+and stays.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.owner_map import BINS, OwnerMap
@@ -27,6 +32,9 @@ if TYPE_CHECKING:
 CONTRACT_BELOW: Final = 0.35
 """A share of the time of one core."""
 SPREAD_ABOVE: Final = 0.8
+CONTRACT_BYTES: Final = 256 << 20
+"""Bytes of state in memory, which one process loads in about a second after a loss."""
+SHARE_BYTES: Final = 2 * CONTRACT_BYTES
 CONTRACT_AFTER: Final = 5.0
 """Seconds."""
 SPREAD_AFTER: Final = 1.0
@@ -49,6 +57,15 @@ def spread_owners(workers: int) -> OwnerMap:
     return OwnerMap(tuple(1 + number * others // BINS for number in range(BINS)), workers)
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A change of owners, its reason, and after how many seconds it is proposed."""
+
+    owners: OwnerMap
+    reason: str
+    after: float
+
+
 class Contraction:
     """The rule, for the workers of one job."""
 
@@ -59,13 +76,13 @@ class Contraction:
         self._measured_at: float | None = None
         self._seconds = 0.0
         """What operators of the other workers had taken then."""
-        self._holds_since: float | None = None
-        """Since when the reason for a change holds."""
+        self._wanted_since: tuple[OwnerMap, float] | None = None
+        """Which owners are wanted, and since when."""
         self._next_proposal = 0.0
 
     def reset(self) -> None:
         """Forget what was measured, when another epoch runs."""
-        self._measured_at = self._holds_since = None
+        self._measured_at = self._wanted_since = None
 
     def on_load(
         self, busy: float, metrics: Mapping[int, Metrics], owners: OwnerMap, now: float
@@ -78,17 +95,34 @@ class Contraction:
         others = self._busy_of_others(metrics, now)
         if others is None or self._contracted == self._spread:
             return None
+        wanted = self._wanted(
+            busy, busy + others, sum(each.bytes_state for each in metrics.values()), owners
+        )
+        if not self._holds(wanted, now):
+            return None
+        assert wanted is not None
+        self._wanted_since = None
+        self._next_proposal = now + PROPOSED_AGAIN_AFTER
+        return ProposeTick(wanted.owners.ranges, wanted.reason, wanted.owners.workers)
+
+    def _wanted(
+        self, busy: float, together: float, state_bytes: int, owners: OwnerMap
+    ) -> _Wanted | None:
+        """Return the change that the present load asks for, if any."""
+        if owners not in (self._contracted, self._spread, self._equal):
+            return None
+        if busy > SPREAD_ABOVE and owners != self._spread:
+            return _Wanted(self._spread, f"busy for {busy:.0%} of the time", SPREAD_AFTER)
         if owners == self._contracted:
-            if not self._holds(busy > SPREAD_ABOVE, SPREAD_AFTER, now):
+            if state_bytes <= SHARE_BYTES:
                 return None
-            return self._proposal(self._spread, f"busy for {busy:.0%} of the time", now)
-        if owners in (self._spread, self._equal):
-            together = busy + others
-            if not self._holds(together < CONTRACT_BELOW, CONTRACT_AFTER, now):
-                return None
-            reason = f"all processes together busy for {together:.0%} of the time"
-            return self._proposal(self._contracted, reason, now)
-        return None
+            reason = f"{state_bytes >> 20} MiB of state in one process"
+            return _Wanted(self._equal, reason, CONTRACT_AFTER)
+        quiet = self._contracted if state_bytes < CONTRACT_BYTES else self._equal
+        if together >= CONTRACT_BELOW or owners == quiet:
+            return None
+        reason = f"all processes together busy for {together:.0%} of the time"
+        return _Wanted(quiet, reason, CONTRACT_AFTER)
 
     def _busy_of_others(self, metrics: Mapping[int, Metrics], now: float) -> float | None:
         """Return how many cores the other workers have kept busy since the last call, None at the first."""
@@ -102,14 +136,10 @@ class Contraction:
         taken, self._seconds = seconds - self._seconds, seconds
         return None if before is None or now <= before else max(0.0, taken) / (now - before)
 
-    def _holds(self, reason: bool, after: float, now: float) -> bool:  # noqa: FBT001 - it is a condition
-        """Return whether the reason for a change has held long enough."""
-        if not reason or self._holds_since is None:
-            self._holds_since = now if reason else None
-        since = self._holds_since
-        return since is not None and now - since >= after and now >= self._next_proposal
-
-    def _proposal(self, owners: OwnerMap, reason: str, now: float) -> ProposeTick:
-        self._holds_since = None
-        self._next_proposal = now + PROPOSED_AGAIN_AFTER
-        return ProposeTick(owners.ranges, reason, owners.workers)
+    def _holds(self, wanted: _Wanted | None, now: float) -> bool:
+        """Return whether the same change has been wanted for long enough."""
+        if wanted is None or self._wanted_since is None or self._wanted_since[0] != wanted.owners:
+            self._wanted_since = None if wanted is None else (wanted.owners, now)
+        if wanted is None or self._wanted_since is None:
+            return False
+        return now - self._wanted_since[1] >= wanted.after and now >= self._next_proposal

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CONTRACTED, SPREAD = contracted_owners(3), spread_owners(3)
+EQUAL = OwnerMap.of_equal_ranges(3)
 
 
 def ticks(
-    course: Sequence[tuple[float, float]], owners: OwnerMap = CONTRACTED
+    course: Sequence[tuple[float, float]],
+    owners: OwnerMap = CONTRACTED,
+    state_mib: float = 0.0,
+    state_mib_grows: float = 0.0,
 ) -> list[tuple[float, str]]:
     """Return when a tick is proposed, and why; each is taken at once.
+
+    The state of all workers is so large at first, and grows so much in a second.
 
     `course` has how long how many cores are busy with all that is to do.  Half of it is the first front's,
     the rest belongs to the owners.  A measurement is made twice a second.
@@ -34,6 +40,7 @@ def ticks(
             for each in metrics.values():
                 taken = each.operators.setdefault("fold", OperatorMetrics())
                 taken.seconds += elsewhere / 2 * 0.5
+            metrics[1].bytes_state = int(state_mib + now * state_mib_grows) << 20
             proposal = rule.on_load(min(1.0, load - elsewhere), metrics, owners, now)
             if proposal is not None:
                 owners = OwnerMap.of_ranges(proposal.owners, 3)
@@ -48,10 +55,26 @@ def test_bins_spread_under_load_and_come_back() -> None:
     ]
 
 
-@pytest.mark.parametrize("load", [number / 20 for number in range(41)])
-@pytest.mark.parametrize("owners", [CONTRACTED, SPREAD, OwnerMap.of_equal_ranges(3)])
-def test_a_steady_load_leads_to_one_tick_at_most(load: float, owners: OwnerMap) -> None:
-    assert len(ticks([(300, load)], owners)) <= 1
+def test_large_state_is_shared() -> None:
+    assert ticks([(30, 0.9), (30, 0.2)], SPREAD, state_mib=300) == [
+        (35.5, "all processes together busy for 20% of the time"),
+    ]
+    assert ticks([(60, 0.2)], state_mib_grows=20) == [(31.0, "620 MiB of state in one process")]
+
+
+def test_shared_bins_spread_under_load() -> None:
+    assert ticks([(30, 0.2), (30, 1.6)], EQUAL, state_mib=600) == [
+        (31.5, "busy for 100% of the time")
+    ]
+
+
+@pytest.mark.parametrize("load", [number / 10 for number in range(21)])
+@pytest.mark.parametrize("owners", [CONTRACTED, SPREAD, EQUAL])
+@pytest.mark.parametrize("state_mib", [0, 255, 256, 512, 513])
+def test_a_steady_load_leads_to_one_tick_at_most(
+    load: float, owners: OwnerMap, state_mib: int
+) -> None:
+    assert len(ticks([(300, load)], owners, state_mib)) <= 1
 
 
 def test_a_short_peak_or_lull_changes_nothing() -> None:
