@@ -16,6 +16,7 @@ from fsql.runtime.cluster.frames import (
     StatePart,
     Switch,
     TickCompleted,
+    TickCopied,
     TickDeclined,
     TickPrepared,
 )
@@ -45,6 +46,8 @@ def tick_item_of(words: list[str]) -> Item | None:  # noqa: C901, PLR0911 - one 
             return TickCompleted(int(tick))
         case ["abandon", tick]:
             return AbandonTick(int(tick))
+        case ["copied", tick]:
+            return TickCopied(int(tick))
         case ["prepared", tick]:
             return TickPrepared(int(tick))
         case ["tick", tick, "declined:", *reason]:
@@ -69,6 +72,8 @@ def tick_item_text(item: Item) -> str:  # noqa: PLR0911 - one case for each kind
             return f"complete {tick}"
         case AbandonTick(tick):
             return f"abandon {tick}"
+        case TickCopied(tick):
+            return f"copied {tick}"
         case TickPrepared(tick):
             return f"prepared {tick}"
         case TickDeclined(tick, reason):

@@ -27,6 +27,7 @@ from fsql.runtime.cluster.frames import (
     SnapshotDeclined,
     Start,
     TickCompleted,
+    TickCopied,
     TickDeclined,
     TickPrepared,
 )
@@ -42,15 +43,9 @@ from fsql.runtime.cluster.node import (
     SinkOpened,
 )
 from fsql.runtime.cluster.output_release import OutputRelease
-from fsql.runtime.cluster.snapshots import Snapshots
+from fsql.runtime.cluster.snapshots import HURRIED_AT_FIRST, Snapshots
 from fsql.runtime.dataflow.acker import Acker
-from fsql.runtime.dataflow.messages import (
-    Acknowledgement,
-    Entry,
-    Kind,
-    Message,
-    Promise,
-)
+from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Kind, Message, Promise
 from fsql.runtime.dataflow.topology import topology
 from fsql.runtime.metrics import Metrics
 
@@ -61,7 +56,7 @@ if TYPE_CHECKING:
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.deliveries import Deliveries
-    from fsql.runtime.cluster.frames import Frame, Heartbeat, Item
+    from fsql.runtime.cluster.frames import Frame, Heartbeat, Item, TickItem
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.node import (
@@ -187,7 +182,7 @@ class CoordinatorEpoch:
         self.tick = LayoutTick(
             tick, self.number, *change, self._folds, layout=layout, members=members
         )
-        preparation = self.tick.preparation(snapshots=self.snapshots.hurry())
+        preparation = self.tick.preparation(snapshots=self.snapshots.hurry(HURRIED_AT_FIRST))
         self._links.put_each(members, preparation)
 
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
@@ -262,7 +257,7 @@ class CoordinatorEpoch:
             case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
                 self._cancel(self.snapshots.on_declined(snapshot, now))
-            case TickPrepared() | TickDeclined() | BinsAdopted():
+            case TickCopied() | TickPrepared() | TickDeclined() | BinsAdopted():
                 self._on_tick_item(worker, item)
             case Metrics():
                 self.worker_metrics[worker] = item
@@ -344,11 +339,14 @@ class CoordinatorEpoch:
     def _is_moving(self) -> bool:
         return self.tick is not None and self.tick.phase is TickPhase.MOVING
 
-    def _on_tick_item(self, worker: int, item: TickPrepared | TickDeclined | BinsAdopted) -> None:
+    def _on_tick_item(self, worker: int, item: TickItem) -> None:
         tick = self.tick
         if tick is None or item.tick != tick.number:
             return
         match item:
+            case TickCopied():
+                if tick.on_copied(worker) and not tick.refused:
+                    self.snapshots.hurry()
             case TickPrepared():
                 tick.on_prepared(worker)
             case TickDeclined():

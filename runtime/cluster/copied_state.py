@@ -24,6 +24,8 @@ ROWS_OF_PART: Final = 500
 """How many rows of state one part has, which take about 2 ms to load."""
 BYTES_OF_PART: Final = 1 << 18
 """How many bytes of state one part has, unless a single row has more."""
+NEARLY_SENT: Final = 100
+"""How many parts are sent in about half a second."""
 SMALL_ROWS: Final = 1000
 """How many rows of state can be handed over at the position, in about 10 ms."""
 _LESS: Final = 0.75
@@ -43,8 +45,6 @@ class CopiedState:
         self._outgoing = outgoing
         self._parts: deque[tuple[int, tuple[str, IncrementalSnapshot]]] = deque()
         self._has_stored_state = not outgoing
-        self._earlier: list[State] = []
-        """What snapshots have added before the stored state was read."""
         self._added: int | None = None
         """The number of rows that the last snapshot has added, of those after all was sent."""
         self._is_small = not outgoing or not follows_snapshots
@@ -62,6 +62,11 @@ class CopiedState:
         return bool(self._parts)
 
     @property
+    def is_nearly_sent(self) -> bool:
+        """Return whether all that was stored will have been sent in about half a second."""
+        return self._has_stored_state and len(self._parts) <= NEARLY_SENT
+
+    @property
     def is_small(self) -> bool:
         """Return whether all was sent and the rest can be handed over at once, or waiting would not help."""
         is_sent = self._has_stored_state and not self._parts and self._is_small
@@ -75,15 +80,12 @@ class CopiedState:
     def on_stored_state(self, state: State) -> None:
         """Add the state that was stored, by operator, oldest first."""
         self._has_stored_state = True
-        earlier, self._earlier = self._earlier, []
-        for each in (state, *earlier):
-            self._add(each)
+        self._add(state)
         self._left_before = len(self._parts)
 
     def on_snapshot(self, state: State) -> None:
-        """Add what a snapshot adds to the state."""
+        """Add what a snapshot adds to the state, unless it is part of the stored state that will be read."""
         if not self._has_stored_state:
-            self._earlier.append(state)
             return
         left = len(self._parts)
         self._compare(left)

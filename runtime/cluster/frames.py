@@ -122,6 +122,13 @@ class PrepareTick:
 
 
 @dataclass(frozen=True, slots=True)
+class TickCopied:
+    """The worker has sent nearly all that was stored of the bins that it will hand over."""
+
+    tick: int
+
+
+@dataclass(frozen=True, slots=True)
 class TickPrepared:
     """The worker has sent the state of the bins that it will hand over, but for what changes last."""
 
@@ -205,6 +212,9 @@ class Failure:
     diagnostics: bytes
 
 
+TickItem = TickCopied | TickPrepared | TickDeclined | BinsAdopted
+"""What a worker tells the coordinator of a tick."""
+
 Control = (
     Ready
     | Start
@@ -219,11 +229,9 @@ Control = (
     | Metrics
     | Failure
     | PrepareTick
-    | TickPrepared
-    | TickDeclined
+    | TickItem
     | StatePart
     | Switch
-    | BinsAdopted
     | TickCompleted
     | AbandonTick
     | MemberJoined

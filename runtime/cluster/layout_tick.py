@@ -3,7 +3,7 @@
 Contract.  `docs/internals/distribution.md`, section 7.  A tick has these phases:
 
     PREPARING   workers send the state of the bins that move, until little is left; snapshots follow each
-                other closely
+                other closely at first, and again when all have sent nearly all that was stored
     PREPARED    a snapshot can be announced, at whose position the owners change
     ANNOUNCED   workers answer; one that refuses takes the tick back to PREPARED
     MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import END
 from fsql.runtime.cluster.frames import PrepareTick, Switch
-from fsql.runtime.dataflow.layout_change import moves_to
+from fsql.runtime.dataflow.layout_change import moves_of, moves_to
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class LayoutTick:
         self.members, self.layout = tuple(members), tuple(layout)
         self._adopting = {worker for worker in members if moves_to(worker, old, new)}
         self._unprepared = set(members)
+        self._not_copied = {worker for worker in members if moves_of(worker, old, new)}
 
     def preparation(self, *, snapshots: bool) -> PrepareTick:
         """Return the item that prepares the workers; `snapshots` tells whether any are taken."""
@@ -90,6 +91,12 @@ class LayoutTick:
     def is_undecided(self) -> bool:
         """Return whether it can still be abandoned."""
         return self.phase not in {TickPhase.MOVING, TickPhase.COMPLETED}
+
+    def on_copied(self, worker: int) -> bool:
+        """Record that a worker has sent nearly all that was stored; return whether all have, once."""
+        waited = bool(self._not_copied)
+        self._not_copied.discard(worker)
+        return waited and not self._not_copied
 
     def on_prepared(self, worker: int) -> None:
         """Record that a worker has sent its stored state."""

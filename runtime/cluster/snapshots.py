@@ -23,10 +23,12 @@ workers have stored their parts.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.plan_choices import PlanChoices, choices_of
 from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.copied_state import SNAPSHOTS_OF_COMPARISON
 from fsql.runtime.cluster.frames import (
     AnnounceSnapshot,
     CancelSnapshot,
@@ -49,6 +51,9 @@ EARLY_SECONDS: Final = 0.05
 
 UNASKED_PATIENCE: Final = 1.0
 """How many seconds to wait for the input to reach a position, in a job without periodic snapshots."""
+
+HURRIED_AT_FIRST: Final = 4 * SNAPSHOTS_OF_COMPARISON
+"""How many snapshots show whether a tick's state changes faster than it is sent."""
 
 HURRIED_SECONDS: Final = 0.05
 """The most seconds from one snapshot to the next while a tick is prepared."""
@@ -77,8 +82,10 @@ class Snapshots:
         self._next_at = now + (every or 0.0)
         self._number = first_number(epoch) + 1
         self._margin = 0
-        self._hurries = False
+        self._has_tick = False
         """Whether a tick waits for snapshots."""
+        self._hurried = 0.0
+        """How many of the next snapshots are taken at short intervals."""
         self._pending: AnnounceSnapshot | None = None
         self._patience = every or UNASKED_PATIENCE
         self._patient_until: float | None = None
@@ -104,21 +111,23 @@ class Snapshots:
         self._newest = 0
         self.skipped: tuple[SkippedRange, ...] = ()
 
-    def hurry(self) -> bool:
-        """Take snapshots at short intervals until a tick is announced; return whether any are taken."""
+    def hurry(self, snapshots: float = math.inf) -> bool:
+        """Take so many snapshots at short intervals for a tick; return whether any are taken."""
         if self._every is None:
             return False
-        self._hurries = True
+        self._hurried = snapshots
+        self._has_tick = True
         self._next_at = 0.0
         return True
 
     def end_hurry(self) -> None:
         """Take snapshots at the usual interval again."""
-        self._hurries = False
+        self._hurried = 0
+        self._has_tick = False
 
     @property
     def _interval(self) -> float | None:
-        return min(self._every, HURRIED_SECONDS) if self._every and self._hurries else self._every
+        return min(self._every, HURRIED_SECONDS) if self._every and self._hurried else self._every
 
     @property
     def position(self) -> Root | None:
@@ -229,8 +238,9 @@ class Snapshots:
         if every is not None:
             # An early or late snapshot does not shift the following ones; missed ones are skipped.
             self._next_at = max(self._next_at, now - every / 2) + every
+            self._hurried = max(0, self._hurried - 1)
         position = self._position_ahead(greatest)
-        wanted = asked or self._hurries
+        wanted = asked or self._has_tick
         if greatest == START or (not wanted and self._kept_at == (position,) * KEPT):
             return None
         if asked and self.requested.is_last:

@@ -84,7 +84,9 @@ class WorkerSnapshots:
             return []
         self._pending = None
         ownership = self._ticks.take_ownership()
-        self._ticks.on_snapshot(tuple(state), last=bool(pending.tick))
+        if pending.tick:
+            unstored = [each.changes for each in self._storing if isinstance(each, Store)]
+            self._ticks.on_last_snapshot([*unstored, tuple(state)])
         return self._enqueue(
             Store(self._epoch, pending.snapshot, position, tuple(state), ownership)
         )
@@ -97,6 +99,7 @@ class WorkerSnapshots:
         if not isinstance(store, Store) or store.snapshot != event.snapshot:
             return None
         self._storing.popleft()
+        self._ticks.on_stored(store.changes)
         if not isinstance(event, Stored):
             return SnapshotDeclined(event.snapshot, event.reason)
         points = tuple(front.resume_point(store.position) for front in self._fronts)

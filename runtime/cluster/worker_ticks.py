@@ -2,8 +2,8 @@
 
     PrepareTick       read back the stored state of the bins that go, and send it to their new owners in parts
     StatePart         stage it: load it where nobody sees it yet
-    snapshots         later changes in these bins go to the new owners as well; when these are small, the
-                      worker is prepared
+    snapshots         what they change in these bins goes to the new owners as well, once it is stored; when
+                      this is little, the worker is prepared
     AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)
     Switch            rows from the position on go to the new owners, by the new plan
     the snapshot      is taken when min time has come to the position: send its part as the last one, and
@@ -28,6 +28,7 @@ from fsql.runtime.cluster.frames import (
     COORDINATOR,
     BinsAdopted,
     StatePart,
+    TickCopied,
     TickDeclined,
     TickPrepared,
 )
@@ -63,7 +64,7 @@ class _Tick:
         self.outgoing = moves_of(worker, old, owners)
         self.incoming = moves_to(worker, old, owners)
         self.copies = CopiedState(self.outgoing, follows_snapshots=prepare.snapshots)
-        self.is_prepared = False
+        self.is_copied = self.is_prepared = self.is_handed_over = False
         self.unfinished = set(self.incoming)
         """The old owners whose last part is not staged."""
         self.holds: Mapping[int, int] | None = None
@@ -133,7 +134,7 @@ class WorkerTicks:
             self._stage_next(tick)
         elif tick is not None:
             self._send_parts(tick, due, is_behind)
-        self._report_if_prepared()
+        self._report_progress()
 
     def _send_parts(self, tick: _Tick, due: int, is_behind: Callable[[int], bool]) -> None:
         """Send the parts that are due: under load state changes faster than one part a step is sent."""
@@ -142,10 +143,14 @@ class WorkerTicks:
             self._put(peer, StatePart(tick.number, state, last=False))
             due -= 1
 
-    def _report_if_prepared(self) -> None:
+    def _report_progress(self) -> None:
+        """Tell the coordinator, once each, that the stored state is nearly sent, and that all is."""
         tick = self._tick
         if tick is None or tick.is_prepared or self._worker.foreign.is_released:
             return
+        if tick.outgoing and not tick.is_copied and tick.copies.is_nearly_sent:
+            tick.is_copied = True
+            self._put(COORDINATOR, TickCopied(tick.number))
         if tick.copies.is_small and not self._received:
             tick.is_prepared = True
             self._put(COORDINATOR, TickPrepared(tick.number))
@@ -158,7 +163,7 @@ class WorkerTicks:
         owners = OwnerMap.of_ranges(prepare.owners)
         self._tick = _Tick(prepare, owners, old, self._number)
         self._received = deque(part for part in self._received if part[1].tick == prepare.tick)
-        self._report_if_prepared()
+        self._report_progress()
         if not self._tick.outgoing:
             return None
         bins = all_of(self._tick.outgoing.values())
@@ -174,23 +179,33 @@ class WorkerTicks:
             return
         tick.copies.on_stored_state(event.state)
         self._next_part = now
-        self._report_if_prepared()
+        self._report_progress()
 
-    def on_snapshot(self, state: State, *, last: bool) -> None:
-        """Send the changes since the last snapshot in the bins that go.
+    def on_stored(self, state: State) -> None:
+        """Send what a snapshot has changed in the bins that go.
 
-        With `last` the snapshot is that of the position where they go: if any do, `release` has to follow.
+        It is stored, so its rows are made: to make those of a large one would keep the loop for long.
         """
         tick = self._tick
-        if tick is None:
+        if tick is None or tick.is_handed_over:
             return
         tick.copies.on_snapshot(state)
-        if last:
-            for peer in tick.outgoing:
-                self._put(peer, StatePart(tick.number, tick.copies.take_all(peer), last=True))
-            self.must_release = bool(tick.outgoing)
-            self.adopt_if_complete()
-        self._report_if_prepared()
+        self._report_progress()
+
+    def on_last_snapshot(self, states: Sequence[State]) -> None:
+        """Send the rest: of snapshots that are not stored yet, and of that at the position where the bins go.
+
+        If any bins go, `release` has to follow.
+        """
+        tick = self._tick
+        assert tick is not None
+        for state in states:
+            tick.copies.on_snapshot(state)
+        tick.is_handed_over = True
+        for peer in tick.outgoing:
+            self._put(peer, StatePart(tick.number, tick.copies.take_all(peer), last=True))
+        self.must_release = bool(tick.outgoing)
+        self.adopt_if_complete()
 
     def release(self) -> None:
         """Release the bins that have gone, once what was sent of them is on its way."""

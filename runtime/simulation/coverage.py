@@ -87,6 +87,7 @@ TRAVELS: Final = (
     "SnapshotDeclined",
     "SnapshotCommitted",
     "PrepareTick",
+    "TickCopied",
     "TickPrepared",
     "StatePart",
     "Switch",

@@ -125,6 +125,7 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.AbandonTick, 23),
     RecordForm(frames.MemberJoined, 24),
     RecordForm(frames.MemberLeft, 25),
+    RecordForm(frames.TickCopied, 26),
 )
 _BY_KIND: Final = {form.kind: form.written for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}

@@ -93,11 +93,8 @@ def folds_pass_the_position_before_they_hand_over(patch: Patch) -> None:
 
 
 def what_changes_after_the_copy_is_not_sent(patch: Patch) -> None:
-    def on_snapshot(self: WorkerTicks, state: Any, *, last: bool) -> None:
-        right(self, () if last else state, last=last)
-
-    right = WorkerTicks.on_snapshot
-    patch.setattr(WorkerTicks, "on_snapshot", on_snapshot)
+    right = WorkerTicks.on_last_snapshot
+    patch.setattr(WorkerTicks, "on_last_snapshot", lambda self, _states: right(self, []))
 
 
 def queued_rows_are_lost(patch: Patch) -> None:

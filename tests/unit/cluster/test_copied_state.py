@@ -40,9 +40,10 @@ def sent(copies: CopiedState) -> list[tuple[int, int]]:
 
 def test_state_goes_in_parts_the_stored_state_first() -> None:
     copies = CopiedState(ALL, follows_snapshots=True)
-    copies.on_snapshot((("fold", rows(7)),))
+    copies.on_snapshot((("fold", rows(9)),))  # will be part of what was stored
     assert (copies.has_more, copies.is_small) == (False, False)
     copies.on_stored_state((("fold", rows(ROWS_OF_PART + 1)),))
+    copies.on_snapshot((("fold", rows(7)),))
     assert sent(copies) == [(1, ROWS_OF_PART), (1, 1), (1, 7)]
 
 

@@ -244,3 +244,28 @@ def test_one_that_is_agreed_to_or_requested_does_not() -> None:
     requested.requested.ask(SnapshotRequested("a", last=True))
     assert requested.due([at(10)], 0.5) == AnnounceSnapshot(NUMBER + 1, at(10))
     assert requested.give_way(0.5) is None
+
+
+def test_snapshots_for_a_tick_follow_each_other_closely_at_first_and_at_the_end() -> None:
+    snapshots = of_rows()
+
+    def taken(begin: float, seconds: float) -> int:
+        """Return how many snapshots are taken in a time, with a row each millisecond."""
+        count = 0
+        for number in range(round(seconds * 1000)):
+            now = begin + number / 1000
+            announced = snapshots.due([at(round(now * 1000))], now)
+            if announced is not None:
+                count += 1
+                agree(snapshots, announced.snapshot)
+                commit(snapshots, announced.snapshot)
+        return count
+
+    assert taken(0.0, 10.0) == 9
+    snapshots.hurry(20)
+    assert taken(10.0, 1.0) == 21  # one at once, and 20 close behind it
+    assert taken(11.0, 10.0) == 10
+    snapshots.hurry()
+    assert taken(21.0, 10.0) == 201
+    snapshots.end_hurry()
+    assert taken(31.0, 10.0) == 10

@@ -102,6 +102,7 @@ CONTROL: tuple[Item, ...] = (
     frames.Failure(b'{"code": "E531"}'),
     frames.AnnounceSnapshot(4, ROOT, tick=3),
     frames.PrepareTick(3, ((1, 0, 7), (0, 7, 4096)), snapshots=False, choices=CHOICES),
+    frames.TickCopied(3),
     frames.TickPrepared(3),
     frames.TickDeclined(3, "the store cannot be read: ☃"),
     frames.StatePart(3, (("aggregate-1", SNAPSHOT), ("join-2", SNAPSHOT)), last=True),
