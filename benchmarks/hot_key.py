@@ -53,8 +53,8 @@ EQUAL, AUTO, BEST = "equal", "auto", "best"
 PLANS: Final = {EQUAL: "#9aa5b1", AUTO: "#2563a8", BEST: "#15803d"}
 _POLL_SECONDS: Final = 0.05
 _GROUP_ROWS: Final = 65_536
-_PRICES: Final = 10_000
-_AMOUNTS: Final = 20
+_VALUES: Final = ("a", "b", "c", "d")
+_VALUES_MAX: Final = 10_000
 _FIRST_MS: Final = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
 
 
@@ -107,12 +107,11 @@ def _write(folder: Path, load: HotKey) -> None:
     random = np.random.default_rng(7)
     names = pa.array(["hot", *(f"k{number:05d}" for number in range(load.keys))])
     kind = pa.timestamp("ms", "UTC")
-    schema = pa.schema(
-        [("key", pa.string()), ("price", pa.int64()), ("amount", pa.int64()), ("at", kind)]
-    )
+    values = [(name, pa.int64()) for name in _VALUES]
+    schema = pa.schema([("sensor", pa.string()), *values, ("at", kind)])
     for number in range(WORKERS):
         rows = (load.rows + WORKERS - 1 - number) // WORKERS
-        with pq.ParquetWriter(folder / f"orders-{number}.parquet", schema) as file:
+        with pq.ParquetWriter(folder / f"readings-{number}.parquet", schema) as file:
             for first in range(0, rows, _GROUP_ROWS):
                 count = min(_GROUP_ROWS, rows - first)
                 hot = random.random(count) * 100 < load.share
@@ -120,8 +119,7 @@ def _write(folder: Path, load: HotKey) -> None:
                 times = _FIRST_MS + np.arange(first, first + count) * WORKERS % (86_400 * 1000)
                 columns = [
                     names.take(pa.array(keys)),
-                    pa.array(random.integers(1, _PRICES, count)),
-                    pa.array(random.integers(1, _AMOUNTS, count)),
+                    *(pa.array(random.integers(0, _VALUES_MAX, count)) for _ in _VALUES),
                     pa.array(times).cast(kind),
                 ]
                 file.write_table(pa.table(columns, schema=schema))

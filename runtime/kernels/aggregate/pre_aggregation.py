@@ -26,10 +26,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch
-from fsql.runtime.order import concat_arrays, fixed_width, integers, plain, stable_order
+from fsql.runtime.order import concat_arrays, fixed_width, integers, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,6 +46,8 @@ _SEEN_LEAST: Final = 4
 HOT_MAX: Final = 16
 """How many hot keys of a batch are pre-aggregated."""
 _LOW: Final = 0xFFFFFFFF
+_SUMMED_MOST: Final = 1 << 32
+"""Fewer than 2**31 values below this can be added in 64 bits."""
 
 
 class PreAggregated(NamedTuple):
@@ -71,6 +73,7 @@ class _Standing(NamedTuple):
     """The rows that stand for others of one key: where they are, their weights and their columns."""
 
     first: int
+    greatest: Root
     weights: list[int]
     values: dict[int, list[int | None]]
 
@@ -100,14 +103,14 @@ class PreAggregation:
                 made.append(standing)
         if not made:
             return None
-        gone = np.flatnonzero(~kept)
-        greatest = Batch((), batch.time[gone], batch.origin[gone], ()).span().greatest
+        made.sort(key=lambda each: each.first)
+        greatest = max(each.greatest for each in made)
         return PreAggregated(*self._assembled(batch, np.flatnonzero(kept), made), greatest)
 
     def _of_first_key(self, batch: Batch, rows: Ints) -> Ints:
         """Return those of some rows that have the key of the first one: others may share its hash."""
         for index in self._columns.keys:
-            if len(rows):
+            if len(rows) and not _is_constant(batch.columns[index]):
                 same = _equal_to_first(batch.columns[index], rows)
                 rows = rows if same.all() else rows[same]
         return rows
@@ -122,7 +125,7 @@ class PreAggregation:
         values = {
             index: [runs[index].values[place] for place in places[index]] for index in sorted(runs)
         }
-        return _Standing(_first(batch, rows), weights, values)
+        return _Standing(*_bounds(batch, rows), weights, values)
 
     def _runs(self, batch: Batch, rows: Ints) -> Iterator[tuple[int, _Runs]]:
         read = self._columns
@@ -144,26 +147,42 @@ class PreAggregation:
             yield index, runs
 
     def _assembled(self, batch: Batch, kept: Ints, made: Sequence[_Standing]) -> tuple[Batch, Ints]:
-        """Return the rows that are kept and those that stand for others, ordered as before."""
-        firsts = [each.first for each in made for _ in each.weights]
-        rows = np.concatenate([kept, np.array(firsts, np.int64)])
-        order = stable_order(rows)
-        weights = [weight for each in made for weight in each.weights]
-        weight = np.concatenate([np.ones(len(kept), np.int64), np.array(weights, np.int64)])
+        """Return the rows that are kept and those that stand for others, ordered as before.
+
+        `made` is in the order of their first rows.
+        """
+        firsts = np.array([each.first for each in made for _ in each.weights], np.int64)
+        before = np.searchsorted(kept, firsts)
+        places = before + np.arange(len(firsts))
+        rows = np.insert(kept, before, firsts)
+        weight = np.ones(len(rows), np.int64)
+        weight[places] = [weight for each in made for weight in each.weights]
         columns = []
         for index, column in enumerate(batch.columns):
             values = [value for each in made for value in each.values.get(index, ())]
-            taken, source = rows, column
             if index in self._columns.summed:
-                source = concat_arrays([plain(column), pa.array(values, plain(column).type)])
-                new = np.arange(len(column), len(column) + len(values))
-                taken = np.concatenate([kept, new])
-            elif values:
-                taken = np.concatenate([kept, np.array(values, np.int64)])
-            columns.append(source.take(pa.array(taken[order])))
-        rows = rows[order]
+                columns.append(_with_values(column, rows, places, values))
+            else:
+                taken = rows.copy() if values else rows
+                if values:
+                    taken[places] = np.array(values, np.int64)
+                columns.append(column.take(pa.array(taken)))
         path = tuple(level[rows] for level in batch.path)
-        return Batch(columns, batch.time[rows], batch.origin[rows], path, weight[order]), rows
+        return Batch(columns, batch.time[rows], batch.origin[rows], path, weight), rows
+
+
+def _with_values(
+    column: pa.Array, rows: Ints, places: Ints, values: Sequence[int | None]
+) -> pa.Array:
+    """Return some rows of a column of integers, with other values at some places."""
+    column = plain(column)
+    if pa.types.is_int64(column.type) and not column.null_count:
+        taken = column.to_numpy()[rows]
+        taken[places] = values
+        return pa.array(taken)
+    indexes = rows.copy()
+    indexes[places] = np.arange(len(column), len(column) + len(values))
+    return concat_arrays([column, pa.array(values, column.type)]).take(pa.array(indexes))
 
 
 def _hot(hashes: Hashes, least: int) -> list[int]:
@@ -178,16 +197,24 @@ def _hot(hashes: Hashes, least: int) -> list[int]:
     return hot
 
 
-def _first(batch: Batch, rows: Ints) -> int:
-    """Return the row with the least position."""
+def _bounds(batch: Batch, rows: Ints) -> tuple[int, Root]:
+    """Return the row with the least position, and the greatest root."""
     if batch.ascending:
-        return int(rows[0])
+        return int(rows[0]), batch.root(int(rows[-1]))
+    first = last = rows
     for column in (batch.time, batch.origin, *batch.path):
-        if len(rows) == 1:
-            break
-        values = column[rows]
-        rows = rows[values == values.min()]
-    return int(rows[0])
+        first = _at(column, first, np.min)
+    for column in (batch.time, batch.origin):
+        last = _at(column, last, np.max)
+    return int(first[0]), batch.root(int(last[0]))
+
+
+def _at(column: Ints, rows: Ints, extreme: Callable[[Ints], np.int64]) -> Ints:
+    """Return the rows that have the least or the greatest value of a column."""
+    if len(rows) == 1:
+        return rows
+    values = column[rows]
+    return rows[np.flatnonzero(values == extreme(values))]
 
 
 def _equal_to_first(column: pa.Array, rows: Ints) -> NDArray[np.bool_]:
@@ -202,6 +229,16 @@ def _equal_to_first(column: pa.Array, rows: Ints) -> NDArray[np.bool_]:
         return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
     same = pc.fill_null(pc.equal(values, value), fill_value=False)
     return np.asarray(same.to_numpy(zero_copy_only=False))
+
+
+def _is_constant(column: pa.Array) -> bool:
+    """Return whether a column, such as the bounds of windows, is known to have one value only."""
+    if column.null_count or not (
+        pa.types.is_timestamp(column.type) or pa.types.is_int64(column.type)
+    ):
+        return False
+    values = column.view(pa.int64()).to_numpy()
+    return bool(values[0] == values[-1] and values.min() == values.max())
 
 
 def _codes_equal_to_first(column: pa.DictionaryArray, rows: Ints) -> NDArray[np.bool_]:
@@ -232,7 +269,10 @@ def _of_sum(values: Ints) -> _Runs:
     least, greatest = int(values.min()), int(values.max())
     if len(values) == 1:
         return _Runs([1], [least])
-    total = int((values & _LOW).sum()) + (int((values >> 32).sum()) << 32)
+    if max(-least, greatest) < _SUMMED_MOST:
+        total = int(values.sum())
+    else:
+        total = int((values & _LOW).sum()) + (int((values >> 32).sum()) << 32)
     runs = _Runs([1, 1], [least, greatest])
     if len(values) > 2:
         value, ones_more = divmod(total - least - greatest, len(values) - 2)
