@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.expression import Cast, ColumnRef, Expression
+from fsql.compiler.logical import Project, Scan
 from fsql.compiler.sqltypes import DATE, TIME, TIMESTAMP, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.logical import Plan
 
 TYPES: Final[Mapping[str, SqlType]] = {
     "PROCTIME": TIMESTAMP,
@@ -36,6 +38,13 @@ TYPES: Final[Mapping[str, SqlType]] = {
 def row_time(index: int) -> ColumnRef:
     """Return the time of a row, where it is the column at an index."""
     return ColumnRef(TIMESTAMP, nullable=False, index=index)
+
+
+def is_row_time(plan: Plan, column: int) -> bool:
+    """Return whether a column of a table as it is read is the time of its rows."""
+    if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
+        return False
+    return plan.expressions[column] == row_time(len(plan.input.table.columns))
 
 
 def calls_row_time(part: object) -> bool:

@@ -21,6 +21,7 @@ from fsql.compiler.binder.join import equality_keys, side_by_side
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.row_time import is_row_time
 from fsql.compiler.binder.window import event_time_field
 from fsql.compiler.expression import (
     AggregateCall,
@@ -90,7 +91,7 @@ def join_versions(
         raise refusal("E310", "temporal join of rows that can be retracted", span)
     time = event_time_field(left, at, context.source_spans)
     primary = _primary_key(right, span, context)
-    versions = next((i for i, c in enumerate(right.plan.schema) if c.time_attribute), None)
+    versions = _version_time(right.plan)
     if versions is None:
         raise _invalid(
             "temporal join with a table that has no event time",
@@ -126,6 +127,12 @@ def join_versions(
         for field in side_by_side(left, right)
     )
     return Relation(filter_relation(plan, rest), fields)
+
+
+def _version_time(plan: Plan) -> int | None:
+    """Return the column from which versions are valid: event time as declared, else the time of rows."""
+    times = [i for i, column in enumerate(plan.schema) if column.time_attribute]
+    return min(times, key=lambda i: (is_row_time(plan, i), i), default=None)
 
 
 def _named(column: Column, field: Column) -> Column:

@@ -23,7 +23,7 @@ A query whose result is to be the same at every replay can only be made of what 
 """
 
 LATER: Final[Mapping[str, str | None]] = {
-    "CURRENT_WATERMARK": None,
+    "CURRENT_WATERMARK": "compare with the time of the row: at < PROCTIME() - INTERVAL '5' SECOND",
 }
 """Functions of the language that this version does not carry out; and what may serve."""
 
