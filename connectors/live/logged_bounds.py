@@ -341,10 +341,13 @@ def _records(path: Path) -> _Records:
         data = path.read_bytes()
     except FileNotFoundError:
         return _Records(0, [])
-    places = range(_RECORD_BYTES, len(data), _RECORD_BYTES)
+    base = _fields(data[:_RECORD_BYTES])
+    # A file of a version that did not write any anew has no base.
+    has_base = base is not None and base[1] == _BASE
+    places = range(_RECORD_BYTES if has_base else 0, len(data), _RECORD_BYTES)
     decoded = [_decoded(data[at : at + _RECORD_BYTES]) for at in places]
     bounds = [record for record in decoded if record is not None]
-    return _Records(_first_number(data[:_RECORD_BYTES]), bounds)
+    return _Records(_first_number(data[:_RECORD_BYTES]) if has_base else 0, bounds)
 
 
 def _first_number(base: bytes) -> int:

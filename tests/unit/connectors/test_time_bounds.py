@@ -301,6 +301,25 @@ def test_a_bound_of_bytes_that_were_lost_is_dropped(tmp_path: Path) -> None:
     reader.close()
 
 
+def test_a_file_without_a_base_keeps_all_its_bounds(tmp_path: Path) -> None:
+    writer = BoundWriter(tmp_path, 0)
+    writer.write(0, AtLeast(5))
+    writer.write(9, AtLeast(7))
+    writer.close()
+    file = tmp_path / "bounds"
+    _, *records = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(records))
+    BoundWriter(tmp_path, 0).close()
+    reader = BoundReader(tmp_path, 0)
+    assert [reader.at(place, beyond=True) for place in (0, 0, 9, 9)] == [
+        AtLeast(5),
+        None,
+        AtLeast(7),
+        None,
+    ]
+    reader.close()
+
+
 def test_bounds_are_read_along(tmp_path: Path) -> None:
     """The last bound at a place may change until a line stands behind it."""
     log = LogWriter(tmp_path, 1 << 20)
