@@ -22,10 +22,14 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | MONTHS    | int, months: INTERVAL YEAR TO MONTH            | int64                 |
 | ARRAY     | tuple of values of the element's kind, or None | list                  |
 | ROW       | tuple of a value, or None, for each field      | struct of `f0`, `f1`… |
+| MAP       | tuple of (key, value), by ascending key        | list of structs, outside of fsql map |
 | NULL      | None; the type of a bare NULL                  | null                  |
 
 The names of a ROW's fields are part of its SQL type and not of its Arrow type: rows that differ in these
 names only have the same columns.
+
+A MAP has each key once, none of them NULL, and its entries in the order of their keys.  So equal maps are
+equal values, and in columns a MAP is the ARRAY of its entries.
 """
 
 from __future__ import annotations
@@ -62,6 +66,7 @@ class Kind(enum.Enum):
     MONTHS = "INTERVAL YEAR TO MONTH"
     ARRAY = "ARRAY"
     ROW = "ROW"
+    MAP = "MAP"
     NULL = "NULL"
 
 
@@ -69,8 +74,8 @@ class Kind(enum.Enum):
 class SqlType:
     """A SQL type: a kind, and for ARRAY the type of its elements, for ROW the names and types of its fields.
 
-    Elements and fields may always be NULL.  A DECIMAL has `precision` digits, `scale` of them behind the
-    point.
+    The element of a MAP is `ROW<key K, value V>`.  Elements and fields may always be NULL, keys never.  A
+    DECIMAL has `precision` digits, `scale` of them behind the point.
     """
 
     kind: Kind
@@ -80,7 +85,7 @@ class SqlType:
     scale: int = 0
 
     def __post_init__(self) -> None:
-        assert (self.kind is Kind.ARRAY) == (self.element is not None)
+        assert (self.kind in {Kind.ARRAY, Kind.MAP}) == (self.element is not None)
         assert (self.kind is Kind.ROW) == bool(self.fields)
         assert (self.kind is Kind.DECIMAL) == (0 <= self.scale <= self.precision > 0)
 
@@ -91,7 +96,25 @@ class SqlType:
         if self.fields:
             fields = ", ".join(f"{_name_text(name)} {type_}" for name, type_ in self.fields)
             return f"ROW<{fields}>"
+        if self.kind is Kind.MAP:
+            return f"MAP<{self.key}, {self.value}>"
         return self.kind.value if self.element is None else f"ARRAY<{self.element}>"
+
+    @property
+    def key(self) -> SqlType:
+        """Return the type of the keys of a MAP."""
+        return self._entry[0]
+
+    @property
+    def value(self) -> SqlType:
+        """Return the type of the values of a MAP."""
+        return self._entry[1]
+
+    @property
+    def _entry(self) -> tuple[SqlType, ...]:
+        assert self.kind is Kind.MAP
+        assert self.element is not None
+        return self.element.field_types
 
     @property
     def field_types(self) -> tuple[SqlType, ...]:
@@ -100,7 +123,7 @@ class SqlType:
 
     @property
     def parts(self) -> tuple[SqlType, ...]:
-        """Return the types directly inside: the element of an ARRAY, the fields of a ROW."""
+        """Return the types directly inside: the element of an ARRAY or MAP, the fields of a ROW."""
         return self.field_types if self.element is None else (self.element,)
 
     def contains(self, *kinds: Kind) -> bool:
@@ -132,7 +155,7 @@ NULL: Final = SqlType(Kind.NULL)
 TEXTUAL: Final = (Kind.STRING, Kind.BYTES)
 """Kinds whose columns are strings of Arrow; the order of octets is that of their characters."""
 
-STRUCTURED: Final = (Kind.ARRAY, Kind.ROW)
+STRUCTURED: Final = (Kind.ARRAY, Kind.ROW, Kind.MAP)
 """Kinds whose values have parts; they are compared for equality only."""
 
 NUMERIC: Final = (
@@ -178,6 +201,12 @@ def array_of(element: SqlType) -> SqlType:
 def row_of(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
     """Return the type of rows with these fields."""
     return SqlType(Kind.ROW, fields=tuple(fields))
+
+
+def map_of(key: SqlType, value: SqlType) -> SqlType:
+    """Return the type of maps from `key`, which has no parts, to `value`."""
+    assert key.kind not in STRUCTURED
+    return SqlType(Kind.MAP, row_of((("key", key), ("value", value))))
 
 
 def _name_text(name: str) -> str:

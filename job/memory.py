@@ -49,6 +49,7 @@ from fsql.compiler.sqltypes import (
     NULL,
     SMALLINT,
     STRING,
+    STRUCTURED,
     TIME,
     TIMESTAMP,
     TIMESTAMP_MAX,
@@ -58,8 +59,10 @@ from fsql.compiler.sqltypes import (
     SqlType,
     array_of,
     decimal_type,
+    map_of,
     row_of,
 )
+from fsql.runtime.arrow_maps import map_parts, maps_by_key
 from fsql.runtime.arrow_types import arrow_type, octets_of_binary
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.sink import OpenReply, Sequencer, SinkLostError
@@ -158,6 +161,9 @@ def _sql_type(table: str, field: pa.Field) -> SqlType:
 def _scalar_type(kind: pa.DataType) -> SqlType | None:
     if pa.types.is_dictionary(kind):
         return _scalar_type(kind.value_type)
+    if pa.types.is_map(kind):
+        key, value = _scalar_type(kind.key_type), _scalar_type(kind.item_type)
+        return map_of(key, value) if key and value and key.kind not in STRUCTURED else None
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         element = _scalar_type(kind.value_type)
         return None if element is None else array_of(element)
@@ -207,7 +213,7 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if sql_type.contains(Kind.ROW, Kind.BYTES):
-            chunks = [_positional(chunk, wanted) for chunk in column.chunks]
+            chunks = [_positional(chunk, sql_type) for chunk in column.chunks]
             column = pa.chunked_array(chunks, wanted)
         if pa.types.is_date(column.type):
             column = column.cast(pa.date32())
@@ -229,19 +235,34 @@ def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -
     return converted
 
 
-def _positional(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return an array in the type of columns: rows have other names of fields, bytes are texts."""
+def _positional(array: pa.Array, sql_type: SqlType) -> pa.Array:
+    """Return an array in the type of columns: rows have other names of fields, bytes are texts.
+
+    Raises:
+        ArrowInvalid: a map has a key that is NULL or comes twice.
+    """
     mask = array.is_null() if array.null_count else None
-    if pa.types.is_struct(wanted):
-        kinds = [field.type for field in wanted]
-        children = [*map(_positional, array.flatten(), kinds)]
+    wanted = arrow_type(sql_type)
+    if sql_type.fields:
+        children = [*map(_positional, array.flatten(), sql_type.field_types)]
         return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)
-    if pa.types.is_list(wanted):
+    if sql_type.kind is Kind.MAP:
+        return _maps(array, sql_type)
+    if sql_type.element is not None:
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
         offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
-        elements = _positional(array.flatten(), wanted.value_type)
+        elements = _positional(array.flatten(), sql_type.element)
         return pa.ListArray.from_arrays(offsets, elements, type=wanted, mask=mask)
     return octets_of_binary(array) if _is_binary(array.type) else array.cast(wanted)
+
+
+def _maps(array: pa.MapArray, sql_type: SqlType) -> pa.ListArray:
+    parts = map_parts(array)
+    keys, values = _positional(parts.keys, sql_type.key), _positional(parts.values, sql_type.value)
+    maps = maps_by_key(parts._replace(keys=keys, values=values), sql_type)
+    if maps.null_count > array.null_count:
+        raise pa.ArrowInvalid("a map has a key that is NULL or comes twice")
+    return maps
 
 
 def _declaration(name: str, columns: list[str], types: list[SqlType], table: Table) -> str:

@@ -22,6 +22,7 @@ from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.connectors import POSITION_COLUMN
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.map_entries import key_order
 from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
@@ -29,6 +30,7 @@ from fsql.connectors import paths
 from fsql.connectors.file.compression import codec_of
 from fsql.connectors.file.shard_files import shard_path
 from fsql.connectors.settings import settings_of
+from fsql.formats.json.keys import read_key
 from fsql.formats.json.pieces import OUTPUT_BYTES_MAX
 from fsql.runtime.dataflow.sharded_rows import SEPARATOR
 
@@ -140,7 +142,7 @@ def _order_of(sink: SinkTable, sharding: Sharding) -> Callable[[bytes], _Key]:
     return order
 
 
-def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a kind
+def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: C901, PLR0911 - one a kind
     """Return a key that sorts as a value of JSON does in the canonical order.
 
     Raises:
@@ -162,6 +164,12 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: PLR0911 - one a k
             assert sql_type.element is not None
             element = sql_type.element
             return (0, tuple(_order(each, element) for each in value))
+        case Kind.MAP, dict():
+            entries = (
+                (key_order(read_key(text, sql_type.key)), _order(each, sql_type.value))
+                for text, each in value.items()
+            )
+            return (0, tuple(entries))
         case Kind.ROW, dict():
             return (0, tuple(_order(value[name], each) for name, each in sql_type.fields))
         case ((Kind.STRING | Kind.DATE | Kind.TIME), str()) | (Kind.BOOLEAN, bool()):

@@ -77,6 +77,8 @@ def arrow_type(sql_type: SqlType) -> pa.DataType:
 
 def outside_type(sql_type: SqlType) -> pa.DataType:
     """Return the Arrow type that other programs have for `sql_type`, such as date32 for DATE."""
+    if sql_type.kind is Kind.MAP:
+        return pa.map_(outside_type(sql_type.key), outside_type(sql_type.value))
     if sql_type.element is not None:
         return pa.list_(outside_type(sql_type.element))
     if sql_type.fields:
@@ -88,7 +90,7 @@ def outside_type(sql_type: SqlType) -> pa.DataType:
 
 def to_outside(array: pa.Array, sql_type: SqlType) -> pa.Array:
     """Return a column without a dictionary in the type that other programs have for it."""
-    if not sql_type.contains(Kind.BYTES):
+    if not sql_type.contains(Kind.BYTES, Kind.MAP):
         return array.cast(outside_type(sql_type))
     if sql_type.kind is Kind.BYTES:
         values = [None if value is None else to_bytes(value) for value in array.to_pylist()]
@@ -101,8 +103,22 @@ def to_outside(array: pa.Array, sql_type: SqlType) -> pa.Array:
     assert sql_type.element is not None
     lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+    if sql_type.kind is Kind.MAP:
+        entries = array.flatten().flatten()
+        keys, values = map(to_outside, entries, (sql_type.key, sql_type.value))
+        return map_array(offsets, keys, values, mask)
     elements = to_outside(array.flatten(), sql_type.element)
     return pa.ListArray.from_arrays(offsets, elements, mask=mask)
+
+
+def map_array(
+    offsets: pa.Int32Array, keys: pa.Array, values: pa.Array, mask: pa.BooleanArray | None
+) -> pa.MapArray:
+    """Return the maps of Arrow whose entries lie between `offsets`; NULL where the mask is true."""
+    if mask is not None:
+        starts = pc.if_else(mask, pa.scalar(None, pa.int32()), offsets[:-1])
+        offsets = pa.concat_arrays([starts, offsets[-1:]])
+    return pa.MapArray.from_arrays(offsets, keys, values)
 
 
 def octets_of_binary(array: pa.Array) -> pa.Array:

@@ -11,7 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.aggregate_calls import JOINED, joined, make_aggregate, needs_total_order
+from fsql.compiler.binder.aggregate_calls import (
+    COMPLETED,
+    completed,
+    make_aggregate,
+    needs_total_order,
+)
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import (
     AggregateValue,
@@ -62,13 +67,13 @@ class AggregateCollector:
                 f"{name} of rows that can be retracted",
                 written.span,
                 note="its input is an updating query",
-                help=f"say in which order: {name}(x ORDER BY y)",
+                help=f"say in which order: {name}({'k, ' if name == 'MAP_AGG' else ''}x ORDER BY y)",
             )
         if call.others and not self.of_many_rows:
             raise not_implemented(f"{name} with several arguments in LATERAL", written.span)
         index = self.calls.setdefault(call, len(self.calls))
         value = AggregateValue(call.type, call.nullable, index)
-        return joined(arguments, written, value) if name in JOINED else value
+        return completed(arguments, written, value) if name in COMPLETED else value
 
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: its function's, numbered where there are several."""

@@ -1,7 +1,8 @@
 """Calls of aggregates: from syntax to `AggregateCall`.
 
 Synonyms, and aggregates that are others in disguise, become one call here: COUNT_IF(p) is COUNT of a CASE,
-BOOL_AND is MIN, MAX_BY(x, y) is FIRST_VALUE(x ORDER BY y DESC), STRING_AGG joins an ARRAY_AGG.
+BOOL_AND is MIN, MAX_BY(x, y) is FIRST_VALUE(x ORDER BY y DESC), STRING_AGG joins an ARRAY_AGG,
+and MAP_AGG is the map of one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import (
     AggregateCall,
@@ -28,7 +30,7 @@ from fsql.compiler.functions.aggregates import (
 )
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
-from fsql.compiler.sqltypes import BOOLEAN, STRING
+from fsql.compiler.sqltypes import BOOLEAN, STRING, STRUCTURED, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,8 +60,12 @@ _OF_TWO: Final = frozenset(
         *(AggregateFunction.REGR_INTERCEPT, AggregateFunction.REGR_R2),
     }
 )
-JOINED: Final = frozenset({"STRING_AGG", "LISTAGG"})
+_JOINED: Final = frozenset({"STRING_AGG", "LISTAGG"})
 """The names of ARRAY_AGG whose elements are joined to a text."""
+_OF_ENTRIES: Final = "MAP_AGG"
+"""The name of ARRAY_AGG whose elements are the entries of a map."""
+COMPLETED: Final = _JOINED | {_OF_ENTRIES}
+"""The names of ARRAY_AGG, without NULLs, of whose array a function makes the result."""
 _OF_CONDITION: Final = frozenset({"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "BOOL_OR"})
 _BY: Final = {"ARG_MIN": False, "MIN_BY": False, "ARG_MAX": True, "MAX_BY": True}
 """Names of FIRST_VALUE ordered by a second argument; whether descending."""
@@ -78,14 +84,16 @@ def make_aggregate(
     function = AGGREGATES[name]
     if written.ignore_nulls and function not in _COLLECTING:
         raise not_implemented("IGNORE NULLS", written.span)
-    if written.respect_nulls and (function is not AggregateFunction.ARRAY_AGG or name in JOINED):
+    if written.respect_nulls and (function is not AggregateFunction.ARRAY_AGG or name in COMPLETED):
         raise not_implemented(
             "RESPECT NULLS",
             written.span,
             help=f"{name} ignores NULLs: omit RESPECT NULLS",
         )
     argument, others, directions, parameter = _parts(arguments, function, name, written)
-    ignores = function is AggregateFunction.ARRAY_AGG and (written.ignore_nulls or name in JOINED)
+    ignores = function is AggregateFunction.ARRAY_AGG and (
+        written.ignore_nulls or name in COMPLETED
+    )
     if written.filter is not None:
         if function is AggregateFunction.ARRAY_AGG and not ignores:
             raise not_implemented(
@@ -104,21 +112,23 @@ def make_aggregate(
         function, argument_nullable=argument is not None and argument.nullable, grouped=not empty
     )
     distinct = (written.distinct and function not in _BY_VALUE) or name in _DISTINCT_COUNTS
-    call = AggregateCall(
+    made = AggregateCall(
         *(function, argument, result, nullable, distinct, others, directions, parameter, ignores)
     )
-    arguments.source_spans.add(call, written.span)
-    return call
+    arguments.source_spans.add(made, written.span)
+    return made
 
 
-def joined(
+def completed(
     arguments: ExpressionBinder, written: syntax.FunctionCall, collected: Expression
 ) -> Expression:
-    """Return the text that STRING_AGG and LISTAGG make of the collected array.
+    """Return what is made of the collected array: the map of MAP_AGG, the text of STRING_AGG and LISTAGG.
 
     Raises:
         Refusal: E403.
     """
+    if written.name.parts[-1].name.upper() == _OF_ENTRIES:
+        return call("map_from_entries", collected)
     separator: Value = ","
     if len(written.arguments) > 1:
         given = _whole(arguments, written.arguments[1])
@@ -148,6 +158,8 @@ def _parts(
         return _percentile(arguments, name, written)
     _check_count(function, name, written)
     argument = _argument(arguments, function, name, written)
+    if name == _OF_ENTRIES:
+        argument = _entry(arguments, argument, written)
     if name in _OF_CONDITION:
         return _condition(arguments, name, written), (), (), None
     if function is AggregateFunction.MODE and written.order_by and not written.arguments:
@@ -172,9 +184,9 @@ def _parts(
 
 def _check_count(function: AggregateFunction, name: str, written: syntax.FunctionCall) -> None:
     counts = {1}
-    if function in _OF_TWO or name in _BY:
+    if function in _OF_TWO or name in _BY or name == _OF_ENTRIES:
         counts = {2}
-    elif name in JOINED:
+    elif name in _JOINED:
         counts = {1, 2}
     elif function is AggregateFunction.MODE and written.order_by:
         counts = {0}
@@ -205,6 +217,29 @@ def _argument(
     if function is not AggregateFunction.COUNT or argument.qualifier or name != "COUNT":
         raise refusal("E404", f"{name} does not take *", argument.span)
     return None
+
+
+def _entry(
+    arguments: ExpressionBinder, key: Expression | None, written: syntax.FunctionCall
+) -> Expression:
+    """Return the entry of a map; NULL, which is left out, where the key is."""
+    assert key is not None
+    if key.type.kind in STRUCTURED or key.type.kind is Kind.NULL:
+        raise refusal(
+            "E401",
+            f"key of a MAP cannot be {key.type}",
+            written.arguments[0].span,
+            f"this is {key.type}",
+        )
+    value = _whole(arguments, written.arguments[1])
+    if value.type.kind is Kind.NULL:
+        raise refusal(
+            "E401",
+            "values of a MAP that are all NULL have no type",
+            written.arguments[1].span,
+            help="cast it: CAST(NULL AS STRING)",
+        )
+    return _where(call("row", key, value), call("is_not_null", key))
 
 
 def _condition(arguments: ExpressionBinder, name: str, written: syntax.FunctionCall) -> Expression:
@@ -297,6 +332,6 @@ def _does_not_take(
     )
 
 
-def needs_total_order(call: AggregateCall) -> bool:
+def needs_total_order(aggregate: AggregateCall) -> bool:
     """Return whether the aggregate goes by the total order of its rows, and cannot be retracted."""
-    return call.function in _COLLECTING and not (call.directions or call.distinct)
+    return aggregate.function in _COLLECTING and not (aggregate.directions or aggregate.distinct)

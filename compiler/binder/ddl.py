@@ -206,7 +206,7 @@ def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Sc
                 raise refusal(
                     "E318",
                     f'column "{column.name}" is {column.type}, and format'
-                    f" '{options.format.name}' has no lists or rows",
+                    f" '{options.format.name}' has no lists, rows or maps",
                     table.name.span,
                     help="choose another format, or write the value as a STRING",
                 )

@@ -259,7 +259,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.FunctionCall: calls.bind_function_call,
     syntax.Trim: worded_calls.bind_trim,
     syntax.RowConstructor: records.bind_row,
-    syntax.MapConstructor: _later("maps"),
+    syntax.MapConstructor: worded_calls.bind_map,
     syntax.FieldAccess: records.bind_field,
     syntax.InSubquery: _bind_test,
     syntax.Exists: _bind_test,

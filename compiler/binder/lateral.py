@@ -28,7 +28,7 @@ from fsql.compiler.binder.scope import Field, Layer, Scope, fields_of
 from fsql.compiler.expression import Literal
 from fsql.compiler.logical import LateralAggregate, Plan, Unnest
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.sqltypes import BIGINT, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,8 @@ class _Elements:
 def _bind_elements(outer: Relation, unnest: syntax.Unnest, context: Context) -> _Elements:
     """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`; a row's fields go apart.
 
+    The elements of a map are its entries.
+
     Raises:
         Refusal: E2xx.
     """
@@ -69,9 +71,12 @@ def _bind_elements(outer: Relation, unnest: syntax.Unnest, context: Context) -> 
             "E218",
             f"cannot unnest {array.type}",
             unnest.array.span,
-            f"this is {array.type}, not an ARRAY",
+            f"this is {array.type}, not an ARRAY or MAP",
         )
+    if array.type.kind is Kind.MAP:
+        array = call("map_entries", array)
     element = array.type.element
+    assert element is not None
     alias = None if unnest.alias is None else unnest.alias.name.name
     default = [name for name, _ in element.fields] or [alias or "element"]
     names = _element_names(unnest, default)

@@ -23,6 +23,7 @@ from fsql.compiler.functions.coercion import (
     coerce,
     common_type,
     constructs_array,
+    constructs_map,
     exact_literals,
 )
 from fsql.compiler.functions.signature import match_signature
@@ -115,9 +116,10 @@ def unify(
 
 
 def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
-    """Return the time or ARRAY among the operands to which quoted text or `ARRAY[…]` is coerced."""
+    """Return the time, ARRAY or MAP among the operands to which quoted text or a constructor is coerced."""
     for expression, _ in operands:
-        if expression.type.kind in {*OF_QUOTED, Kind.ARRAY} and not _is_convertible(expression):
+        kinds = {*OF_QUOTED, Kind.ARRAY, Kind.MAP}
+        if expression.type.kind in kinds and not _is_convertible(expression):
             return expression.type
     return None
 
@@ -131,9 +133,10 @@ def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
 
 
 def _is_convertible(expression: Expression) -> bool:
-    """Return whether the expression is quoted text or `ARRAY[…]`, which is coerced to an expected type."""
+    """Return whether the expression is quoted text, `ARRAY[…]` or `MAP[…]`, coerced to an expected type."""
     quoted = isinstance(expression, Literal) and expression.type == STRING
-    return quoted or constructs_array(expression)
+    constructed = constructs_array(expression) or constructs_map(expression, expression.type)
+    return quoted or constructed
 
 
 def _unreadable(expression: Expression, target: SqlType, span: Span) -> Refusal:
@@ -324,7 +327,7 @@ def compare(
             "E206",
             f'operator "{operator}" does not take {operands[0].type}',
             left[1].to(right[1]),
-            note="arrays and rows can be compared with = and <> only",
+            note="arrays, rows and maps can be compared with = and <> only",
         )
     return made
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import make_distinct_names
-from fsql.compiler.binder.aggregate_calls import JOINED, make_aggregate, needs_total_order
+from fsql.compiler.binder.aggregate_calls import COMPLETED, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.following import InOrder, over_following
 from fsql.compiler.binder.frames import in_order_of_time, order_of, read_frame
@@ -112,7 +112,7 @@ class RunningCollector:
         frame = read_frame(window, written.span)
         if frame.end_preceding < 0 and order is None:
             raise _without_order("FOLLOWING", written.span)
-        if name in JOINED:
+        if name in COMPLETED:
             raise not_implemented(f"{name} in OVER", written.span)
         if name == "NTH_VALUE":
             aggregate = nth_value(inner, written)

@@ -9,10 +9,12 @@ from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Expression, FieldAccess
+from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.sqltypes import SqlType
 
 
 def bind_row(binder: ExpressionBinder, row: syntax.RowConstructor) -> Expression:
@@ -35,6 +37,15 @@ def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expressi
     return field_of(operand, access.field)
 
 
+def _instead_of_field(type_: SqlType, name: str) -> str | None:
+    """Return how parts of a value that is no ROW are reached, if it has parts."""
+    if type_.kind is Kind.MAP:
+        return f"take the value of a key: map['{name}']"
+    if type_.element is not None and type_.element.fields:
+        return f"take an element, array[1].{name}, or all in FROM: UNNEST(array)"
+    return None
+
+
 def field_of(row: Expression, name: syntax.Identifier) -> Expression:
     """Return the field of a value.
 
@@ -47,9 +58,7 @@ def field_of(row: Expression, name: syntax.Identifier) -> Expression:
             f'{row.type} has no field "{name.name}"',
             name.span,
             "only a ROW has fields",
-            help=f"take an element, array[1].{name.name}, or all in FROM: UNNEST(array)"
-            if row.type.element is not None and row.type.element.fields
-            else None,
+            help=_instead_of_field(row.type, name.name),
         )
     names = [field for field, _ in row.type.fields]
     index = next((index for index, field in enumerate(names) if matches(name, field)), None)

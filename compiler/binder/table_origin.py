@@ -168,6 +168,11 @@ def with_columns_of(
     return replace(table, columns=columns, query=None)
 
 
+def _arguments(type_: SqlType) -> tuple[SqlType, ...]:
+    """Return the types in the angle brackets of a type."""
+    return (type_.key, type_.value) if type_.kind is Kind.MAP else type_.parts
+
+
 def _type_name(type_: SqlType, span: Span) -> syntax.TypeName:
     """Return a type as a script would write it."""
     if type_.kind is Kind.NULL:
@@ -177,6 +182,6 @@ def _type_name(type_: SqlType, span: Span) -> syntax.TypeName:
         span,
         type_.kind.value,
         numbers,
-        tuple(_type_name(part, span) for part in type_.parts),
+        tuple(_type_name(part, span) for part in _arguments(type_)),
         tuple(syntax.Identifier(span, name, quoted=True) for name, _ in type_.fields),
     )

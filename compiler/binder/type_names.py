@@ -21,12 +21,14 @@ from fsql.compiler.sqltypes import (
     MONTHS,
     SMALLINT,
     STRING,
+    STRUCTURED,
     TIME,
     TIMESTAMP,
     TINYINT,
     SqlType,
     array_of,
     decimal_type,
+    map_of,
     row_of,
 )
 
@@ -83,7 +85,6 @@ _LATER: Final[Mapping[str, str | None]] = {
     "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP, which is in UTC",
     "TIMESTAMP_LTZ": "TIMESTAMP, which is in UTC",
     "TIMESTAMPTZ": "TIMESTAMP, which is in UTC",
-    "MAP": None,
     "MULTISET": None,
     "JSON": "STRING",
 }
@@ -111,6 +112,8 @@ def bind_type(name: TypeName) -> SqlType:
     """
     if name.name == "ARRAY" and len(name.arguments) == 1:
         return array_of(_bind_part(name.arguments[0]))
+    if name.name == "MAP":
+        return _bind_map(name)
     if name.fields:
         return _bind_row(name)
     if name.name in _DECIMAL:
@@ -158,12 +161,33 @@ def text_length(name: TypeName) -> int | None:
 
 
 def length_inside(name: TypeName) -> TypeName | None:
-    """Return a type with a length inside of an ARRAY or ROW, if there is one."""
+    """Return a type with a length inside of an ARRAY, ROW or MAP, if there is one."""
     for part in name.arguments:
         found = part if text_length(part) is not None else length_inside(part)
         if found is not None:
             return found
     return None
+
+
+def _bind_map(name: TypeName) -> SqlType:
+    """Return the type `MAP<STRING, INT>`; NOT NULL of its keys says nothing new."""
+    if len(name.arguments) != 2:
+        raise refusal(
+            "E216",
+            "MAP takes two types, those of keys and of values",
+            name.span,
+            help="write MAP<STRING, BIGINT>",
+        )
+    written, value = name.arguments
+    key = bind_type(written)
+    if key.kind in STRUCTURED:
+        raise refusal(
+            "E216",
+            f"key of a MAP cannot be {key}",
+            written.span,
+            help="use a type without parts, such as STRING",
+        )
+    return map_of(key, _bind_part(value))
 
 
 def _bind_row(name: TypeName) -> SqlType:

@@ -1,4 +1,4 @@
-"""Forms with words inside of them: EXTRACT, FLOOR … TO, TRIM; and arrays."""
+"""Forms with words inside of them: EXTRACT, FLOOR … TO, TRIM; arrays and maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsql.compiler.expression import Literal
 from fsql.compiler.functions.calendar_fields import FIELDS
 from fsql.compiler.functions.date_arithmetic import unit_of
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import DATE, STRING, Kind
+from fsql.compiler.sqltypes import DATE, STRING, STRUCTURED, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.expression import ExpressionBinder
@@ -70,13 +70,45 @@ def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expr
     return call("array", *elements)
 
 
+def bind_map(binder: ExpressionBinder, written: syntax.MapConstructor) -> Expression:
+    """Bind `MAP['a', 1, 'b', 2]`: the map of an array of entries."""
+    if not written.items:
+        raise refusal("E206", "the empty map has no type", written.span)
+    if len(written.items) % 2:
+        raise refusal(
+            "E206",
+            "last key of the map has no value",
+            written.items[-1].span,
+            help="write keys and values in turn: MAP['a', 1, 'b', 2]",
+        )
+    bound = [(binder.bind(item), item.span) for item in written.items]
+    keys, values = (
+        unify(bound[first::2], f"{part} of the map are {{}} and {{}}")
+        for first, part in enumerate(("keys", "values"))
+    )
+    for parts, part, type_ in ((keys, "key", "STRING"), (values, "value", "BIGINT")):
+        if parts[0].type.kind is Kind.NULL:
+            raise refusal(
+                "E206",
+                f"a map of which every {part} is NULL has no type",
+                written.span,
+                help="keys cannot be NULL"
+                if part == "key"
+                else f"cast one of them: CAST(NULL AS {type_})",
+            )
+    if keys[0].type.kind in STRUCTURED:
+        raise refusal("E206", f"key of a MAP cannot be {keys[0].type}", written.items[0].span)
+    entries = call("array", *(call("row", *entry) for entry in zip(keys, values, strict=True)))
+    return call("map_from_entries", entries)
+
+
 def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
-    """Bind `a[i]`: the element at an ordinal from 1, NULL if there is none."""
+    """Bind `a[i]`: the element at an ordinal from 1, or the value of a key; NULL if there is none."""
     operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
-    if operand.type.kind is not Kind.ARRAY:
+    if operand.type.kind not in {Kind.ARRAY, Kind.MAP}:
         raise refusal(
             "E218",
-            f"value must be an ARRAY, not {operand.type}",
+            f"value must be an ARRAY or MAP, not {operand.type}",
             subscript.operand.span,
             f"this is {operand.type}",
         )
@@ -84,7 +116,9 @@ def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Exp
     if made is None:
         raise refusal(
             "E206",
-            f"subscript must be BIGINT, not {index.type}",
+            f"subscript must be {operand.type.key}, not {index.type}"
+            if operand.type.kind is Kind.MAP
+            else f"subscript must be BIGINT, not {index.type}",
             subscript.index.span,
             f"this is {index.type}",
         )

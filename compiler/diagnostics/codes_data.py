@@ -72,6 +72,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "SELECT slug(s) FROM t;  -- slug returns a number, and is declared as STRING",
     ),
     (
+        "E510",
+        "keys and values make no map",
+        "A key of a MAP is NULL, or MAP_FROM_ARRAYS has arrays of different lengths.",
+        "Filter out such rows, or replace NULL: COALESCE(key, '').",
+        "SELECT MAP[s, 1] FROM t;  -- a row with s = NULL",
+    ),
+    (
         "E511",
         "line is not JSON",
         "The record is not one JSON value: it is truncated, followed by other text, or not JSON.",

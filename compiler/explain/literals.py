@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.functions.casts import format_double
 from fsql.compiler.functions.dates import format_date
@@ -52,10 +52,19 @@ def literal_text(value: Value, kind: SqlType) -> str:  # noqa: PLR0911 - one a k
             items = zip(value, kind.field_types, strict=True)
             texts = ", ".join(literal_text(item, field) for item, field in items)
             return f"CAST(ROW({texts}) AS {kind})"
+        case tuple() if kind.kind is Kind.MAP:
+            return _map_text(value, kind)
         case tuple():
             assert kind.element is not None
             element = kind.element
             return f"ARRAY[{', '.join(literal_text(item, element) for item in value)}]"
+
+
+def _map_text(entries: tuple[Any, ...], kind: SqlType) -> str:
+    parts = []
+    for key, value in entries:
+        parts += [literal_text(key, kind.key), literal_text(value, kind.value)]
+    return f"CAST(MAP[{', '.join(parts)}] AS {kind})"
 
 
 def string_text(value: str) -> str:

@@ -43,6 +43,7 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     "STRING_AGG": _F.ARRAY_AGG,
     "LISTAGG": _F.ARRAY_AGG,
     "COLLECT_LIST": _F.ARRAY_AGG,
+    "MAP_AGG": _F.ARRAY_AGG,
     "MEDIAN": _F.PERCENTILE_CONT,
 }
 """The aggregate functions by their names in SQL; some names are others in disguise."""
@@ -51,7 +52,7 @@ _MEASURED: Final = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
 _NUMBERS: Final = "an integer, FLOAT or DOUBLE"
 TAKES: Final[Mapping[AggregateFunction, str]] = {
     **dict.fromkeys(AggregateFunction, _NUMBERS),
-    **dict.fromkeys((_F.MIN, _F.MAX, _F.MODE), "any type but ARRAY and ROW"),
+    **dict.fromkeys((_F.MIN, _F.MAX, _F.MODE), "any type but ARRAY, ROW and MAP"),
     **dict.fromkeys((_F.BIT_AND, _F.BIT_OR, _F.BIT_XOR), "an integer"),
     **dict.fromkeys((_F.ARRAY_AGG, _F.FIRST_VALUE, _F.LAST_VALUE, _F.PERCENTILE_DISC), "any type"),
     **dict.fromkeys((_F.SUM, _F.AVG), "a number"),

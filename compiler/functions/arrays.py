@@ -1,9 +1,10 @@
-"""Functions on arrays, whose elements count from 1, and rows."""
+"""Functions on arrays, whose elements count from 1, and rows; those that maps have as well."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.functions.maps import value_at
 from fsql.compiler.functions.signature import Function, Nullability, Signature, TypeVariable
 from fsql.compiler.sqltypes import BIGINT, STRING, array_of
 
@@ -28,12 +29,18 @@ ARRAYS = (
     Function(
         "cardinality",
         ("CARDINALITY", "ARRAY_LENGTH"),
-        (Signature((TypeVariable.ARRAY,), BIGINT, len),),
+        (
+            Signature((TypeVariable.ARRAY,), BIGINT, len),
+            Signature((TypeVariable.MAP,), BIGINT, len),
+        ),
     ),
     Function(
         "element_at",
         ("ELEMENT_AT",),
-        (Signature((TypeVariable.ARRAY, BIGINT), TypeVariable.ANY, _element_at),),
+        (
+            Signature((TypeVariable.ARRAY, BIGINT), TypeVariable.ANY, _element_at),
+            Signature((TypeVariable.MAP, TypeVariable.KEY), TypeVariable.VALUE, value_at),
+        ),
         Nullability.ALWAYS,
     ),
     Function(

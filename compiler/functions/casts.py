@@ -20,6 +20,7 @@ from fsql.compiler.functions.failure import (
     UnreadableTextFailure,
 )
 from fsql.compiler.functions.floats import integer_to_float, shortest_double, to_float
+from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.octets import octets_of_text, text_of_octets
 from fsql.compiler.functions.times import format_time, parse_time, time_of
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
@@ -152,7 +153,7 @@ _FALLIBLE: Final = {
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
-    """Return whether `CAST(source AS target)` exists; ARRAY and ROW are cast part by part."""
+    """Return whether `CAST(source AS target)` exists; ARRAY, ROW and MAP are cast part by part."""
     if source.kind is target.kind and source.kind in STRUCTURED:
         pairs = zip(source.parts, target.parts, strict=False)
         return len(source.parts) == len(target.parts) and all(castable(*pair) for pair in pairs)
@@ -183,7 +184,8 @@ def cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
             givens, wanteds = source.field_types, target.field_types
         else:
             givens, wanteds = source.parts * count, target.parts * count
-        return tuple(map(cast_value, value, givens, wanteds))
+        parts = tuple(map(cast_value, value, givens, wanteds))
+        return map_of_entries(parts) if target.kind is Kind.MAP else parts
     pair = source.kind, target.kind
     if pair in DECIMAL_CASTS:
         return DECIMAL_CASTS[pair](value, source, target)

@@ -15,8 +15,9 @@ writes (`exact_literals`): `price * 0.1` is exact.
 and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP, DATE or TIME where one is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`.  The text is read when the query is
 compiled, so it cannot fail a row.  Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
-is the elements that are coerced, as are the fields of `ROW(1, 'a')`.  A ROW converts to a ROW with as many
-fields if each field converts; names do not matter.  An ARRAY of rows converts if the rows do.
+is the elements that are coerced, as are the fields of `ROW(1, 'a')`, and the keys and values of
+`MAP['a', 1]`.  A ROW converts to a ROW with as many fields if each field converts; names do not matter.  An
+ARRAY of rows converts if the rows do, a MAP if its keys and values do.
 
 Every implicit coercion becomes an explicit `Cast` in the plan, or a literal of the new type; none of
 them can fail.  Everything else takes a CAST in the query.
@@ -30,7 +31,7 @@ from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.decimals import as_decimal, decimal_of_double, union_type
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.sqltypes import NULL, NUMERIC, Kind, SqlType, row_of
+from fsql.compiler.sqltypes import NULL, NUMERIC, Kind, SqlType, array_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,8 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     if source.element is not None and target.element is not None:
         # An ARRAY of another element takes a CAST.
         rows = source.contains(Kind.ROW) and target.contains(Kind.ROW)
-        return rows and coercible(source.element, target.element)
+        same = source.kind is target.kind
+        return same and rows and coercible(source.element, target.element)
     if source.kind is Kind.DATE:
         return target.kind is Kind.TIMESTAMP
     if target.kind is Kind.DECIMAL:
@@ -124,8 +126,10 @@ def _readable(expression: Expression, target: SqlType) -> bool:
 
 def accepts(expression: Expression, target: SqlType) -> bool:
     """Return whether `coerce` takes `expression` to `target`."""
-    if target.element is not None and constructs_array(expression):
-        element = target.element
+    if target.element is not None and constructs_map(expression, target):
+        return accepts(expression.arguments[0], array_of(target.element))
+    if target.kind is Kind.ARRAY and constructs_array(expression):
+        (element,) = target.parts
         return all(accepts(argument, element) for argument in expression.arguments)
     if target.fields and constructs_row(expression):
         arguments = expression.arguments
@@ -147,6 +151,16 @@ def constructs_row(expression: Expression) -> TypeGuard[Call]:
     return isinstance(expression, Call) and expression.function == "row"
 
 
+def constructs_map(expression: Expression, target: SqlType) -> TypeGuard[Call]:
+    """Return whether `expression` is `MAP[…]`, and a MAP is wanted, to which its entries can be coerced."""
+    return (
+        target.kind is Kind.MAP
+        and isinstance(expression, Call)
+        and expression.function == "map_from_entries"
+        and constructs_array(expression.arguments[0])
+    )
+
+
 def coerce(expression: Expression, target: SqlType) -> Expression:
     """Return `expression` as a value of `target`; itself if it has that type.
 
@@ -158,8 +172,12 @@ def coerce(expression: Expression, target: SqlType) -> Expression:
     if isinstance(expression, Literal):
         value = cast_value(expression.value, expression.type, target)
         return Literal(target, expression.nullable, value)
-    if target.element is not None and constructs_array(expression):
-        elements = tuple(coerce(argument, target.element) for argument in expression.arguments)
+    if target.element is not None and constructs_map(expression, target):
+        entries = coerce(expression.arguments[0], array_of(target.element))
+        return Call(target, expression.nullable, "map_from_entries", (entries,))
+    if target.kind is Kind.ARRAY and constructs_array(expression):
+        (element,) = target.parts
+        elements = tuple(coerce(argument, element) for argument in expression.arguments)
         return Call(target, expression.nullable, "array", elements)
     if target.fields and constructs_row(expression):
         fields = tuple(map(coerce, expression.arguments, target.field_types))

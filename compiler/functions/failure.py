@@ -60,6 +60,12 @@ class TimestampRangeFailure(RowFailure):
         super().__init__(f"{target} outside of the years 1 to 9999")
 
 
+class NoMapFailure(RowFailure):
+    """E510: keys and values of which there is no MAP."""
+
+    code = 510
+
+
 def _excerpt(text: str) -> str:
     """Return `text` in quotes on one line, cut if it is long."""
     if len(text) > _EXCERPT_CHARACTERS_MAX:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.functions.casts import cast_value, castable
 from fsql.compiler.functions.json_documents import (
@@ -181,6 +181,9 @@ def _json_of(value: Value, type_: SqlType) -> str:
     """Return a value as JSON: as in the output, but NaN and infinities are null."""
     if value is None:
         return "null"
+    if type_.kind is Kind.MAP:
+        assert isinstance(value, tuple)
+        return _json_of_map(value, type_)
     if type_.element is not None or type_.fields:
         assert isinstance(value, tuple)
         types = type_.field_types or type_.parts * len(value)
@@ -194,6 +197,16 @@ def _json_of(value: Value, type_: SqlType) -> str:
     if type_.numeric:
         return text if text[-1].isdigit() else "null"
     return text if type_.kind in _PLAIN else quoted(text)
+
+
+def _json_of_map(entries: tuple[Any, ...], type_: SqlType) -> str:
+    """Return a map as a JSON object, whose keys are the texts of its keys."""
+    parts = []
+    for key, value in entries:
+        text = key if type_.key == STRING else cast_value(key, type_.key, STRING)
+        assert isinstance(text, str)
+        parts.append(f"{quoted(text)}:{_json_of(value, type_.value)}")
+    return f"{{{','.join(parts)}}}"
 
 
 def _writes(types: tuple[SqlType, ...]) -> Match | None:

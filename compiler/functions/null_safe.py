@@ -30,6 +30,7 @@ _SOME_VALUE: Final[Mapping[Kind, Value]] = {
     Kind.INTERVAL: 0,
     Kind.MONTHS: 0,
     Kind.ARRAY: (),
+    Kind.MAP: (),
 }
 """A value of each kind."""
 

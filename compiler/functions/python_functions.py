@@ -247,6 +247,8 @@ def sample(types: Sequence[SqlType]) -> list[tuple[Value, ...]]:
 
 
 def _samples(type_: SqlType) -> tuple[Value, ...]:
+    if type_.kind is Kind.MAP:
+        return (tuple((key, _samples(type_.value)[0]) for key in _samples(type_.key)[:1]), ())
     if type_.element is not None:
         return (_samples(type_.element), ())
     if type_.fields:

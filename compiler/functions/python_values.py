@@ -23,6 +23,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.floats import to_float
+from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.sqltypes import BIGINT, INTEGER_RANGES, Kind
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ _TO_PYTHON: Final[Mapping[Kind, Callable[..., object]]] = {
     Kind.INTERVAL: lambda value, _: dt.timedelta(microseconds=value),
     Kind.ARRAY: lambda value, type_: [to_python(each, type_.element) for each in value],
     Kind.ROW: _row_of,
+    Kind.MAP: lambda value, type_: {
+        to_python(key, type_.key): to_python(each, type_.value) for key, each in value
+    },
 }
 
 
@@ -205,6 +209,18 @@ def _row(value: object, sql_type: SqlType) -> Value:
     return tuple(from_python(value[name], type_) for name, type_ in sql_type.fields)
 
 
+def _map(value: object, sql_type: SqlType) -> Value:
+    if not isinstance(value, dict):
+        raise _wrong(value, sql_type)
+    if None in value:
+        raise NotOfTypeError(f"a dict with the key None, which is no key of {sql_type}")
+    entries = [
+        (from_python(key, sql_type.key), from_python(each, sql_type.value))
+        for key, each in value.items()
+    ]
+    return map_of_entries(entries)
+
+
 _FROM_PYTHON: Final[Mapping[Kind, Callable[[object, SqlType], Value]]] = {
     Kind.BOOLEAN: _boolean,
     Kind.TINYINT: _integer,
@@ -223,4 +239,5 @@ _FROM_PYTHON: Final[Mapping[Kind, Callable[[object, SqlType], Value]]] = {
     Kind.INTERVAL: _interval,
     Kind.ARRAY: _array,
     Kind.ROW: _row,
+    Kind.MAP: _map,
 }

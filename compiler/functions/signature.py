@@ -1,7 +1,7 @@
 """Signatures of functions: argument and result types, NULL handling, failures.
 
 A parameter is a type, or one of the type variables below.  All variables of one signature that name the
-same element stand for one type: the least that all their arguments coerce to.
+same element, key or value (T, K, V) stand for one type: the least that all their arguments coerce to.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.coercion import coercible, common_type
-from fsql.compiler.sqltypes import STRUCTURED, Kind, SqlType, array_of, row_of
+from fsql.compiler.sqltypes import STRUCTURED, Kind, SqlType, array_of, map_of, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fsql.compiler.expression import Value
 
@@ -24,13 +24,20 @@ class TypeVariable(enum.Enum):
     """Stands for a type in a signature; the member's value is how an error message writes it."""
 
     ANY = "T"
-    ORDERED = "T, not an ARRAY or ROW"
+    ORDERED = "T, not an ARRAY, ROW or MAP"
     ARRAY = "ARRAY<T>"
-    ORDERED_ARRAY = "ARRAY<T>, T not an ARRAY or ROW"
+    ORDERED_ARRAY = "ARRAY<T>, T not an ARRAY, ROW or MAP"
     EACH = "any"
     """An argument of any type, whatever the types of the others."""
     ROW = "ROW<f1 any, ...>"
     """As a result: a row of the arguments, whose fields are called f1, f2 and so on."""
+    MAP = "MAP<K, V>"
+    KEY = "K"
+    VALUE = "V"
+    KEYS = "ARRAY<K>"
+    VALUES = "ARRAY<V>"
+    ENTRIES = "ARRAY<ROW<key K, value V>>"
+    """K has no parts."""
 
 
 ARRAYS: Final = (TypeVariable.ARRAY, TypeVariable.ORDERED_ARRAY)
@@ -136,7 +143,7 @@ def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match |
 def _fit(
     signature: Signature, parameters: tuple[Parameter, ...], arguments: tuple[SqlType, ...]
 ) -> Match | None:
-    stood_for = _type_of_variable(parameters, arguments)
+    stood_for = _types_of_letters(parameters, arguments)
     if stood_for is None:
         return None
     types = tuple(
@@ -153,32 +160,81 @@ def _fit(
     return Match(signature, types, _substitute(signature.result, stood_for))
 
 
-_NO_VARIABLE: Final = SqlType(Kind.NULL)
+_LETTERS: Final = "TKV"
 
 
-def _type_of_variable(
+def _types_of_letters(
     parameters: tuple[Parameter, ...], arguments: tuple[SqlType, ...]
-) -> SqlType | None:
-    """Return the type that the signature's variable stands for; None if the arguments disagree."""
-    bound: list[SqlType] = []
-    ordered = False
+) -> dict[str, SqlType] | None:
+    """Return the types that the letters of the signature stand for; None if the arguments disagree."""
+    bound: dict[str, list[SqlType]] = {letter: [] for letter in _LETTERS}
     for parameter, argument in zip(parameters, arguments, strict=True):
-        if parameter in ARRAYS:
-            if argument.element is None:
-                return None
-            ordered = ordered or parameter is TypeVariable.ORDERED_ARRAY
-            bound.append(argument.element)
-        elif isinstance(parameter, TypeVariable) and parameter is not TypeVariable.EACH:
-            ordered = ordered or parameter is TypeVariable.ORDERED
-            bound.append(argument)
-    common = common_type(bound) if bound else _NO_VARIABLE
-    return None if common is not None and ordered and common.kind in STRUCTURED else common
+        parts = _parts_of_letters(parameter, argument)
+        if parts is None:
+            return None
+        for letter, part in parts:
+            bound[letter].append(part)
+    stood_for: dict[str, SqlType] = {}
+    for letter, types in bound.items():
+        common = common_type(types)
+        if common is None or (letter != "T" and types and common.kind is Kind.NULL):
+            return None
+        stood_for[letter] = common
+    ordered = not _ORDERED.isdisjoint(parameters)
+    if (ordered and stood_for["T"].kind in STRUCTURED) or stood_for["K"].kind in STRUCTURED:
+        return None
+    return stood_for
 
 
-def _substitute(parameter: Parameter, stood_for: SqlType) -> SqlType:
-    if parameter in ARRAYS:
-        return array_of(stood_for)
-    return stood_for if isinstance(parameter, TypeVariable) else parameter
+_ORDERED: Final = frozenset({TypeVariable.ORDERED, TypeVariable.ORDERED_ARRAY})
+_ARRAY_OF: Final = {
+    **dict.fromkeys(ARRAYS, "T"),
+    TypeVariable.KEYS: "K",
+    TypeVariable.VALUES: "V",
+}
+
+
+def _parts_of_letters(
+    parameter: Parameter, argument: SqlType
+) -> Iterable[tuple[str, SqlType]] | None:
+    """Return the types in an argument, each with its letter; None if it is not of the parameter's form."""
+    if not isinstance(parameter, TypeVariable) or parameter is TypeVariable.EACH:
+        return ()
+    element = argument.element
+    if parameter is TypeVariable.MAP:
+        return (
+            zip("KV", (argument.key, argument.value), strict=True)
+            if argument.kind is Kind.MAP
+            else None
+        )
+    if parameter is TypeVariable.ENTRIES:
+        pairs = argument.kind is Kind.ARRAY and element is not None and len(element.fields) == 2
+        return zip("KV", element.field_types, strict=True) if pairs and element else None
+    if parameter in _ARRAY_OF:
+        of_array = argument.kind is Kind.ARRAY and element is not None
+        return [(_ARRAY_OF[parameter], element)] if of_array and element else None
+    letter = {TypeVariable.KEY: "K", TypeVariable.VALUE: "V"}.get(parameter, "T")
+    return [(letter, argument)]
+
+
+def _substitute(  # noqa: PLR0911 - one a variable
+    parameter: Parameter, stood_for: Mapping[str, SqlType]
+) -> SqlType:
+    match parameter:
+        case TypeVariable.MAP:
+            return map_of(stood_for["K"], stood_for["V"])
+        case TypeVariable.ENTRIES:
+            return array_of(row_of((("key", stood_for["K"]), ("value", stood_for["V"]))))
+        case TypeVariable.KEY:
+            return stood_for["K"]
+        case TypeVariable.VALUE:
+            return stood_for["V"]
+        case TypeVariable() if parameter in _ARRAY_OF:
+            return array_of(stood_for[_ARRAY_OF[parameter]])
+        case TypeVariable():
+            return stood_for["T"]
+        case _:
+            return parameter
 
 
 def _text(parameter: Parameter) -> str:

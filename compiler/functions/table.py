@@ -18,6 +18,7 @@ from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.event_times import EVENT_TIMES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
+from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
 from fsql.compiler.functions.python_functions import PREFIX, registered
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
@@ -66,6 +67,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = _Functions(
         *TEXT_OPERATIONS,
         *URLS,
         *ARRAY_OPERATIONS,
+        *MAPS,
         *JSON_FUNCTIONS,
     )
 )

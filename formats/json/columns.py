@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind, SqlType
 from fsql.formats.json.dictionary import Use
+from fsql.formats.json.keys import key_texts
 from fsql.formats.json.literals import (
     TIMESTAMP_LENGTH_MAX,
     double_text,
@@ -22,10 +23,12 @@ from fsql.formats.json.literals import (
 )
 from fsql.formats.json.pieces import (
     CLOSE,
+    CLOSE_BRACE,
     EMPTY,
     FALSE,
     NULL,
     OPEN,
+    OPEN_BRACE,
     POINT_ZERO,
     QUOTE,
     TRUE,
@@ -45,11 +48,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.formats.json.dictionary import DictionaryMemory
-    from fsql.formats.json.pieces import Indexes
+    from fsql.formats.json.pieces import Counts, Indexes
 
     Bools = NDArray[np.bool_]
 
-_PIECES: Final = {'"': QUOTE, "[": OPEN, "]": CLOSE, "": EMPTY}
+_PIECES: Final = {
+    '"': QUOTE,
+    "[": OPEN,
+    "]": CLOSE,
+    "": EMPTY,
+    "{": OPEN_BRACE,
+    "}": CLOSE_BRACE,
+}
 _WHOLE_NUMBERS: Final = {*INTEGER_RANGES, Kind.INTERVAL}
 _Number = TypeVar("_Number", np.int32, np.int64, np.float64)
 
@@ -129,6 +139,8 @@ def _values(  # noqa: C901, PLR0911, PLR0912 - one a kind
         case Kind.ARRAY:
             assert sql_type.element is not None
             return _arrays(array, sql_type.element, pieces)
+        case Kind.MAP:
+            return _maps(array, sql_type, pieces)
         case Kind.ROW:
             return _rows(array, sql_type, pieces)
         case Kind.FLOAT | Kind.DOUBLE:
@@ -208,12 +220,30 @@ def _numbers(array: pa.Array, numpy_type: type[_Number], valid: Bools | None) ->
 
 def _arrays(array: pa.ListArray, element: SqlType, pieces: PiecesOfBatch) -> Formatted:
     elements = array.flatten()
-    offsets = array.offsets.to_numpy()
-    lengths = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
-    if array.null_count:  # `flatten` leaves out what lies under a NULL
-        lengths *= array.is_valid().to_numpy(zero_copy_only=False)
+    lengths = _lengths(array)
     opening, parts, closing, _ = format_column(elements, element, pieces)
     if element.kind in _WHOLE_NUMBERS and len(parts) == 1:  # no sign, no NULL, a group of digits
         return Formatted("[", [join_digits(cast("Indexes", parts[0]), lengths)], "]")
     enclosed = [part for part in (_PIECES[opening], *parts, _PIECES[closing]) if part is not EMPTY]
     return Formatted("[", [join_lists(enclosed, len(elements), lengths)], "]")
+
+
+def _lengths(array: pa.ListArray) -> Counts:
+    """Return how many of the flattened elements each array has."""
+    offsets = array.offsets.to_numpy()
+    lengths = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
+    if array.null_count:  # `flatten` leaves out what lies under a NULL
+        lengths *= array.is_valid().to_numpy(zero_copy_only=False)
+    return lengths
+
+
+def _maps(array: pa.ListArray, sql_type: SqlType, pieces: PiecesOfBatch) -> Formatted:
+    """Return the text of maps: objects whose keys are texts."""
+    keys, values = array.flatten().flatten()
+    count = len(keys)
+    key = _own_pieces(escape(key_texts(keys, sql_type.key)), pieces)
+    opening, inside, closing, _ = format_column(values, sql_type.value, pieces)
+    entry: list[Part] = [QUOTE, key, _frame(f'":{opening}', count, pieces), *inside]
+    if closing:
+        entry.append(_PIECES[closing])
+    return Formatted("{", [join_lists(entry, count, _lengths(array))], "}")

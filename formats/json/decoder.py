@@ -252,6 +252,8 @@ def _key_count(value: dict[str, object] | list[object]) -> int:
 
 def _unknown_count(value: object, sql_type: SqlType) -> int:
     """Return how many fields of a valid value its type does not have, at every depth of the type."""
+    if isinstance(value, dict) and sql_type.kind is Kind.MAP:
+        return sum(_unknown_count(each, sql_type.value) for each in value.values())
     if isinstance(value, dict):
         known = dict(sql_type.fields)
         inside = (_unknown_count(value[name], known[name]) for name in value.keys() & known)

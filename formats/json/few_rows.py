@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from fsql.compiler.functions.decimals import format_decimal
 from fsql.compiler.sqltypes import FLOATING, STRING, Kind, SqlType
+from fsql.formats.json.keys import key_texts
 from fsql.formats.json.literals import json_of_double, timestamp_text
 from fsql.formats.json.rows import ODD_NAME
 from fsql.runtime.arrow_types import (
@@ -120,6 +121,8 @@ def _values(  # noqa: C901, PLR0911 - one a kind
             array = array.view(pa.int64())
         case Kind.ROW:
             return _rows(array, sql_type)
+        case Kind.MAP:
+            return _maps(array, sql_type)
         case Kind.ARRAY if sql_type.contains(*_CONVERTED):
             assert sql_type.element is not None
             return _lists(array, sql_type.element)
@@ -162,3 +165,11 @@ def _lists(array: pa.ListArray, element: SqlType) -> list[Any]:
     elements = iter(_values(array.flatten(), element))
     lengths = array.value_lengths().to_pylist()
     return [None if n is None else list(islice(elements, n)) for n in lengths]
+
+
+def _maps(array: pa.ListArray, sql_type: SqlType) -> list[Any]:
+    keys, values = array.flatten().flatten()
+    texts = key_texts(keys, sql_type.key).to_pylist()
+    entries = zip(texts, _values(values, sql_type.value), strict=True)
+    lengths = array.value_lengths().to_pylist()
+    return [None if n is None else dict(islice(entries, n)) for n in lengths]

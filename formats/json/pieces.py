@@ -48,6 +48,8 @@ _WORDS: Final = BEHIND_COMMA + GROUP
 MINUS, NULL, TRUE, FALSE, COMMA, OPEN, CLOSE, QUOTE, POINT_ZERO = range(_WORDS, _WORDS + 9)
 OPERATIONS: Final = POINT_ZERO + 1
 """Piece `OPERATIONS + i` is the i-th of `fsql.runtime.ports.OPERATIONS`."""
+OPEN_BRACE: Final = OPERATIONS + 4
+CLOSE_BRACE: Final = OPEN_BRACE + 1
 
 STANDARD: Final = pa.array(
     [
@@ -57,6 +59,7 @@ STANDARD: Final = pa.array(
         *(f",{number}" for number in range(GROUP)),
         *("-", "null", "true", "false", ",", "[", "]", '"', ".0"),
         *("+I", "-U", "+U", "-D"),
+        *("{", "}"),
     ],
     pa.string(),
 )

@@ -8,7 +8,7 @@ ROW is a struct of its own, whose fields are called like those of the table's ro
 from __future__ import annotations
 
 import re
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -18,10 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.map_entries import by_key
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INTEGER_RANGES, Kind, SqlType
+from fsql.formats.json.keys import distinct, read_key
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import read_dates, read_times, timestamps
-from fsql.runtime.arrow_types import arrow_type, nearest_floats, octets_of_base64, struct_of
+from fsql.runtime.arrow_types import (
+    arrow_type,
+    nearest_floats,
+    octets_of_base64,
+    struct_of,
+    to_arrow,
+)
 from fsql.runtime.decimals import column_of, read_texts
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
     from fsql.formats.json.values import Decoded
 
@@ -74,8 +84,8 @@ ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 class Columns(NamedTuple):
     """Columns of rows; `lacking` counts the columns that each row lacks.
 
-    `inner` counts the fields that there are in the ROWs of a row.  `unread` says which rows have a timestamp
-    that cannot be read; it is NULL in its column.
+    `inner` counts the fields that there are in the ROWs of a row, and the keys in its MAPs.  `unread` says
+    which rows have a timestamp or a key that cannot be read; it is NULL in its column.
     """
 
     arrays: list[pa.Array]
@@ -163,6 +173,9 @@ class _Structs:
 
     def field_type(self, sql_type: SqlType) -> Any:  # noqa: ANN401 - a type expression
         """Return the type that msgspec decodes a value to."""
+        if sql_type.kind is Kind.MAP:
+            value = self.field_type(sql_type.value)
+            return GenericAlias(dict, (str, value if value is msgspec.Raw else value | None))
         if sql_type.element is not None:
             element = self.field_type(sql_type.element)
             # The text of a DECIMAL is read by `_decimals`, and so is its NULL.
@@ -176,6 +189,9 @@ class _Structs:
 
     def maker(self, sql_type: SqlType) -> Callable[[Any], Any]:
         """Return the function from a value of the exact half to what msgspec decodes."""
+        if sql_type.kind is Kind.MAP:
+            of_value = self.maker(sql_type.value)
+            return lambda value: value and {key: of_value(each) for key, each in value.items()}
         if sql_type.element is not None:
             make = self.maker(sql_type.element)
             return lambda value: None if value is None else [*map(make, value)]
@@ -215,7 +231,7 @@ def _column(
     return array, None, unread
 
 
-def _array(  # noqa: PLR0911 - one a kind
+def _array(  # noqa: C901, PLR0911 - one a kind
     values: Sequence[Any], sql_type: SqlType, inner: Ints
 ) -> tuple[pa.Array, Bools | None]:
     """Return the column of decoded values, and which of them have an unreadable timestamp, if any can.
@@ -224,6 +240,8 @@ def _array(  # noqa: PLR0911 - one a kind
     """
     if sql_type.fields:
         return _structs(values, sql_type, inner)
+    if sql_type.kind is Kind.MAP:
+        return _maps(values, sql_type, inner)
     if sql_type.kind is Kind.DECIMAL:
         return _decimals(values, sql_type)
     if sql_type.kind is Kind.TIMESTAMP:
@@ -302,6 +320,40 @@ def _structs(
         return struct_of(children, sql_type), unread
     places = pa.array(np.cumsum(there) - 1, mask=~there)
     return struct_of([child.take(places) for child in children], sql_type, ~there), unread
+
+
+def _maps(values: Sequence[Any], sql_type: SqlType, inner: Ints) -> tuple[pa.Array, Bools | None]:
+    """Return the column of maps, and which of them have a key or a timestamp that cannot be read."""
+    if any(value is UNSET for value in values):
+        raise TypeError
+    read = [_entries(value or {}, sql_type.key) for value in values]
+    entries = [entry for each in read for entry in each or ()]
+    lengths = np.array([len(each or ()) for each in read], np.int64)
+    within = np.ones(len(entries), np.int64)
+    keys = to_arrow([key for key, _ in entries], sql_type.key)
+    items, unread = _array([value for _, value in entries], sql_type.value, within)
+    offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+    assert sql_type.element is not None
+    structs = struct_of([keys, items], sql_type.element)
+    null = pa.array([value is None for value in values], pa.bool_())
+    column = pa.ListArray.from_arrays(offsets, structs, mask=null)
+    row_of_entry = np.repeat(np.arange(len(values)), lengths)
+    np.add.at(inner, row_of_entry, within)
+    bad = np.array([each is None for each in read], np.bool_)
+    if unread is not None:
+        bad |= np.bincount(row_of_entry[unread], minlength=len(values)) > 0
+    return column, bad
+
+
+def _entries(decoded: dict[str, Any], key: SqlType) -> list[tuple[Value, Any]] | None:
+    """Return keys and values in the order of the keys; None if a key cannot be read, or comes twice."""
+    if key.kind is Kind.STRING:
+        return sorted(decoded.items(), key=itemgetter(0))
+    try:
+        read = [(read_key(text, key), value) for text, value in decoded.items()]
+    except RowFailure:
+        return None
+    return by_key(read) if distinct(each for each, _ in read) else None
 
 
 def _arrays(values: Sequence[Any], element: SqlType, inner: Ints) -> tuple[pa.Array, Bools | None]:

@@ -16,6 +16,7 @@ from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.decimals import parse_decimal
 from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
 from fsql.compiler.functions.floats import to_float
+from fsql.compiler.functions.map_entries import key_identity
 from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.functions.times import parse_time
 from fsql.compiler.functions.timestamps import read_timestamp
@@ -29,8 +30,10 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
 )
+from fsql.formats.json.keys import read_key
 from fsql.formats.json.strict import Json, Number, kind_of
 from fsql.formats.malformed import (
+    DUPLICATE_KEY,
     INVALID_TIMESTAMP,
     NULL_NOT_ALLOWED,
     NUMBER_OUT_OF_RANGE,
@@ -86,7 +89,9 @@ def _value(  # noqa: C901, PLR0911, PLR0912 - one a kind
         return _time(value, field)
     if kind is Kind.DATE and isinstance(value, str):
         return _date(value, field)
-    if sql_type.element is not None and isinstance(value, list):
+    if kind is Kind.MAP and isinstance(value, dict):
+        return _map(value, sql_type, field)
+    if kind is Kind.ARRAY and sql_type.element is not None and isinstance(value, list):
         return [
             _value(element, sql_type.element, f"{field}[{index}]", nullable=True)
             for index, element in enumerate(value)
@@ -104,6 +109,24 @@ def _value(  # noqa: C901, PLR0911, PLR0912 - one a kind
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value
     raise MalformedError(WRONG_TYPE, f"expected {sql_type}, found {kind_of(value)}", field)
+
+
+def _map(entries: dict[str, Json], sql_type: SqlType, field: str) -> dict[str, Decoded]:
+    """Return the entries of a map; keys remain texts, each of which is read."""
+    known: set[object] = set()
+    for count, text in enumerate(entries, 1):
+        try:
+            known.add(key_identity(read_key(text, sql_type.key)))
+        except RowFailure:
+            reason = f"the key of the map is no {sql_type.key}"
+            raise MalformedError(WRONG_TYPE, reason, f"{field}.{text}") from None
+        if len(known) < count:
+            reason = f'the key "{text}" comes twice as {sql_type.key}'
+            raise MalformedError(DUPLICATE_KEY, reason, f"{field}.{text}")
+    return {
+        text: _value(each, sql_type.value, f"{field}.{text}", nullable=True)
+        for text, each in entries.items()
+    }
 
 
 def _whole(text: str, sql_type: SqlType, field: str) -> int | None:

@@ -17,7 +17,14 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
 )
-from fsql.formats.malformed import INVALID_TIMESTAMP, NOT_UTF8, NULL_NOT_ALLOWED, MalformedError
+from fsql.formats.malformed import (
+    DUPLICATE_KEY,
+    INVALID_TIMESTAMP,
+    NOT_UTF8,
+    NULL_NOT_ALLOWED,
+    MalformedError,
+)
+from fsql.runtime.arrow_maps import map_parts, maps_by_key
 from fsql.runtime.arrow_types import arrow_type, decoded, octets_of_binary, struct_of
 
 if TYPE_CHECKING:
@@ -47,6 +54,12 @@ def fits(  # noqa: PLR0911 - one a kind
     found: pa.DataType, declared: SqlType
 ) -> bool:
     """Return whether a column of a file can be read as one of the declared type."""
+    if declared.kind is Kind.MAP:
+        return (
+            pa.types.is_map(found)
+            and fits(found.key_type, declared.key)
+            and fits(found.item_type, declared.value)
+        )
     if declared.element is not None:
         is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
         return is_list and fits(found.value_type, declared.element)
@@ -83,6 +96,10 @@ def _decimal_fits(found: pa.DataType, declared: SqlType) -> bool:
 
 def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - one a kind
     """Return the column in the type that stands for `declared`; a value that has none there is NULL."""
+    if declared.kind is Kind.MAP:
+        parts = map_parts(array)
+        keys, values = convert(parts.keys, declared.key), convert(parts.values, declared.value)
+        return maps_by_key(parts._replace(keys=keys, values=values), declared)
     if declared.element is not None:
         lists = array.cast(pa.list_(array.type.value_type))
         elements = convert(lists.flatten(), declared.element)
@@ -114,7 +131,10 @@ def faults(
 ) -> Iterator[tuple[int, MalformedError]]:
     """Yield the rows that have no value for a column, with the reason."""
     for row in np.flatnonzero(_lost(given, converted, column.type)).tolist():
-        if column.type.contains(Kind.DATE, Kind.TIMESTAMP):
+        if column.type.contains(Kind.MAP):
+            reason = "a key of a map comes twice, or a text or time in the column cannot be read"
+            yield row, MalformedError(DUPLICATE_KEY, reason, column.name)
+        elif column.type.contains(Kind.DATE, Kind.TIMESTAMP):
             reason = "the time is not of the years 1 to 9999"
             yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
         else:
@@ -132,6 +152,12 @@ def _lost(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np
     for index, (name, each) in enumerate(declared.fields):
         inside = pc.struct_field(given, [name]), pc.struct_field(converted, [index])
         lost |= _lost(*inside, each)
+    if declared.kind is Kind.MAP:
+        # A value that is lost can be seen before the entries are sorted only.
+        parts = map_parts(given)
+        of_values = _lost(parts.values, convert(parts.values, declared.value), declared.value)
+        lost[np.repeat(np.arange(len(given)), parts.lengths)[of_values]] = True
+        return lost
     if declared.element is not None:
         of_elements = _lost(given.flatten(), converted.flatten(), declared.element)
         row = pc.list_parent_indices(converted).to_numpy()

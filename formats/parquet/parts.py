@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import decoded, outside_type, to_outside
+from fsql.runtime.arrow_types import decoded, map_array, outside_type, to_outside
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -71,8 +71,12 @@ def _written(column: pa.Array, sql_type: SqlType) -> pa.Array:
     if sql_type.element is not None and sql_type.contains(Kind.ROW, Kind.BYTES):
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
         offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
-        elements = _written(column.flatten(), sql_type.element)
         mask = column.is_null() if column.null_count else None
+        if sql_type.kind is Kind.MAP:
+            entries = column.flatten().flatten()
+            keys, values = map(_written, entries, (sql_type.key, sql_type.value))
+            return map_array(offsets, keys, values, mask)
+        elements = _written(column.flatten(), sql_type.element)
         return pa.ListArray.from_arrays(offsets, elements, type=kind, mask=mask)
     return (
         column.view(pa.int64()) if sql_type.kind is Kind.INTERVAL else to_outside(column, sql_type)
@@ -82,6 +86,8 @@ def _written(column: pa.Array, sql_type: SqlType) -> pa.Array:
 def _written_type(sql_type: SqlType) -> pa.DataType:
     if sql_type.fields:
         return pa.struct([(name, _written_type(each)) for name, each in sql_type.fields])
+    if sql_type.kind is Kind.MAP:
+        return pa.map_(_written_type(sql_type.key), _written_type(sql_type.value))
     if sql_type.element is not None:
         return pa.list_(_written_type(sql_type.element))
     return pa.int64() if sql_type.kind is Kind.INTERVAL else outside_type(sql_type)

@@ -27,6 +27,7 @@ FAILING = {
         b'{"at":"2024-01-01T00:00:00Z"}\n',
     ),
     "E505": Failing("SELECT SUM(a) AS x FROM t", "a BIGINT", _GREATEST * 2),
+    "E510": Failing("SELECT MAP[s, 1] AS m FROM t", "s STRING", b'{"s":null}\n'),
     "E511": Failing("SELECT a FROM t", "a BIGINT", b'{"a": 1\n'),
     "E512": Failing("SELECT a FROM t", "a BIGINT", b'{"a": 1, "a": 2}\n'),
     "E513": Failing("SELECT a FROM t", "a BIGINT", b'{"a": "1"}\n'),

@@ -10,6 +10,7 @@ from fsql.compiler.functions.manual import (
     conditions,
     encodings,
     json,
+    maps,
     numbers,
     texts,
     times,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fsql.compiler.functions.manual.entry import Entry
 
 FUNCTIONS_PAGE: Final = "docs/functions.md"
-FAMILIES: Final = (texts, encodings, numbers, times, json, arrays, conditions)
+FAMILIES: Final = (texts, encodings, numbers, times, json, arrays, maps, conditions)
 ENTRIES: Final[dict[str, Entry]] = {
     name: entry for family in FAMILIES for name, entry in family.ENTRIES.items()
 }

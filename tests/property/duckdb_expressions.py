@@ -45,7 +45,7 @@ def sql_type(type_: SqlType) -> str:
     Raises:
         ExcludedError: a row, a decimal, which it computes with other scales, or another type of its own.
     """
-    if type_.contains(Kind.ROW, Kind.DECIMAL) or not (type_.parts or type_.kind in TYPES):
+    if type_.contains(Kind.ROW, Kind.DECIMAL, Kind.MAP) or not (type_.parts or type_.kind in TYPES):
         raise ExcludedError(f"the type {type_}")
     return f"{sql_type(type_.element)}[]" if type_.element is not None else TYPES[type_.kind]
 

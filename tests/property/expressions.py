@@ -20,6 +20,7 @@ from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
+from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.signature import ARRAYS, TypeVariable, match_signature
@@ -46,6 +47,7 @@ from fsql.compiler.sqltypes import (
     Kind,
     array_of,
     decimal_type,
+    map_of,
     row_of,
 )
 from fsql.tests.property.values import random_value
@@ -68,11 +70,16 @@ PAIR: Final = row_of((("f1", BIGINT), ("f2", DOUBLE)))
 """A row with the names of `ROW(…)`."""
 RECORD: Final = row_of((("x", INT), ("y", STRING), ("z", array_of(PAIR))))
 ROWS: Final = (PAIR, RECORD)
-TYPES: Final = (*SCALARS, *(array_of(type_) for type_ in (BIGINT, DOUBLE, STRING, PAIR)), *ROWS)
+MAP_TYPES: Final = (map_of(STRING, BIGINT), map_of(DOUBLE, STRING))
+ENTRY_TYPES: Final = tuple(type_.element for type_ in MAP_TYPES if type_.element is not None)
+TYPES: Final = (
+    *(*SCALARS, *(array_of(type_) for type_ in (BIGINT, DOUBLE, STRING, PAIR)), *ROWS),
+    *(*MAP_TYPES, map_of(STRING, STRING), *(array_of(type_) for type_ in ENTRY_TYPES)),
+)
 PATTERNS: Final = ("a%", "%", "_", "a\\%b", "%b", "a_b", "", "%a%", "\\\\")
 _OWN_TABLES: Final = (
     *(TIME_TEXTS, DATE_ARITHMETIC, MATHEMATICS, TEXT_OPERATIONS, URLS, ARRAY_OPERATIONS),
-    *(JSON_FUNCTIONS, REGULAR_EXPRESSIONS[3:]),
+    *(JSON_FUNCTIONS, REGULAR_EXPRESSIONS[3:], MAPS),
 )
 ON_THEIR_OWN: Final = frozenset(function.name for table in _OWN_TABLES for function in table)
 """The functions that are drawn by name only: with them the others would be too rare."""
@@ -211,8 +218,9 @@ class ExpressionMaker:
         self, function: Function, signature: Signature, type_: SqlType, depth: int
     ) -> Expression:
         """Return a call of a function with one of its signatures, which gives the type."""
-        variable = self.variable(signature, type_)
-        parameters = signature.parameters
+        of_maps = self.of_maps(signature, type_)
+        variable = type_ if of_maps else self.variable(signature, type_)
+        parameters = tuple(of_maps.get(each, each) for each in signature.parameters)
         if signature.result is TypeVariable.ROW:
             parameters = type_.field_types
         elif signature.variadic:
@@ -229,6 +237,15 @@ class ExpressionMaker:
             wanted = variable if isinstance(wanted, TypeVariable) else wanted
             arguments.append(self.expression(wanted, depth))
         return checked_call(function, arguments, type_)
+
+    def of_maps(self, signature: Signature, type_: SqlType) -> dict[object, SqlType]:
+        """Return what variables of maps stand for where the result is `type_`; nothing if there are none."""
+        if not OF_MAPS & {*signature.parameters, signature.result}:
+            return {}
+        fitting = [
+            each for each in MAP_TYPES if standing_for(each).get(signature.result, type_) == type_
+        ]
+        return standing_for(self.random.choice(fitting))
 
     def of_decimals(self, type_: SqlType, depth: int) -> Expression:
         """Return a cast of arithmetic of numbers, at least one of which is a DECIMAL."""
@@ -259,8 +276,31 @@ class ExpressionMaker:
         return self.random.choice(SCALARS if ordered else TYPES)
 
 
-def gives(signature: Signature, type_: SqlType) -> bool:
+OF_MAPS: Final = frozenset(
+    {
+        *(TypeVariable.MAP, TypeVariable.KEY, TypeVariable.VALUE),
+        *(TypeVariable.KEYS, TypeVariable.VALUES, TypeVariable.ENTRIES),
+    }
+)
+
+
+def standing_for(type_: SqlType) -> dict[object, SqlType]:
+    """Return what the variables of maps stand for where the map is of a type."""
+    assert type_.element is not None
+    return {
+        TypeVariable.MAP: type_,
+        TypeVariable.KEY: type_.key,
+        TypeVariable.VALUE: type_.value,
+        TypeVariable.KEYS: array_of(type_.key),
+        TypeVariable.VALUES: array_of(type_.value),
+        TypeVariable.ENTRIES: array_of(type_.element),
+    }
+
+
+def gives(signature: Signature, type_: SqlType) -> bool:  # noqa: PLR0911 - one a variable
     """Say whether a signature can have results of a type."""
+    if signature.result in OF_MAPS:
+        return any(standing_for(each)[signature.result] == type_ for each in MAP_TYPES)
     match signature.result:
         case TypeVariable.ANY:
             return not (TypeVariable.ORDERED_ARRAY in signature.parameters and type_.parts)
@@ -269,9 +309,11 @@ def gives(signature: Signature, type_: SqlType) -> bool:
         case TypeVariable.ROW:
             return type_ == PAIR
         case TypeVariable.ARRAY:
-            return type_.element is not None
+            return type_.kind is Kind.ARRAY
         case TypeVariable.ORDERED_ARRAY:
-            return type_.element is not None and not type_.element.parts
+            return (
+                type_.kind is Kind.ARRAY and type_.element is not None and not type_.element.parts
+            )
         case result:
             return result == type_
 

@@ -15,6 +15,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP_MIN,
     Kind,
 )
+from fsql.tests.reference.scalar_maps import map_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +69,12 @@ def random_value(  # noqa: PLR0911 - one a kind
         return None
     if type_.fields:
         return tuple(random_value(random, each, awkward=awkward) for each in type_.field_types)
+    if type_.kind is Kind.MAP:
+        pairs = [
+            (random_value(random, type_.key, awkward=awkward), random_value(random, type_.value))
+            for _ in range(random.choice((0, 1, 2, 2, 3)))
+        ]
+        return map_from(pair for pair in pairs if pair[0] is not None)
     if type_.element is not None:
         element, length = type_.element, random.choice((0, 1, 2, 2, 3, 4))
         return tuple(random_value(random, element, awkward=awkward) for _ in range(length))

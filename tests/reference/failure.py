@@ -9,6 +9,7 @@ OUT_OF_RANGE: Final = 502
 NOT_CASTABLE: Final = 503
 TIMESTAMP_OUT_OF_RANGE: Final = 504
 SUM_OUT_OF_RANGE: Final = 505
+NO_MAP: Final = 510
 
 
 class FailureError(Exception):

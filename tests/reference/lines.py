@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -78,7 +78,17 @@ def quoted(value: str) -> str:
     return f'"{"".join(characters)}"'
 
 
-def json_text(value: Value, type_: SqlType) -> str:
+def map_text(entries: tuple[Any, ...], type_: SqlType) -> str:
+    """Return a map in JSON; the key of an object is a text, whatever the key would be as a value."""
+    parts = []
+    for key, item in entries:
+        name = json_text(key, type_.key)
+        name = name if name.startswith('"') else f'"{name}"'
+        parts.append(f"{name}:{json_text(item, type_.value)}")
+    return "{" + ",".join(parts) + "}"
+
+
+def json_text(value: Value, type_: SqlType) -> str:  # noqa: PLR0911 - one a kind
     """Return a value in JSON."""
     if value is None:
         return "null"
@@ -86,6 +96,8 @@ def json_text(value: Value, type_: SqlType) -> str:
         pairs = zip(type_.fields, value, strict=True)
         fields = (f"{quoted(name)}:{json_text(item, field)}" for (name, field), item in pairs)
         return "{" + ",".join(fields) + "}"
+    if isinstance(value, tuple) and type_.kind is Kind.MAP:
+        return map_text(value, type_)
     if isinstance(value, tuple):
         element = type_.element
         assert element is not None

@@ -45,6 +45,7 @@ from fsql.tests.reference.scalar_casts import (
     timestamp_of_text,
     try_cast,
 )
+from fsql.tests.reference.scalar_maps import MAP_FUNCTIONS, at_key
 from fsql.tests.reference.scalar_more import MORE_FUNCTIONS, MORE_OF_NULL
 from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS, to_places
 from fsql.tests.reference.scalar_texts import TEXT_FUNCTIONS
@@ -87,7 +88,9 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PL
             raise AssertionError(expression)
 
 
-def call(expression: Call, row: Sequence[Value]) -> Value:  # noqa: PLR0911 - one a kind
+def call(  # noqa: C901, PLR0911 - one a kind
+    expression: Call, row: Sequence[Value]
+) -> Value:
     """Return the value of a function call: the lazy functions first, the others by the table."""
     function, arguments = expression.function, expression.arguments
     if function in {"and", "or"}:
@@ -96,6 +99,8 @@ def call(expression: Call, row: Sequence[Value]) -> Value:  # noqa: PLR0911 - on
         found = (evaluate(argument, row) for argument in arguments)
         return next((value for value in found if value is not None), None)
     values: list[Any] = [evaluate(argument, row) for argument in arguments]
+    if function == "element_at" and arguments[0].type.kind is Kind.MAP:
+        function = "element_at of a map"
     result: Value = None
     if function in NULL_FUNCTIONS:
         result = NULL_FUNCTIONS[function](*values)
@@ -258,6 +263,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "join_texts": lambda a, b: b.join(text for text in a if text is not None),
     "cardinality": len,
     "element_at": element_at,
+    "element_at of a map": at_key,
     "floor": lambda a: integral(a, math.floor),
     "ceil": lambda a: integral(a, math.ceil),
     "round": lambda a, *n: (
@@ -272,6 +278,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "epoch_millis": lambda a: a // 1000,
     "date_trunc": date_trunc,
     **TEXT_FUNCTIONS,
+    **MAP_FUNCTIONS,
     **NUMBER_FUNCTIONS,
     **TIME_FUNCTIONS,
     **MORE_FUNCTIONS,

@@ -31,6 +31,7 @@ from fsql.tests.reference.failure import (
 )
 from fsql.tests.reference.lines import text
 from fsql.tests.reference.octets import bytes_of, text_of
+from fsql.tests.reference.scalar_maps import map_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,10 +117,11 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
         FailureError: the type has no such value.
     """
     if isinstance(value, tuple):
-        return tuple(
+        parts = tuple(
             None if item is None else cast(item, *types)
             for item, types in zip(value, cycle_of_types(given, wanted), strict=False)
         )
+        return map_from(parts) if wanted.kind is Kind.MAP else parts
     if given == wanted:
         return value
     if wanted.kind is Kind.BYTES and isinstance(value, str):

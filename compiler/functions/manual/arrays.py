@@ -15,11 +15,16 @@ Places count from 1. Elements are compared as by `=`, but NULL equals NULL and N
 """
 
 ENTRIES: Final[Mapping[str, Entry]] = {
-    "cardinality": entry("The number of elements.", "CARDINALITY(ARRAY[1, 2]) = 2"),
+    "cardinality": entry(
+        "The number of elements, or of the entries of a map.",
+        "CARDINALITY(ARRAY[1, 2]) = 2",
+        "CARDINALITY(MAP['a', 1]) = 1",
+    ),
     "element_at": entry(
-        "The element at a place, as `a[i]`; NULL if there is none.",
+        "The element at a place, as `a[i]`, or the value of a key, as `m[k]`; NULL if there is none.",
         "ELEMENT_AT(ARRAY['a', 'b'], 2) = 'b'",
         "(ARRAY['a'])[2] IS NULL",
+        "ELEMENT_AT(MAP['a', 1], 'a') = 1",
     ),
     "join_texts": entry(
         "The texts of an ARRAY of STRING with a separator between them; NULL elements are left out.",

@@ -180,5 +180,5 @@ def _join_demands(plan: logical.Join, wanted: Columns) -> tuple[Columns, Columns
 
 def _narrowest(plan: logical.Plan) -> int:
     """Return a column that costs little to carry along."""
-    wide = (*TEXTUAL, Kind.ARRAY)
+    wide = (*TEXTUAL, Kind.ARRAY, Kind.MAP)
     return min(range(len(plan.schema)), key=lambda i: (plan.schema[i].type.kind in wide, i))

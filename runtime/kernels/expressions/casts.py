@@ -31,6 +31,7 @@ from fsql.runtime.arrow_types import (
 )
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, decimal_texts
+from fsql.runtime.kernels.expressions.functions_map import by_keys
 from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.timestamp_text import (
@@ -82,7 +83,10 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
         kernels = [*map(cast_kernel, source.field_types, target.field_types)]
         return cast_rows(source, target, kernels)
     if source.element is not None and target.element is not None:
-        return cast_lists(source, target, cast_kernel(source.element, target.element))
+        cast = cast_lists(source, target, cast_kernel(source.element, target.element))
+        return (
+            by_keys(cast, target) if target.kind is Kind.MAP and source.key != target.key else cast
+        )
     if target.kind is Kind.DECIMAL or (
         source.kind is Kind.DECIMAL and target.kind is not Kind.STRING
     ):

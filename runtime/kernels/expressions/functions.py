@@ -12,6 +12,7 @@ from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
+from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
 from fsql.compiler.functions.python_functions import PREFIX, loaded
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
@@ -25,6 +26,7 @@ from fsql.runtime.kernels.expressions import (
     functions_calendar,
     functions_comparison,
     functions_logic,
+    functions_map,
     functions_string,
     functions_time,
     rows,
@@ -50,6 +52,7 @@ _VALUE_BY_VALUE: Final = (
     *URLS,
     *TEXT_OPERATIONS,
     *MATHEMATICS,
+    *MAPS,
 )
 """The functions that are computed value by value, unless another table below has them."""
 
@@ -69,6 +72,7 @@ MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **functions_string.MAKERS,
     **dict.fromkeys(("trim", "ltrim", "rtrim", "round"), _of_one_argument),
     **functions_array.MAKERS,
+    **functions_map.MAKERS,
     **functions_time.MAKERS,
     **functions_calendar.MAKERS,
     **rows.MAKERS,

@@ -80,7 +80,7 @@ def comparison(name: str, sql_type: SqlType) -> Kernel:
             return over_dictionary(arrow(_ARROW[name], BOOLEAN))
         case Kind.FLOAT | Kind.DOUBLE:
             return total(_compare_doubles(name))
-        case Kind.ARRAY:
+        case Kind.ARRAY | Kind.MAP:
             return _compare_arrays(sql_type, negated=name == "ne")
         case Kind.ROW:
             return _compare_rows(sql_type, negated=name == "ne")

@@ -37,8 +37,10 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP_MIN,
     SqlType,
     array_of,
+    map_of,
 )
 from fsql.tests.docs.function_pages import ENTRIES
+from fsql.tests.property.expressions import standing_for
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -281,12 +283,13 @@ def test_values(function: str, arguments: list[tuple[SqlType, Value]], expected:
 def test_strict_functions_are_null_where_an_argument_is(name: str) -> None:
     for signature in FUNCTIONS[name].signatures:
         of_arrays = TypeVariable.ARRAY in signature.parameters
+        of_maps = standing_for(map_of(STRING, BIGINT))
         types = [
             BIGINT
             if of_arrays and p is TypeVariable.ANY
             else p
             if isinstance(p, SqlType)
-            else BIGINTS
+            else of_maps.get(p, BIGINTS)
             for p in signature.parameters
         ]
         apart = name in {"lt", "le", "gt", "ge"} or not types

@@ -6,7 +6,8 @@ The table has these columns:
     gap INTERVAL, tags ARRAY<STRING>, grid ARRAY<ARRAY<BIGINT>>, times ARRAY<TIMESTAMP>,
     customer ROW<name STRING, at TIMESTAMP>, items ARRAY<ROW<n INT>>, day DATE, price DECIMAL(10, 2),
     tiny TINYINT, short SMALLINT, single FLOAT, singles ARRAY<FLOAT>, data BYTES, parts ARRAY<BYTES>,
-    clock TIME, clocks ARRAY<TIME>
+    clock TIME, clocks ARRAY<TIME>,
+    counts MAP<STRING, BIGINT>, days MAP<DATE, ARRAY<MAP<INT, TIMESTAMP>>>
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from fsql.compiler.sqltypes import (
     TINYINT,
     array_of,
     decimal_type,
+    map_of,
     row_of,
 )
 
@@ -56,6 +58,8 @@ COLUMNS: Schema = (
     Column("parts", array_of(BYTES)),
     Column("clock", TIME),
     Column("clocks", array_of(TIME)),
+    Column("counts", map_of(STRING, BIGINT)),
+    Column("days", map_of(DATE, array_of(map_of(INT, TIMESTAMP)))),
 )
 RECORD_BYTES_MAX = 10_000
 
@@ -234,6 +238,29 @@ MALFORMED = (
     Malformed(b'{"id":1,"tags":["a",5]}', 513, "tags[1]", "expected STRING, found a number"),
     Malformed(
         b'{"id":1,"grid":[[1],[2,"3"]]}', 513, "grid[1][1]", "expected BIGINT, found a string"
+    ),
+    # Maps.
+    _number("counts", "[]", 513, "expected MAP<STRING, BIGINT>, found an array"),
+    Malformed(
+        b'{"id":1,"counts":{"a":1,"b":"2"}}', 513, "counts.b", "expected BIGINT, found a string"
+    ),
+    Malformed(
+        b'{"id":1,"counts":{"a":1,"a":1}}', 512, "counts.a", 'the key "counts.a" comes twice'
+    ),
+    Malformed(
+        b'{"id":1,"days":{"today":null}}', 513, "days.today", "the key of the map is no DATE"
+    ),
+    Malformed(
+        b'{"id":1,"days":{"2024-01-31":[],"2024-01-31 ":[]}}',
+        *(512, "days.2024-01-31 ", 'the key "2024-01-31 " comes twice as DATE'),
+    ),
+    Malformed(
+        b'{"id":1,"days":{"2024-01-31":[{},{"1":0,"+1":0}]}}',
+        *(512, "days.2024-01-31[1].+1", 'the key "+1" comes twice as INT'),
+    ),
+    Malformed(
+        b'{"id":1,"days":{"2024-01-31":[{"7":"noon"}]}}',
+        *(520, "days.2024-01-31[0].7", "the string does not name a time of the years 1 to 9999"),
     ),
     # Numbers out of range.
     Malformed(b'{"id":9223372036854775808}', 514, "id", "the number does not fit BIGINT"),

@@ -37,9 +37,11 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
     array_of,
+    map_of,
     row_of,
 )
 from fsql.runtime.ports import OPERATIONS
+from fsql.tests.reference.scalar_maps import map_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +94,9 @@ TYPES = st.recursive(
     _SCALARS,
     lambda inner: (
         inner.map(array_of)
+        | st.tuples(_SCALARS.filter(lambda type_: type_ != NULL), inner).map(
+            lambda types: map_of(*types)
+        )
         | st.lists(inner, min_size=1, max_size=3).map(
             lambda types: row_of(zip(("a", 'ö"', "c"), types, strict=False))
         )
@@ -102,6 +107,11 @@ TYPES = st.recursive(
 
 def values(sql_type: SqlType) -> SearchStrategy:
     """Return a strategy of the type's values, NULL among them."""
+    if sql_type.kind is Kind.MAP:
+        entries = st.lists(
+            st.tuples(_VALUES[sql_type.key.kind], values(sql_type.value)), max_size=4
+        )
+        return st.none() | entries.map(map_from)
     if sql_type.element is not None:
         return st.none() | st.lists(values(sql_type.element), max_size=4).map(tuple)
     if sql_type.fields:
@@ -127,7 +137,16 @@ def naive_lines(
     return "".join(lines).encode()
 
 
-def _naive_value(value: Value, sql_type: SqlType) -> str:  # noqa: PLR0911 - one a kind
+def _naive_value(  # noqa: C901, PLR0911 - one a kind
+    value: Value, sql_type: SqlType
+) -> str:
+    if isinstance(value, tuple) and sql_type.kind is Kind.MAP:
+        texts = []
+        for key, each in value:  # type: ignore[misc, str-unpack]
+            text = _naive_value(key, sql_type.key)
+            text = text if text[0] == '"' else f'"{text}"'
+            texts.append(f"{text}:{_naive_value(each, sql_type.value)}")
+        return "{" + ",".join(texts) + "}"
     if isinstance(value, tuple) and sql_type.element is not None:
         return "[" + ",".join(_naive_value(each, sql_type.element) for each in value) + "]"
     if isinstance(value, tuple):

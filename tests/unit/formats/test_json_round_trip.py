@@ -22,6 +22,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     TINYINT,
     array_of,
+    map_of,
     row_of,
 )
 from fsql.formats.json.decoder import JsonDecoder
@@ -53,10 +54,11 @@ TYPES = (
 NESTED = row_of(
     (("c0", BIGINT), ("in", row_of((("at", TIMESTAMP), ("s", STRING)))), ("l", array_of(TIMESTAMP)))
 )
+MAPS = (map_of(STRING, TIMESTAMP), map_of(BIGINT, BYTES), array_of(map_of(INT, STRING)))
 COLUMNS: Schema = tuple(
     Column(f"c{i}", sql_type)
     for i, sql_type in enumerate(
-        (*TYPES, array_of(array_of(BIGINT)), array_of(TIMESTAMP), NESTED, array_of(NESTED))
+        (*TYPES, array_of(array_of(BIGINT)), array_of(TIMESTAMP), NESTED, array_of(NESTED), *MAPS)
     )
 )
 

@@ -1,0 +1,105 @@
+"""Functions on maps, whose entries are in the order of their keys (`map_entries`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.compiler.functions.failure import NoMapFailure
+from fsql.compiler.functions.map_entries import key_identity, map_of_entries
+from fsql.compiler.functions.ordering import compare
+from fsql.compiler.functions.signature import Function, Signature, TypeVariable
+from fsql.compiler.sqltypes import BOOLEAN, STRING, map_of
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+
+    Map = tuple[Any, ...]
+
+
+def value_at(entries: Map, key: Value) -> Value:
+    """Return the value of a key, NULL if the map does not have it."""
+    wanted = key_identity(key)
+    return next((value for each, value in entries if key_identity(each) == wanted), None)
+
+
+def _has_key(entries: Map, key: Value) -> bool:
+    wanted = key_identity(key)
+    return any(key_identity(each) == wanted for each, _ in entries)
+
+
+def _has_value(entries: Map, wanted: Value) -> bool:
+    return any(compare(value, wanted) == 0 for _, value in entries)
+
+
+def _of_arrays(keys: tuple[Value, ...], values: tuple[Value, ...]) -> Map:
+    if len(keys) != len(values):
+        raise NoMapFailure(f"MAP of {len(keys)} keys and {len(values)} values")
+    return map_of_entries(zip(keys, values, strict=True))
+
+
+def _concat(*maps: Map) -> Map:
+    return map_of_entries(entry for each in maps for entry in each)
+
+
+def _of_text(text: str, between: str = ",", within: str = "=") -> Map:
+    """Return the map of `a=1,b=2`; a part without a separator is a key whose value is NULL."""
+    parts = text.split(between) if between else [text]
+    pairs = (part.partition(within) if within else (part, "", "") for part in parts)
+    return map_of_entries((key, value if found else None) for key, found, value in pairs)
+
+
+_MAP: Final = TypeVariable.MAP
+_KEY: Final = TypeVariable.KEY
+_TEXTS: Final = map_of(STRING, STRING)
+
+MAPS: Final = (
+    Function(
+        "map_from_entries",
+        ("MAP_FROM_ENTRIES", "MAP[]"),
+        (Signature((TypeVariable.ENTRIES,), _MAP, map_of_entries, fallible=True),),
+    ),
+    Function(
+        "map_from_arrays",
+        ("MAP_FROM_ARRAYS", "AS_MAP"),
+        (Signature((TypeVariable.KEYS, TypeVariable.VALUES), _MAP, _of_arrays, fallible=True),),
+    ),
+    Function(
+        "map_keys",
+        ("MAP_KEYS",),
+        (Signature((_MAP,), TypeVariable.KEYS, lambda m: tuple(key for key, _ in m)),),
+    ),
+    Function(
+        "map_values",
+        ("MAP_VALUES",),
+        (Signature((_MAP,), TypeVariable.VALUES, lambda m: tuple(value for _, value in m)),),
+    ),
+    Function(
+        "map_entries",
+        ("MAP_ENTRIES",),
+        (Signature((_MAP,), TypeVariable.ENTRIES, lambda m: m),),
+    ),
+    Function(
+        "map_contains_key",
+        ("MAP_CONTAINS_KEY", "MAP_CONTAINS"),
+        (Signature((_MAP, _KEY), BOOLEAN, _has_key),),
+    ),
+    Function(
+        "map_contains_value",
+        ("MAP_CONTAINS_VALUE",),
+        (Signature((_MAP, TypeVariable.VALUE), BOOLEAN, _has_value),),
+    ),
+    Function(
+        "map_concat",
+        ("MAP_CONCAT", "MAP_UNION"),
+        (Signature((_MAP,), _MAP, _concat, variadic=True),),
+    ),
+    Function(
+        "str_to_map",
+        ("STR_TO_MAP",),
+        (
+            Signature((STRING,), _TEXTS, _of_text),
+            Signature((STRING, STRING), _TEXTS, _of_text),
+            Signature((STRING, STRING, STRING), _TEXTS, _of_text),
+        ),
+    ),
+)
