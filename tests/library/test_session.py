@@ -91,6 +91,29 @@ def test_bytes() -> None:
     assert changes.table().schema.field("b").type == pa.binary()
 
 
+def test_maps() -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    rows = pa.table({"m": pa.array([[("b", 1), ("a", 2)], None, [("a", 2), ("b", 1)]], kind)})
+    changes = fsql.sql("SELECT m, m['a'] AS a, COUNT(*) AS n FROM t GROUP BY m", tables={"t": rows})
+    made = changes.table()
+    assert made.to_pydict() == {
+        "m": [None, [("a", 2), ("b", 1)]],
+        "a": [None, 2],
+        "n": [1, 2],
+    }
+    assert made.schema.field("m").type == kind
+
+
+def test_a_map_with_a_key_twice_is_refused() -> None:
+    rows = pa.table({"m": pa.array([[("b", 1), ("b", 2)]], pa.map_(pa.string(), pa.int64()))})
+    with pytest.raises(fsql.ConnectorError) as refused:
+        fsql.sql("SELECT m FROM t", tables={"t": rows})
+    assert str(refused.value).endswith(
+        'column "m" of table "t" does not fit MAP<STRING, BIGINT>: a map has a key that is NULL or comes'
+        " twice"
+    )
+
+
 def test_net_rows_of_small_numbers() -> None:
     rows = {"f": pa.array([1.5, 0.1, 1.5], pa.float32()), "k": pa.array([1, 2, 1], pa.int8())}
     changes = fsql.sql(

@@ -87,6 +87,7 @@ NAMES = (
     "top_speeds",
     "bank_transfers",
     "nested_orders",
+    "labels",
     "sessions",
     "moving_average",
     "last_minute_rule",

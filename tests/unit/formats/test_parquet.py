@@ -29,6 +29,7 @@ from fsql.compiler.sqltypes import (
     TINYINT,
     SqlType,
     array_of,
+    map_of,
     row_of,
 )
 from fsql.formats.parquet.parts import ParquetParts
@@ -54,6 +55,7 @@ COLUMNS: Schema = (
         "customer", row_of((("name", STRING), ("gaps", array_of(row_of((("gap", INTERVAL),))))))
     ),
 )
+MAPS = pa.map_(pa.string(), pa.timestamp("s"))
 ROWS = [
     (
         1,
@@ -138,6 +140,8 @@ def test_types_that_fit(
         (pa.array([0], pa.timestamp("us")), DATE),
         (pa.array([1]), array_of(BIGINT)),
         (pa.array([[1]]), BIGINT),
+        (pa.array([[]], MAPS), map_of(STRING, STRING)),
+        (pa.array([["a"]]), map_of(STRING, TIMESTAMP)),
     ],
 )
 def test_types_that_do_not_fit(array: pa.Array, declared: SqlType, tmp_path: Path) -> None:
@@ -170,6 +174,42 @@ def test_bytes(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "a").column("a").to_pylist() == [b"\xff\0", None, b""]
     read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
     assert list(read.rows.values()) == rows
+
+
+def test_maps(tmp_path: Path) -> None:
+    columns = (
+        Column("a", map_of(STRING, array_of(BYTES))),
+        Column("b", array_of(map_of(DATE, row_of((("x", INTERVAL),))))),
+    )
+    rows = [
+        ((("a", ("\xff", None)), ("b", None)), (((1, (5,)), (2, None)), None, ())),
+        (None, None),
+        ((), ()),
+    ]
+    arrays = [
+        to_arrow(list(values), column.type)
+        for values, column in zip(zip(*rows, strict=True), columns, strict=True)
+    ]
+    roots = to_arrow([0, 0, 0], BIGINT).to_numpy()
+    parts = ParquetParts(SinkTable("out", columns, (), Changes.APPEND, None), 10, "zstd")
+    (tmp_path / "a").write_bytes(parts.file(parts.rows(Release(arrays, None, roots, roots))))
+    written = pq.read_table(tmp_path / "a")
+    assert pa.types.is_map(written.schema.field("a").type)
+    assert written.column("a").to_pylist() == [[("a", [b"\xff", None]), ("b", None)], None, []]
+    read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
+    assert list(read.rows.values()) == rows
+
+
+def test_maps_of_others_are_sorted_and_have_each_key_once(tmp_path: Path) -> None:
+    maps = [[("b", 1), ("a", None)], None, [("a", 1), ("a", 2)], [("a", 2**40)], []]
+    pq.write_table(pa.table({"m": pa.array(maps, MAPS)}), tmp_path / "a")
+    columns = (Column("m", map_of(STRING, TIMESTAMP)),)
+    read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 2)
+    assert read.rows == {0: ((("a", None), ("b", 1_000_000)),), 1: (None,), 4: ((),)}
+    assert [(each.row, each.code, each.field) for each in read.dead_letters] == [
+        (2, 512, "m"),
+        (3, 512, "m"),
+    ]
 
 
 def test_small_numbers(tmp_path: Path) -> None:
