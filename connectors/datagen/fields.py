@@ -6,7 +6,8 @@ import hashlib
 import math
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,11 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.durations import duration_us
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.generated.zipf_words import ZipfWords, mix
-from fsql.runtime.arrow_types import arrow_type, struct_of, to_arrow
+from fsql.runtime.arrow_types import arrow_type, from_arrow, struct_of, to_arrow
 from fsql.runtime.decimals import column_of
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.expression import Value
     from fsql.compiler.schema import Column
     from fsql.compiler.sqltypes import SqlType
 
@@ -326,7 +329,7 @@ def _choice(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
 
 
 def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
-    """Return what makes arrays and rows of values without options.
+    """Return what makes arrays, rows and maps of values without options.
 
     Raises:
         FsqlError: E534, for another type.
@@ -351,4 +354,10 @@ def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
             pa.array(ends, pa.int32()), elements, type=arrow_type(sql_type)
         )
 
-    return lists
+    return lists if sql_type.kind is not Kind.MAP else partial(_maps, lists, sql_type)
+
+
+def _maps(lists: Maker, sql_type: SqlType, numbers: Ints) -> pa.Array:
+    """Return lists of entries as maps: by key, each once."""
+    made = from_arrow(lists(numbers), sql_type)
+    return to_arrow([map_of_entries(cast("tuple[Value, ...]", each)) for each in made], sql_type)

@@ -20,6 +20,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     array_of,
     decimal_type,
+    map_of,
     row_of,
 )
 from fsql.connectors.context import ConnectorContext
@@ -150,6 +151,15 @@ def test_steps_and_bounds_of_every_kind() -> None:
     first = read_timestamp("2026-01-01")
     due = {"count": "2", "rate": "50", "start_ms": "0"}
     assert rows(due, (Column("at", TIMESTAMP),)) == [(first,), (first + 20_000,)]
+
+
+def test_maps_have_each_key_once_in_order() -> None:
+    columns = (Column("b", map_of(BOOLEAN, STRING)), Column("n", map_of(INT, array_of(STRING))))
+    made = rows({"count": "300"}, columns)
+    for maps, lengths in zip(zip(*made, strict=True), ({0, 1, 2}, {0, 1, 2, 3}), strict=True):
+        keys = [[key for key, _ in each] for each in maps]
+        assert {len(each) for each in keys} == lengths
+        assert keys == [sorted(set(each)) for each in keys]
 
 
 def test_words_follow_a_law() -> None:
