@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.tests.property.inputs import Splits
 
 SECOND = 1_000_000
-SEEDS = 12
+SEEDS = 16
 
 TABLES = """
 CREATE TABLE t (k STRING, b BIGINT, m MAP<STRING, BIGINT>, d MAP<DOUBLE, STRING>, moment TIMESTAMP,
