@@ -45,7 +45,7 @@ EXTREMES: Final = (AggregateFunction.MIN, AggregateFunction.MAX)
 COMPARED: Final = (BIGINT, DOUBLE, BOOLEAN, TIMESTAMP)
 MUST_BE_MET: Final = (
     *("rows replaced", "late rows", "something released", "row errors", "runs that repair"),
-    *("runs that hold", "changes", "refused", "runs from a snapshot"),
+    *("runs that hold", "changes", "refused", "runs from a snapshot", "pre-aggregations drawn"),
 )
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MUST_BE_MET = (
     *("changes", "changes refused", "changes cancelled", "changes that move nothing"),
-    *("policies drawn", "filter orders drawn", "pre-aggregations drawn"),
+    *("policies drawn", "filter orders drawn"),
     *("rows moved", "rows queued", "runs that repair", "runs that hold", "runs from a snapshot"),
 )
 
