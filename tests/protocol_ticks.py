@@ -12,6 +12,7 @@ from fsql.runtime.cluster.frames import (
     AbandonTick,
     AnnounceSnapshot,
     BinsAdopted,
+    BinsReleased,
     PrepareTick,
     StatePart,
     Switch,
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 _MOVED = ((1, 0, BINS),)
 
 
-def tick_item_of(words: list[str]) -> Item | None:  # noqa: C901, PLR0911 - one case for each kind
+def tick_item_of(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
+    words: list[str],
+) -> Item | None:
     """Return the item that the words stand for, None if it is not of a tick."""
     match words:
         case ["prepare", tick]:
@@ -52,13 +55,15 @@ def tick_item_of(words: list[str]) -> Item | None:  # noqa: C901, PLR0911 - one 
             return TickPrepared(int(tick))
         case ["tick", tick, "declined:", *reason]:
             return TickDeclined(int(tick), " ".join(reason))
+        case ["released", tick]:
+            return BinsReleased(int(tick))
         case ["adopted", tick]:
             return BinsAdopted(int(tick))
         case _:
             return None
 
 
-def tick_item_text(item: Item) -> str:  # noqa: PLR0911 - one case for each kind
+def tick_item_text(item: Item) -> str:  # noqa: C901, PLR0911 - one case for each kind
     """Return an item of a tick as a transcript has it."""
     match item:
         case PrepareTick(tick):
@@ -78,6 +83,8 @@ def tick_item_text(item: Item) -> str:  # noqa: PLR0911 - one case for each kind
             return f"prepared {tick}"
         case TickDeclined(tick, reason):
             return f"tick {tick} declined: {reason}"
+        case BinsReleased(tick):
+            return f"released {tick}"
         case BinsAdopted(tick):
             return f"adopted {tick}"
         case _:

@@ -17,6 +17,7 @@ from fsql.runtime.cluster.frames import (
     COORDINATOR,
     AbandonTick,
     BinsAdopted,
+    BinsReleased,
     Blocked,
     CancelSnapshot,
     Failure,
@@ -257,7 +258,7 @@ class CoordinatorEpoch:
             case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
                 self._cancel(self.snapshots.on_declined(snapshot, now))
-            case TickCopied() | TickPrepared() | TickDeclined() | BinsAdopted():
+            case TickCopied() | TickPrepared() | TickDeclined() | BinsReleased() | BinsAdopted():
                 self._on_tick_item(worker, item)
             case Metrics():
                 self.worker_metrics[worker] = item
@@ -354,6 +355,8 @@ class CoordinatorEpoch:
                     tick.refused = f"worker {worker}: {item.reason}"
                     self._links.put_each(tick.members, AbandonTick(tick.number))
                     self.snapshots.end_hurry()
+            case BinsReleased():
+                tick.on_released(worker)
             case BinsAdopted():
                 tick.on_adopted(worker)
 

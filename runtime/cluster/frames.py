@@ -167,6 +167,13 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class BinsReleased:
+    """The worker has handed its bins over, and holds nothing back for them any more."""
+
+    tick: int
+
+
+@dataclass(frozen=True, slots=True)
 class BinsAdopted:
     """The worker has the state of all bins that it owns in the tick."""
 
@@ -212,7 +219,7 @@ class Failure:
     diagnostics: bytes
 
 
-TickItem = TickCopied | TickPrepared | TickDeclined | BinsAdopted
+TickItem = TickCopied | TickPrepared | TickDeclined | BinsReleased | BinsAdopted
 """What a worker tells the coordinator of a tick."""
 
 Control = (

@@ -9,7 +9,8 @@ Contract.  `docs/internals/distribution.md`, section 7.  A tick has these phases
     MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
                 owner; then the workers switch.  So min time behind an operator does not
                 pass the position before the new owners have the state.
-    COMPLETED   all have their bins, and everything below the position is final
+    COMPLETED   all have their bins, and those who had them hold nothing back for them any more; everything
+                below the position is final.  So a worker may leave: nothing of it is left in the ack table
 
 Before MOVING a tick can be abandoned without a trace.  After that a failure ends the epoch, and the newest
 manifest is restored under the old owners.
@@ -80,8 +81,9 @@ class LayoutTick:
         self._folds = folds
         self.members, self.layout = tuple(members), tuple(layout)
         self._adopting = {worker for worker in members if moves_to(worker, old, new)}
+        self._releasing = {worker for worker in members if moves_of(worker, old, new)}
         self._unprepared = set(members)
-        self._not_copied = {worker for worker in members if moves_of(worker, old, new)}
+        self._not_copied = set(self._releasing)
 
     def preparation(self, *, snapshots: bool) -> PrepareTick:
         """Return the item that prepares the workers; `snapshots` tells whether any are taken."""
@@ -136,13 +138,17 @@ class LayoutTick:
         self.phase = TickPhase.MOVING
         return switches
 
+    def on_released(self, worker: int) -> None:
+        """Record that a worker has handed its bins over."""
+        self._releasing.discard(worker)
+
     def on_adopted(self, worker: int) -> None:
         """Record that a worker has its bins."""
         self._adopting.discard(worker)
 
     def complete_at(self, min_time: Root) -> bool:
         """Return, once, whether the tick is complete; `min_time` is that of the barrier."""
-        if self.phase is not TickPhase.MOVING or self._adopting:
+        if self.phase is not TickPhase.MOVING or self._releasing or self._adopting:
             return False
         assert self.position is not None
         if min_time < self.position:

@@ -27,6 +27,7 @@ from fsql.runtime.cluster.copied_state import CopiedState
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     BinsAdopted,
+    BinsReleased,
     StatePart,
     TickCopied,
     TickDeclined,
@@ -211,7 +212,9 @@ class WorkerTicks:
         """Release the bins that have gone, once what was sent of them is on its way."""
         if self.must_release:
             self.must_release = False
+            assert self._tick is not None
             self._put_effects(self._worker.release_bins())
+            self._put(COORDINATOR, BinsReleased(self._tick.number))
             self.adopt_if_complete()
 
     # The new owner.

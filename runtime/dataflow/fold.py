@@ -75,6 +75,8 @@ class Fold:
         self._next_policy: tuple[Root, Policy] | None = None
         """The policy from a position on that min time has not passed."""
         self._released: ReleasedBins | None = None
+        self._holds_nothing = False
+        """Whether all bins were given up: the windows that may close have no rows."""
 
     @property
     def reached(self) -> Root:
@@ -211,6 +213,10 @@ class Fold:
         self._kernel.give_up(bins)
         self._released = ReleasedBins(bins, self._kernel, self._applied)
 
+    def hold_nothing(self) -> None:
+        """Hold min time back for no window any more, as all bins were given up, until some are adopted."""
+        self._holds_nothing = True
+
     @property
     def has_released(self) -> bool:
         """Return whether state of released bins is left."""
@@ -234,6 +240,7 @@ class Fold:
             queued: the rows of these keys that have come since, with their sides.
         """
         assert position <= self._min_time
+        self._holds_nothing = False
         self._min_time = position
         self._kernel.expire(position)
         self.snapshots.adopt(position)
@@ -256,6 +263,8 @@ class Fold:
 
     def hold(self) -> Root | None:
         """Return the least root of waiting rows and open windows, or None."""
+        if self._holds_nothing:
+            return None
         roots = [self._kernel.next_close(), self._backlog.least()]
         return min([root for root in roots if root is not None], default=None)
 

@@ -289,6 +289,9 @@ class Worker:
         """Give up the bins that were handed over; `foreign.collect` drops their state later."""
         assert self.change is not None
         self.foreign.release(all_of(self.change.outgoing.values()))
+        if not self.change.owners.bins_of(self._number):
+            for fold in self.folds.values():
+                fold.hold_nothing()
         self.change.released = True
         self._outbox.used.update(self.folds)
         self._follow_all(self.change)

@@ -91,6 +91,7 @@ TRAVELS: Final = (
     "TickPrepared",
     "StatePart",
     "Switch",
+    "BinsReleased",
     "BinsAdopted",
     "TickCompleted",
     "Failure",

@@ -126,6 +126,7 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.MemberJoined, 24),
     RecordForm(frames.MemberLeft, 25),
     RecordForm(frames.TickCopied, 26),
+    RecordForm(frames.BinsReleased, 27),
 )
 _BY_KIND: Final = {form.kind: form.written for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}

@@ -10,7 +10,6 @@ import numpy as np
 from fsql.runtime.cluster.epoch_members import EpochMembers
 from fsql.runtime.cluster.layout_tick import LayoutTick
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
-from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold import Fold
@@ -124,9 +123,9 @@ def two_ticks_are_under_way(patch: Patch) -> None:
     patch.setattr(ProposedTicks, "on_proposal", on_proposal)
 
 
-def workers_leave_before_a_manifest_without_them(patch: Patch) -> None:
-    """Their part of the snapshot at the position of the tick may never be stored."""
-    patch.setattr(Snapshots, "is_without", lambda *_: True)
+def workers_that_leave_hold_windows_back(patch: Patch) -> None:
+    """Windows that are open in the ack table when their worker leaves stay there for ever."""
+    patch.setattr(Fold, "hold_nothing", lambda _: None)
 
 
 def stores_of_workers_that_join_are_deleted(patch: Patch) -> None:
@@ -140,7 +139,7 @@ def a_fold_that_becomes_speculative_logs_nothing(patch: Patch) -> None:
 
 
 MUTANTS_OF_MEMBERS: tuple[Callable[[Patch], None], ...] = (
-    workers_leave_before_a_manifest_without_them,
+    workers_that_leave_hold_windows_back,
     stores_of_workers_that_join_are_deleted,
 )
 MUTANTS: tuple[Callable[[Patch], None], ...] = (

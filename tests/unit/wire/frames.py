@@ -107,6 +107,7 @@ CONTROL: tuple[Item, ...] = (
     frames.TickDeclined(3, "the store cannot be read: ☃"),
     frames.StatePart(3, (("aggregate-1", SNAPSHOT), ("join-2", SNAPSHOT)), last=True),
     frames.Switch(3, ((1, 2**64 - 1), (2, 5))),
+    frames.BinsReleased(3),
     frames.BinsAdopted(3),
     frames.TickCompleted(3),
     frames.AbandonTick(3),
