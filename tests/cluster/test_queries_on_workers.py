@@ -10,6 +10,7 @@ contents that cannot be sent.  Cannot catch what depends on large inputs; `test_
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -29,7 +30,9 @@ pytestmark = pytest.mark.cluster
 
 WORKERS: Final = (1, 2, 4)
 ROWS_MAX: Final = 40
-QUERIES: Final = queries()
+LIVE: Final = re.compile(r"'connector' = '(stdin|socket)'")
+QUERIES: Final = [(name, text) for name, text in queries() if not LIVE.search(text)]
+"""Those whose tables can be files.  `tests/cli/test_live_input.py` kills runs over the others."""
 
 
 def kill_of(number: int) -> tuple[int, Kill]:

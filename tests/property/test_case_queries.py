@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from fsql.compiler.logical import TimeKind
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.sqltypes import Kind
 from fsql.compiler.text.source import SourceText
@@ -49,12 +50,17 @@ def queries() -> list[tuple[str, str]]:
 
 
 def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
-    """Return random rows of a table; its times go on from row to row, now and then back."""
-    clock = _NOON
+    """Return random rows of a table; its times go on from row to row, now and then back.
+
+    If the time of the table is the arrival of rows, it stands behind the values of each, and never goes back.
+    """
+    clock = arrival = _NOON
     rows: list[Row] = []
     for _ in range(random.randint(0, rows_max)):
         clock += random.choice((0, 1, 1, 5, -3)) * 1_000_000
-        rows.append(tuple(_value(random, column, clock) for column in table.columns))
+        arrival = max(arrival, clock)
+        row = tuple(_value(random, column, clock) for column in table.columns)
+        rows.append((*row, arrival) if table.time is TimeKind.ARRIVAL else row)
     return rows
 
 

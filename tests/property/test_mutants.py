@@ -17,7 +17,7 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, Root
-from fsql.runtime.dataflow import barrier, fold, worker
+from fsql.runtime.dataflow import barrier, exchange, fold
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold_output import FoldOutput
@@ -168,7 +168,9 @@ def updates_are_not_paired(patch: Patch) -> None:
 
 def routes_depend_on_the_batch(patch: Patch) -> None:
     patch.setattr(
-        worker, "hash_rows", lambda keys, count: hash_rows(keys, count) ^ np.uint32(count % 4 << 30)
+        exchange,
+        "hash_rows",
+        lambda keys, count: hash_rows(keys, count) ^ np.uint32(count % 4 << 30),
     )
 
 
