@@ -22,7 +22,6 @@ from fsql.compiler.expression import (
 )
 from fsql.compiler.functions.aggregates import (
     AGGREGATES,
-    SHOWS_VALUES,
     TAKES,
     aggregate_nullable,
     aggregate_result,
@@ -102,9 +101,9 @@ def make_aggregate(
                 help="add IGNORE NULLS after the arguments",
             )
         argument = _filtered(arguments, argument, written.filter)
-    if function not in SHOWS_VALUES:
-        argument = argument and coerce(argument, computed_in(argument.type))
-        others = tuple(coerce(each, computed_in(each.type)) for each in others)
+    argument = argument and coerce(argument, computed_in(function, argument.type))
+    if function in _OF_TWO:
+        others = tuple(coerce(each, computed_in(function, each.type)) for each in others)
     result = aggregate_result(function, None if argument is None else argument.type)
     if result is None:
         raise _does_not_take(function, name, argument, written)
@@ -171,7 +170,7 @@ def _parts(
         return _where(argument, present), (by,), ((_BY[name], False),), None
     elif function in _OF_TWO:
         other = _whole(arguments, written.arguments[1])
-        if aggregate_result(function, computed_in(other.type)) is None:
+        if aggregate_result(function, computed_in(function, other.type)) is None:
             raise _does_not_take(function, name, other, written)
         return argument, (other,), (), None
     elif written.order_by:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.asof_join import join_as_of
 from fsql.compiler.binder.constants import one_row, one_row_of
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import (
@@ -50,6 +51,8 @@ _UPDATING_WINDOW: Final = (
     "the bounds of a window with EMIT CHANGES are not event time,"
     " so that joining on them bounds nothing"
 )
+_PADDING: Final = frozenset({"RIGHT", "FULL"})
+"""The joins that pad rows of the relations before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ class FromBinder:
         return bind_table(data.table, self.context)
 
     def _joined(self, written: syntax.Joined) -> Source:
-        last = max((i for i, each in enumerate(written.joins) if _pads_left(each)), default=-1)
+        last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)
         source = self._within(padded=last >= 0).relation(written.first)
         for number, clause in enumerate(written.joins):
             outer = clause.kind == "LEFT" and isinstance(clause.right, syntax.Unnest)
@@ -223,12 +226,17 @@ class FromBinder:
         """
         inner = clause.kind in {"CROSS", "INNER"}
         versioned = _of_versions(clause)
-        if versioned is None:
-            right = self._within(padded=not inner).relation(clause.right)
-        else:
-            right = Source(self._table(versioned))
+        right = (
+            self._within(padded=not inner).relation(clause.right)
+            if versioned is None
+            else Source(self._table(versioned))
+        )
         check_names(left.relation, right.relation, clause.right.span)
         pairs: list[Pair] = []
+        if clause.kind in {"ASOF", "ASOF LEFT"}:
+            on = self._on(left.relation, right.relation, clause)
+            found = join_as_of(clause, left.relation, right.relation, on, self.context)
+            return Source(found, left.taken)
         if clause.using or clause.natural:
             pairs = merged_columns(left.relation, right.relation, clause)
             on = equalities(pairs, left.relation.width, clause)
@@ -352,11 +360,6 @@ def _lateral(written: syntax.Relation) -> bool:
 
 def _always_true(condition: syntax.Expression) -> bool:
     return isinstance(condition, syntax.BooleanLiteral) and condition.value
-
-
-def _pads_left(clause: syntax.JoinClause) -> bool:
-    """Return whether a join pads the rows of the relations before it."""
-    return clause.kind in {"RIGHT", "FULL"}
 
 
 def _cross_join(span: Span) -> Refusal:

@@ -96,7 +96,7 @@ def _ordered(
         return plan, order, len(plan.schema)
     hidden = [item for item in query.order_by if _written_place(item) is None]
     items = tuple(
-        syntax.SelectItem(item.span, _meant(item.expression, body), None) for item in hidden
+        syntax.SelectItem(item.span, of_alias(item.expression, body), None) for item in hidden
     )
     plan = bind_body(dataclasses.replace(body, items=(*body.items, *items)), context)
     width = len(plan.schema) - len(hidden)
@@ -109,7 +109,7 @@ def _ordered(
     return plan, order, width
 
 
-def _meant(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
+def of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
     """Return the expression that an item of ORDER BY means: a name may be the alias of a select item."""
     if isinstance(expression, syntax.ColumnReference) and len(expression.parts) == 1:
         items = (item for item in select.items if isinstance(item, syntax.SelectItem))

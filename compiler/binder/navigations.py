@@ -274,8 +274,7 @@ class Navigations:
         if name == "COUNT" and isinstance(given, syntax.Star):
             return self._navigation(kind, (), None, 0, BIGINT)
         symbol, argument = self._argument(given, name)
-        if name in {"SUM", "AVG"}:
-            argument = coerce(argument, computed_in(argument.type))
+        argument = coerce(argument, computed_in(function, argument.type))
         result = aggregate_result(function, argument.type)
         if result is None:
             raise refusal("E401", f"{name} does not take {argument.type}", given.span)

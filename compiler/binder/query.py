@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.constants import bind_values
+from fsql.compiler.binder.distinct_on import as_first_rows
 from fsql.compiler.binder.limit import bind_limited
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
@@ -31,6 +32,8 @@ def bind_query(query: syntax.Query, context: Context) -> Plan:
     """
     if query.common_tables:
         context = _with_common_tables(query.common_tables, context)
+    if isinstance(query.body, syntax.Select) and query.body.distinct_on:
+        return _bind_body(as_first_rows(query, query.body), context)
     if query.order_by or query.limit is not None or query.offset is not None:
         return bind_limited(query, context, _bind_body)
     return _bind_body(query.body, context)

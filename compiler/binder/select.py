@@ -46,6 +46,12 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
         Refusal: E2xx to E4xx.
         Abandoned: where several parts were refused.
     """
+    if select.distinct_on:
+        raise not_implemented(
+            "DISTINCT ON in a part of a set operation",
+            select.distinct_on[0].span,
+            help="write it in brackets: (SELECT DISTINCT ON (k) … ORDER BY k, x) UNION ALL …",
+        )
     with context.report.whole():
         relation = bind_rows(select, context, bind_query).relation
         relation, window = _windowed(select, relation, context)

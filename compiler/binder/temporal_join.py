@@ -1,72 +1,39 @@
 """Temporal joins: `JOIN t FOR SYSTEM_TIME AS OF o.at ON o.k = t.k`, with the version of that time.
 
-Each row of the right table is a version of its key, from its event time on.  The rows of both sides are put
-into the order of event time, by key, and what is joined is the last version before each row of the left:
-
-    left, right   →  UNION ALL of (left columns, NULL, time, 1, key) and (NULLs, version, time, 0, key)
-                  →  AssignSessions without a gap, ordered by the side: versions before rows of one time
-                  →  Over: LAST_VALUE(version) by key
-                  →  Filter: rows of the left, with a version unless the join is LEFT
-
-So late rows, waiting, and what state is kept are those of sessions and of running aggregates.
+Each row of the right table is a version of its key, from its event time on (`versions.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.join import equality_keys, side_by_side
-from fsql.compiler.binder.operators import call
-from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
+from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import is_row_time
+from fsql.compiler.binder.versions import Side, named_as, with_versions
 from fsql.compiler.binder.window import event_time_field
 from fsql.compiler.expression import (
-    AggregateCall,
-    AggregateFunction,
     Cast,
     ColumnRef,
     Expression,
-    FieldAccess,
-    Literal,
 )
-from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import (
-    AssignSessions,
     Filter,
-    FrameEnd,
     JoinKind,
-    Over,
-    OverCall,
     Plan,
     Project,
     Scan,
-    Union,
     append_only,
 )
-from fsql.compiler.sqltypes import BIGINT, FLOATING, row_of
+from fsql.compiler.sqltypes import FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.schema import Column
     from fsql.compiler.text.source import Span
-
-_VERSION_TIME = "version_time"
-_SIDE = "side"
-_VERSIONS, _ROWS = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One side of the join: its plan, the column of its event time, and its key."""
-
-    plan: Plan
-    time: int
-    keys: tuple[Expression, ...]
 
 
 def join_versions(
@@ -113,19 +80,14 @@ def join_versions(
             help="join by the key alone, and use CASE WHEN in SELECT",
         )
     pairs = [keys[index] for index in primary]
-    plan = _with_versions(
+    plan = with_versions(
         kind,
-        _Side(left.plan, time.index, tuple(mine for mine, _ in pairs)),
-        _Side(right.plan, versions, tuple(theirs for _, theirs in pairs)),
+        Side(left.plan, time.index, tuple(mine for mine, _ in pairs)),
+        Side(right.plan, versions, tuple(theirs for _, theirs in pairs)),
         context,
         span,
     )
-    fields = tuple(
-        field
-        if field.member
-        else replace(field, column=_named(plan.schema[field.index], field.column))
-        for field in side_by_side(left, right)
-    )
+    fields = named_as(side_by_side(left, right), plan)
     return Relation(filter_relation(plan, rest), fields)
 
 
@@ -133,10 +95,6 @@ def _version_time(plan: Plan) -> int | None:
     """Return the column from which versions are valid: event time as declared, else the time of rows."""
     times = [i for i, column in enumerate(plan.schema) if column.time_attribute]
     return min(times, key=lambda i: (is_row_time(plan, i), i), default=None)
-
-
-def _named(column: Column, field: Column) -> Column:
-    return replace(column, name=field.name)
 
 
 def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ...]:
@@ -202,58 +160,6 @@ def _column_of(key: Expression) -> int | None:
     if isinstance(key, Cast) and key.type.kind not in FLOATING:
         key = key.argument
     return key.index if isinstance(key, ColumnRef) else None
-
-
-def _with_versions(kind: JoinKind, left: _Side, right: _Side, context: Context, span: Span) -> Plan:
-    """Return the columns of the left, then those of the version at the row's time."""
-    own, versions = left.plan.schema, right.plan.schema
-    row = row_of((column.name, column.type) for column in versions)
-    fills: list[Expression] = [
-        Literal(column.type, nullable=True, value=None)
-        if column.nullable
-        else instead_of_null(column.type)
-        for column in own
-    ]
-    whole = Cast(row, nullable=False, argument=call("row", *column_refs(right.plan)))
-    nothing = Literal(row, nullable=True, value=None)
-    names = [*(column.name for column in own), "version", _VERSION_TIME, _SIDE]
-    names += [f"key_{place}" for place in range(len(left.keys))]
-    rows = _branch(left, [*column_refs(left.plan), nothing], _ROWS, names)
-    if kind is JoinKind.INNER:
-        rows = _where_not_null(rows, len(own) + 3)
-    both = Union(
-        (rows, _where_not_null(_branch(right, [*fills, whole], _VERSIONS, names), len(own) + 3))
-    )
-    columns = column_refs(both)
-    time, side, keys = len(own) + 1, len(own) + 2, tuple(columns[len(own) + 3 :])
-    in_order = AssignSessions(both, keys, time, time, side)
-    context.source_spans.add(in_order, span)
-    last = AggregateCall(AggregateFunction.LAST_VALUE, columns[len(own)], row, nullable=True)
-    running = Over(in_order, keys, (OverCall(last, FrameEnd.CURRENT_ROW),), ("version_then",))
-    of_rows = call("eq", columns[side], Literal(BIGINT, nullable=False, value=_ROWS))
-    values = column_refs(running)
-    found = [call("is_not_null", values[-1])] if kind is JoinKind.INNER else []
-    made: list[Expression] = values[: len(own)]
-    made[left.time] = values[len(both.schema) + 1]
-    made += [
-        FieldAccess(column.type, nullable=True, argument=values[-1], index=place)
-        for place, column in enumerate(versions)
-    ]
-    out = tuple(column.name for column in (*own, *versions))
-    return Project(filter_relation(running, [of_rows, *found]), tuple(made), out)
-
-
-def _branch(side: _Side, first: list[Expression], number: int, names: list[str]) -> Plan:
-    """Return the rows of a side with the columns that both have."""
-    time = column_refs(side.plan)[side.time]
-    which = Literal(BIGINT, nullable=False, value=number)
-    return Project(side.plan, (*first, time, which, *side.keys), tuple(names))
-
-
-def _where_not_null(plan: Plan, first: int) -> Plan:
-    """Return the rows in which no column from `first` on is NULL."""
-    keys = [each for each in column_refs(plan)[first:] if each.nullable]
-    return filter_relation(plan, [call("is_not_null", key) for key in keys])
 
 
 def _invalid(what: str, span: Span, help_text: str) -> Refusal:

@@ -49,13 +49,11 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
 """The aggregate functions by their names in SQL; some names are others in disguise."""
 
 _MEASURED: Final = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
-_NUMBERS: Final = "an integer, FLOAT or DOUBLE"
 TAKES: Final[Mapping[AggregateFunction, str]] = {
-    **dict.fromkeys(AggregateFunction, _NUMBERS),
+    **dict.fromkeys(AggregateFunction, "a number"),
     **dict.fromkeys((_F.MIN, _F.MAX, _F.MODE), "any type but ARRAY, ROW and MAP"),
     **dict.fromkeys((_F.BIT_AND, _F.BIT_OR, _F.BIT_XOR), "an integer"),
     **dict.fromkeys((_F.ARRAY_AGG, _F.FIRST_VALUE, _F.LAST_VALUE, _F.PERCENTILE_DISC), "any type"),
-    **dict.fromkeys((_F.SUM, _F.AVG), "a number"),
     _F.COUNT: "any type, or *",
 }
 """What each aggregate takes, for messages."""
@@ -66,15 +64,27 @@ SHOWS_VALUES: Final = frozenset(
     }
 )
 """The functions whose results are values of the argument, or numbers of them; the others compute."""
+_EXACT: Final = frozenset({_F.SUM, _F.AVG, _F.BIT_AND, _F.BIT_OR, _F.BIT_XOR})
+"""The functions that compute in the type of the argument; the others compute in DOUBLE."""
 _COMPUTED_IN: Final[Mapping[Kind, SqlType]] = {
     Kind.TINYINT: INT,
     Kind.SMALLINT: INT,
     Kind.FLOAT: DOUBLE,
+    Kind.DECIMAL: DOUBLE,
 }
 
 
-def computed_in(argument: SqlType) -> SqlType:
-    """Return the type in which values of `argument` are added and so on."""
+def computed_in(function: AggregateFunction, argument: SqlType) -> SqlType:
+    """Return the type in which values of `argument` are added and so on.
+
+    >>> from fsql.compiler.sqltypes import decimal_type
+    >>> str(computed_in(AggregateFunction.CORR, decimal_type(10, 2)))
+    'DOUBLE'
+    >>> str(computed_in(AggregateFunction.SUM, decimal_type(10, 2)))
+    'DECIMAL(10, 2)'
+    """
+    if function in SHOWS_VALUES or (argument.kind is Kind.DECIMAL and function in _EXACT):
+        return argument
     return _COMPUTED_IN.get(argument.kind, argument)
 
 

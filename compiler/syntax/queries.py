@@ -62,7 +62,8 @@ class Emit(Syntax):
 class Select(Syntax):
     """One SELECT.  `relations` are those between commas in FROM, empty without FROM.
 
-    `group_by` is None without GROUP BY, and `()` for `GROUP BY ()`: one group.
+    `group_by` is None without GROUP BY, and `()` for `GROUP BY ()`: one group.  `distinct_on` are the
+    expressions of `DISTINCT ON (…)`, with which `distinct` is False.
     """
 
     distinct: bool
@@ -74,6 +75,7 @@ class Select(Syntax):
     windows: tuple[NamedWindow, ...] = ()
     qualify: Expression | None = None
     emit: Emit | None = None
+    distinct_on: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

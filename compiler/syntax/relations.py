@@ -86,7 +86,7 @@ class TableFunction(Syntax):
     alias: TableAlias | None = None
 
 
-JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "CROSS"]
+JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "CROSS", "ASOF", "ASOF LEFT"]
 
 
 @dataclass(frozen=True, slots=True)

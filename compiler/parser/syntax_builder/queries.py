@@ -171,7 +171,7 @@ def values_row(span: Span, *items: syntax.Expression) -> syntax.RowConstructor:
 
 def select(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
-    quantifier: Token | None,
+    quantifier: tuple[bool, tuple[syntax.Expression, ...]],
     items: tuple[syntax.SelectItem | syntax.Star, ...],
     relations: tuple[syntax.Relation, ...],
     where: syntax.Expression | None,
@@ -182,9 +182,10 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
     emit: syntax.Emit | None,
 ) -> syntax.Select:
     """Return one SELECT."""
+    distinct, distinct_on = quantifier
     return syntax.Select(
         span,
-        quantifier is not None and quantifier.kind == "DISTINCT",
+        distinct,
         items,
         relations,
         where,
@@ -193,7 +194,17 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
         windows,
         qualify,
         emit,
+        distinct_on,
     )
+
+
+def select_quantifier(
+    _span: Span, first: Token | syntax.Expression | None, *others: syntax.Expression
+) -> tuple[bool, tuple[syntax.Expression, ...]]:
+    """Return whether DISTINCT is written, and the expressions of DISTINCT ON."""
+    if isinstance(first, syntax.Syntax):
+        return False, (first, *others)
+    return first is not None and first.kind == "DISTINCT", ()
 
 
 def select_items(

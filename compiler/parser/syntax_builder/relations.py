@@ -41,8 +41,12 @@ def natural_join(span: Span, kind: syntax.JoinKind, right: syntax.Relation) -> s
     return syntax.JoinClause(span, kind, right, None, (), natural=True)
 
 
-def join_kind(_span: Span, token: Token | None = None) -> syntax.JoinKind:
-    """Return INNER if no kind is written."""
+def join_kind(
+    _span: Span, token: Token | None = None, left: Token | None = None
+) -> syntax.JoinKind:
+    """Return INNER if no kind is written; `left` is that of ASOF LEFT."""
+    if left is not None:
+        return "ASOF LEFT"
     return "INNER" if token is None else typed("syntax.JoinKind", token.kind)
 
 

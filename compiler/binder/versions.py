@@ -1,0 +1,125 @@
+"""Rows joined with the last version before them: what temporal joins and ASOF joins are made of.
+
+The rows of both sides are put into the order of event time, by key, and what is joined is the last version
+before each row of the left:
+
+    left, right   →  UNION ALL of (left columns, NULL, time, 1, key) and (NULLs, version, time, 0, key)
+                  →  AssignSessions without a gap, ordered by the side: versions before rows of one time
+                  →  Over: LAST_VALUE(version) by key
+                  →  Filter: rows of the left, with a version unless the join is LEFT
+
+So late rows, waiting, and what state is kept are those of sessions and of running aggregates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.relation import column_refs, filter_relation
+from fsql.compiler.expression import (
+    AggregateCall,
+    AggregateFunction,
+    Cast,
+    Expression,
+    FieldAccess,
+    Literal,
+)
+from fsql.compiler.functions.null_safe import instead_of_null
+from fsql.compiler.logical import (
+    AssignSessions,
+    FrameEnd,
+    JoinKind,
+    Over,
+    OverCall,
+    Plan,
+    Project,
+    Union,
+)
+from fsql.compiler.sqltypes import BIGINT, row_of
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.text.source import Span
+
+_VERSION_TIME = "version_time"
+_SIDE = "side"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of the join: its plan, the column of its event time, and its key."""
+
+    plan: Plan
+    time: int
+    keys: tuple[Expression, ...]
+
+
+def with_versions(
+    kind: JoinKind, left: Side, right: Side, context: Context, span: Span, *, before: bool = False
+) -> Plan:
+    """Return the columns of the left, then those of the version at the row's time.
+
+    With `before`, a version counts for rows of later times only.
+    """
+    of_versions, of_rows = (1, 0) if before else (0, 1)
+    own, versions = left.plan.schema, right.plan.schema
+    row = row_of((column.name, column.type) for column in versions)
+    fills: list[Expression] = [
+        Literal(column.type, nullable=True, value=None)
+        if column.nullable
+        else instead_of_null(column.type)
+        for column in own
+    ]
+    whole = Cast(row, nullable=False, argument=call("row", *column_refs(right.plan)))
+    nothing = Literal(row, nullable=True, value=None)
+    names = [*(column.name for column in own), "version", _VERSION_TIME, _SIDE]
+    names += [f"key_{place}" for place in range(len(left.keys))]
+    rows = _branch(left, [*column_refs(left.plan), nothing], of_rows, names)
+    if kind is JoinKind.INNER:
+        rows = _where_not_null(rows, len(own) + 3)
+    both = Union(
+        (rows, _where_not_null(_branch(right, [*fills, whole], of_versions, names), len(own) + 3))
+    )
+    columns = column_refs(both)
+    time, side, keys = len(own) + 1, len(own) + 2, tuple(columns[len(own) + 3 :])
+    in_order = AssignSessions(both, keys, time, time, side)
+    context.source_spans.add(in_order, span)
+    last = AggregateCall(AggregateFunction.LAST_VALUE, columns[len(own)], row, nullable=True)
+    running = Over(in_order, keys, (OverCall(last, FrameEnd.CURRENT_ROW),), ("version_then",))
+    left_rows = call("eq", columns[side], Literal(BIGINT, nullable=False, value=of_rows))
+    values = column_refs(running)
+    found = [call("is_not_null", values[-1])] if kind is JoinKind.INNER else []
+    made: list[Expression] = values[: len(own)]
+    made[left.time] = values[len(both.schema) + 1]
+    made += [
+        FieldAccess(column.type, nullable=True, argument=values[-1], index=place)
+        for place, column in enumerate(versions)
+    ]
+    out = tuple(column.name for column in (*own, *versions))
+    return Project(filter_relation(running, [left_rows, *found]), tuple(made), out)
+
+
+def named_as(fields: Layer, plan: Plan) -> Layer:
+    """Return the columns of `plan` under the names of `fields`, those of both sides."""
+    return tuple(
+        field
+        if field.member
+        else replace(field, column=replace(plan.schema[field.index], name=field.column.name))
+        for field in fields
+    )
+
+
+def _branch(side: Side, first: list[Expression], number: int, names: list[str]) -> Plan:
+    """Return the rows of a side with the columns that both have."""
+    time = column_refs(side.plan)[side.time]
+    which = Literal(BIGINT, nullable=False, value=number)
+    return Project(side.plan, (*first, time, which, *side.keys), tuple(names))
+
+
+def _where_not_null(plan: Plan, first: int) -> Plan:
+    """Return the rows in which no column from `first` on is NULL."""
+    keys = [each for each in column_refs(plan)[first:] if each.nullable]
+    return filter_relation(plan, [call("is_not_null", key) for key in keys])
