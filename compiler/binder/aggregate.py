@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregate_calls import (
     COMPLETED,
+    OF_ENTRIES,
     completed,
     make_aggregate,
     needs_total_order,
@@ -67,7 +68,7 @@ class AggregateCollector:
                 f"{name} of rows that can be retracted",
                 written.span,
                 note="its input is an updating query",
-                help=f"say in which order: {name}({'k, ' if name == 'MAP_AGG' else ''}x ORDER BY y)",
+                help=f"say in which order: {name}({'k, ' if name in OF_ENTRIES else ''}x ORDER BY y)",
             )
         if call.others and not self.of_many_rows:
             raise not_implemented(f"{name} with several arguments in LATERAL", written.span)

@@ -61,10 +61,12 @@ _OF_TWO: Final = frozenset(
 )
 _JOINED: Final = frozenset({"STRING_AGG", "LISTAGG"})
 """The names of ARRAY_AGG whose elements are joined to a text."""
-_OF_ENTRIES: Final = "MAP_AGG"
-"""The name of ARRAY_AGG whose elements are the entries of a map."""
-COMPLETED: Final = _JOINED | {_OF_ENTRIES}
-"""The names of ARRAY_AGG, without NULLs, of whose array a function makes the result."""
+OF_ENTRIES: Final = frozenset({"MAP_AGG", "JSON_OBJECTAGG", "JSON_OBJECT_AGG"})
+"""The names of ARRAY_AGG whose elements are the entries of a map."""
+_OF_JSON: Final = frozenset({"JSON_AGG", "JSON_ARRAYAGG", "JSON_OBJECTAGG", "JSON_OBJECT_AGG"})
+"""The names of ARRAY_AGG whose array or map becomes a JSON text."""
+COMPLETED: Final = _JOINED | OF_ENTRIES | _OF_JSON
+"""The names of ARRAY_AGG of whose array a function makes the result; but for JSON_AGG without NULLs."""
 _OF_CONDITION: Final = frozenset({"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "BOOL_OR"})
 _BY: Final = {"ARG_MIN": False, "MIN_BY": False, "ARG_MAX": True, "MAX_BY": True}
 """Names of FIRST_VALUE ordered by a second argument; whether descending."""
@@ -91,7 +93,7 @@ def make_aggregate(
         )
     argument, others, directions, parameter = _parts(arguments, function, name, written)
     ignores = function is AggregateFunction.ARRAY_AGG and (
-        written.ignore_nulls or name in COMPLETED
+        written.ignore_nulls or (name in COMPLETED and name != "JSON_AGG")
     )
     if written.filter is not None:
         if function is AggregateFunction.ARRAY_AGG and not ignores:
@@ -126,8 +128,13 @@ def completed(
     Raises:
         Refusal: E403.
     """
-    if written.name.parts[-1].name.upper() == _OF_ENTRIES:
-        return call("map_from_entries", collected)
+    name = written.name.parts[-1].name.upper()
+    if name in OF_ENTRIES:
+        collected = call("map_from_entries", collected)
+    if name in _OF_JSON:
+        return call("json_string", collected)
+    if name in OF_ENTRIES:
+        return collected
     separator: Value = ","
     if len(written.arguments) > 1:
         given = _whole(arguments, written.arguments[1])
@@ -157,7 +164,7 @@ def _parts(
         return _percentile(arguments, name, written)
     _check_count(function, name, written)
     argument = _argument(arguments, function, name, written)
-    if name == _OF_ENTRIES:
+    if name in OF_ENTRIES:
         argument = _entry(arguments, argument, written)
     if name in _OF_CONDITION:
         return _condition(arguments, name, written), (), (), None
@@ -183,7 +190,7 @@ def _parts(
 
 def _check_count(function: AggregateFunction, name: str, written: syntax.FunctionCall) -> None:
     counts = {1}
-    if function in _OF_TWO or name in _BY or name == _OF_ENTRIES:
+    if function in _OF_TWO or name in _BY or name in OF_ENTRIES:
         counts = {2}
     elif name in _JOINED:
         counts = {1, 2}

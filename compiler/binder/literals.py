@@ -50,6 +50,9 @@ _UNIT_MONTHS: Final[Mapping[str, int]] = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _GREATEST: Final = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}
 """The greatest number of a unit behind a longer one."""
 _QUANTITY: Final = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,6}))?")
+_PART: Final = re.compile(r"([+-]?[0-9.]+) *([A-Za-z]+)")
+_PARTS: Final = re.compile(rf" *(?:{_PART.pattern} *)+")
+"""Quantities with their units, as PostgreSQL writes intervals."""
 _HEX: Final = re.compile(r"[0-9A-Fa-f]*")
 _INTEGER_DIGITS_MAX: Final = 20
 
@@ -162,18 +165,47 @@ def _date(literal: syntax.TimeLiteral) -> Literal:
 
 
 def _interval(literal: syntax.IntervalLiteral) -> Literal:
-    of_months = literal.unit in _UNIT_MONTHS
-    if literal.to is not None:
-        value = _range(literal, literal.to)
-    elif of_months:
-        value = _months(literal.value) * _UNIT_MONTHS[literal.unit]
+    if literal.unit is None:
+        value, of_months = _with_units(literal.value)
     else:
-        value = _quantity_us(literal.value, _UNIT_US[literal.unit])
+        value, of_months = _of_unit(literal, literal.unit), literal.unit in _UNIT_MONTHS
     if literal.negative:
         value = -value
     if not BIGINT_MIN <= value <= BIGINT_MAX:
         raise refusal("E215", "INTERVAL out of range", literal.value.span)
     return Literal(MONTHS if of_months else INTERVAL, nullable=False, value=value)
+
+
+def _of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int:
+    """Return the months or microseconds of an interval with a unit behind its text."""
+    if literal.to is not None:
+        return _range(literal, unit, literal.to)
+    if unit in _UNIT_MONTHS:
+        return _months(literal.value) * _UNIT_MONTHS[unit]
+    return _quantity_us(literal.value, _UNIT_US[unit])
+
+
+def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
+    """Return the months or microseconds of a text such as `1 hour 30 minutes`, and which they are."""
+    parts = _PART.findall(written.value)
+    units = [unit.upper().removesuffix("S") for _, unit in parts]
+    of_months = all(unit in _UNIT_MONTHS for unit in units)
+    known = of_months or all(unit in _UNIT_US for unit in units)
+    if not known or not _PARTS.fullmatch(written.value):
+        raise refusal(
+            "E215",
+            "invalid interval",
+            written.span,
+            help="write INTERVAL '1' HOUR or INTERVAL '1 hour 30 minutes'; months and years are apart",
+        )
+    value = 0
+    for (number, _), unit in zip(parts, units, strict=True):
+        quantity = syntax.StringLiteral(written.span, number)
+        if of_months:
+            value += _months(quantity) * _UNIT_MONTHS[unit]
+        else:
+            value += _quantity_us(quantity, _UNIT_US[unit])
+    return value, of_months
 
 
 def _months(quantity: syntax.StringLiteral) -> int:
@@ -197,14 +229,14 @@ _LEADS_TO: Final = {"MONTH": "-", "HOUR": " ", "MINUTE": ":", "SECOND": ":"}
 """What stands before a unit in the text of an interval of several."""
 
 
-def _range(literal: syntax.IntervalLiteral, to: syntax.Unit) -> int:
+def _range(literal: syntax.IntervalLiteral, unit: syntax.Unit, to: syntax.Unit) -> int:
     """Return the months or microseconds of an interval such as `'1 12:30' DAY TO MINUTE`."""
-    units = next((each for each in _RANGES if {literal.unit, to} <= {*each}), ())
-    units = units[units.index(literal.unit) : units.index(to) + 1] if units else ()
+    units = next((each for each in _RANGES if {unit, to} <= {*each}), ())
+    units = units[units.index(unit) : units.index(to) + 1] if units else ()
     if len(units) < 2:
         raise refusal(
             "E215",
-            f"there is no INTERVAL of {literal.unit} TO {to}",
+            f"there is no INTERVAL of {unit} TO {to}",
             literal.span,
             help="write YEAR TO MONTH, or a range of DAY, HOUR, MINUTE and SECOND",
         )
@@ -218,9 +250,9 @@ def _range(literal: syntax.IntervalLiteral, to: syntax.Unit) -> int:
         shown = "".join(f"{_LEADS_TO[unit]}30" if unit != "MONTH" else "-6" for unit in units[1:])
         raise refusal(
             "E215",
-            f"invalid INTERVAL of {literal.unit} TO {to}",
+            f"invalid INTERVAL of {unit} TO {to}",
             literal.value.span,
-            help=f"write INTERVAL '1{shown.replace(' 30', ' 12')}' {literal.unit} TO {to}",
+            help=f"write INTERVAL '1{shown.replace(' 30', ' 12')}' {unit} TO {to}",
         )
     sizes = _UNIT_MONTHS if to == "MONTH" else _UNIT_US
     value = sum(part * sizes[unit] for unit, part in zip(units, parts, strict=True))

@@ -44,6 +44,12 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     "LISTAGG": _F.ARRAY_AGG,
     "COLLECT_LIST": _F.ARRAY_AGG,
     "MAP_AGG": _F.ARRAY_AGG,
+    "JSON_AGG": _F.ARRAY_AGG,
+    "JSON_ARRAYAGG": _F.ARRAY_AGG,
+    "JSON_OBJECTAGG": _F.ARRAY_AGG,
+    "JSON_OBJECT_AGG": _F.ARRAY_AGG,
+    "LATEST_BY_OFFSET": _F.LAST_VALUE,
+    "EARLIEST_BY_OFFSET": _F.FIRST_VALUE,
     "MEDIAN": _F.PERCENTILE_CONT,
 }
 """The aggregate functions by their names in SQL; some names are others in disguise."""

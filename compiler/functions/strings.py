@@ -46,7 +46,7 @@ STRINGS = (
     ),
     Function(
         "char_length",
-        ("CHAR_LENGTH", "CHARACTER_LENGTH", "LENGTH"),
+        ("CHAR_LENGTH", "CHARACTER_LENGTH", "LENGTH", "LEN"),
         (Signature(_TEXT, BIGINT, len), Signature((BYTES,), BIGINT, len)),
     ),
     Function(
@@ -75,7 +75,7 @@ STRINGS = (
     ),
     Function(
         "split",
-        ("SPLIT", "STRING_TO_ARRAY"),
+        ("SPLIT", "STRING_TO_ARRAY", "STRING_SPLIT"),
         (
             Signature(
                 (STRING, STRING),

@@ -66,6 +66,7 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("DROP", "CATALOG"): _NO_CATALOG,
     ("DROP", "DATABASE"): _NO_CATALOG,
     ("DROP", "STREAM"): "write DROP TABLE or DROP VIEW",
+    ("EMIT", "ON"): "write EMIT FINAL, which releases a window when it closes",
     ("INTO", "TABLE"): "remove TABLE: INSERT INTO t",
     ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
     ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
@@ -101,7 +102,7 @@ KSQL_WINDOWS: Final[Mapping[str, str]] = {
 """Help for `WINDOW TUMBLING (…)`."""
 
 _JSON: Final = "declare the fields of the JSON object as columns of the table"
-_BITS: Final = "there are no operators on bits"
+_BITS: Final = "use BITAND(a, b), BITOR(a, b) or BITXOR(a, b)"
 
 SIGNS: Final[Mapping[str, str]] = {
     "#>": "use JSON_EXTRACT_PATH(text, 'key', …)",

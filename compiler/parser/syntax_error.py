@@ -94,6 +94,11 @@ class _Place:
         """Return the bad token as a keyword would be written, "" if it is a sign or in quotes."""
         return self.bad.text.upper() if self.bad.kind == "WORD" else ""
 
+    @property
+    def next_keyword(self) -> str:
+        """Return the token after the bad one as a keyword would be written, "" if there is none."""
+        return self.following[0].text.upper() if self.following else ""
+
     def span(self, token: Token) -> Span:
         """Return where `token` is in the source."""
         return self.text.span(token.start, token.end)
@@ -161,8 +166,8 @@ def _dialect_help(place: _Place) -> str | None:
             help_ = "list the columns to group by"
         case "MINUS", "MORE" if place.glued:
             help_ = "declare the fields of the JSON object as columns of the table"
-        case "INTERVAL", "NUMBER":
-            help_ = f"write the number in quotes: INTERVAL '{place.bad.text}' HOUR"
+        case _, "WORD" if place.keyword == "WITH" and place.next_keyword in {"ROLLUP", "CUBE"}:
+            help_ = f"write GROUP BY {place.next_keyword} (a, b)"
         case _, "QUESTION" | "LBRACE" | "VBAR":
             help_ = SIGNS[place.bad.text]
         case _, "NUMBER" if before == "WITHIN":
@@ -319,17 +324,6 @@ def _insert_behind_with(place: _Place) -> Diagnostic | None:
     return Diagnostic("E101", place.title, label, helps=(help_,))
 
 
-def _missing_unit(place: _Place) -> Diagnostic | None:
-    """Explain `INTERVAL '4 seconds'`."""
-    if not {"SECOND", "SECONDS"} <= place.accepts or place.last is None:
-        return None
-    label = Label(place.span(place.bad), expectation(place.accepts))
-    number, _, unit = place.last.text.strip().partition(" ")
-    known = unit.strip().upper() in place.accepts
-    help_ = f"write the unit after the quotes: INTERVAL '{number}' {unit.upper() if known else 'SECOND'}"
-    return Diagnostic("E101", place.title, label, helps=(help_,))
-
-
 def _missing_semicolon(place: _Place) -> Diagnostic | None:
     """Explain a statement that begins where another has not been ended."""
     if "SEMICOLON" not in place.accepts or not _leads(place.here, ["SEMICOLON"], [place.bad]):
@@ -361,7 +355,6 @@ _EXPLANATIONS: Final = (
     _other_dialect,
     _misspelt_before,
     _misspelt_here,
-    _missing_unit,
     _unfinished,
     _comparison_chain,
     _wrong_quotes,

@@ -84,10 +84,13 @@ Unit = OneOf[
 
 @dataclass(frozen=True, slots=True)
 class IntervalLiteral(Syntax):
-    """`INTERVAL '4' SECOND`, `INTERVAL '1:30' HOUR TO MINUTE`; the text is not looked into."""
+    """`INTERVAL '4' SECOND`, `INTERVAL '1:30' HOUR TO MINUTE`; the text is not looked into.
+
+    `unit` is None where the text has the units: `INTERVAL '4 seconds'`.
+    """
 
     value: StringLiteral
-    unit: Unit
+    unit: Unit | None
     to: Unit | None = None
     negative: bool = False
 

@@ -68,7 +68,7 @@ def _function_call(
     span: Span, parts: tuple[syntax.Identifier, ...], end: _CallEnd
 ) -> syntax.FunctionCall | syntax.Cast:
     name = parts[-1].name.upper()
-    if end.arguments.pairs is not None and name != "JSON_OBJECT":
+    if end.arguments.pairs is not None and name not in {"JSON_OBJECT", "JSON_OBJECTAGG"}:
         raise _misplaced("a key with a VALUE", "JSON_OBJECT", end.arguments.pairs)
     returned = end.arguments.returning
     if returned is not None and name != "JSON_VALUE":
@@ -166,6 +166,13 @@ def substring(
     """Return `SUBSTRING(s FROM 2 FOR 3)` as SUBSTRING(s, 2, 3)."""
     values = (operand, start) if length is None else (operand, start, length)
     return syntax.FunctionCall(span, _function_name(span, token), values)
+
+
+def position(
+    span: Span, token: Token, part: syntax.Expression, searched: syntax.Expression
+) -> syntax.FunctionCall:
+    """Return `POSITION(a IN s)` as POSITION(a, s)."""
+    return syntax.FunctionCall(span, _function_name(span, token), (part, searched))
 
 
 def trim(

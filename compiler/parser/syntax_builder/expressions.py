@@ -54,12 +54,14 @@ def time_literal(span: Span, token: Token, value: syntax.StringLiteral) -> synta
 def interval(
     span: Span,
     sign: Token | None,
-    value: syntax.StringLiteral,
-    unit: syntax.Unit,
-    to: syntax.Unit | None,
+    value: syntax.StringLiteral | syntax.NumberLiteral,
+    unit: syntax.Unit | None,
+    to: syntax.Unit | None = None,
 ) -> syntax.IntervalLiteral:
-    """Return `INTERVAL '4' SECOND`."""
+    """Return `INTERVAL '4' SECOND`, `INTERVAL 4 SECOND` or `INTERVAL '4 seconds'`."""
     negative = sign is not None and sign.kind == "MINUS"
+    if isinstance(value, syntax.NumberLiteral):
+        value = syntax.StringLiteral(value.span, value.text)
     return syntax.IntervalLiteral(span, value, unit, to, negative)
 
 
@@ -241,6 +243,13 @@ def unary(span: Span, operator: Token, operand: syntax.Expression) -> syntax.Una
 def subscript(span: Span, operand: syntax.Expression, index: syntax.Expression) -> syntax.Subscript:
     """Return `a[1]`."""
     return syntax.Subscript(span, operand, index)
+
+
+def searched_field(
+    span: Span, operand: syntax.Expression, name: syntax.Identifier
+) -> syntax.ColumnReference | syntax.FieldAccess:
+    """Return `a.b`, behind IN in POSITION."""
+    return field(span, operand, name)
 
 
 def field(
