@@ -9,7 +9,13 @@ from fsql.compiler.binder.items import Key
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import ColumnRef
-from fsql.compiler.logical import Aggregate, AssignSessions, Plan, WindowAggregate
+from fsql.compiler.logical import (
+    Aggregate,
+    AssignSessions,
+    AssignWindows,
+    Plan,
+    WindowAggregate,
+)
 from fsql.compiler.node import walk
 
 if TYPE_CHECKING:
@@ -140,6 +146,8 @@ def complete_window_keys(plan: Plan, keys: tuple[Expression, ...]) -> tuple[Expr
 def check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, clause: str) -> None:
     """Refuse groups of windowed rows that would not close with the window.
 
+    Rows that are only put in the order of event time are in no window.
+
     Raises:
         Refusal: E305.
     """
@@ -148,7 +156,7 @@ def check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, clause: st
         for column, below in zip(columns, plan.schema, strict=True)
         if column is not None and column.bound is Bound.END and below.time_attribute
     )
-    if any(end.open for end in ends):
+    if any(end.open and not _sorts(end.windows) for end in ends):
         raise refusal(
             "E305",
             "windowed rows are not grouped by their window",
@@ -157,6 +165,10 @@ def check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, clause: st
             help=f"write {clause} window_start, window_end",
             quote=span,
         )
+
+
+def _sorts(windows: AssignWindows | AssignSessions) -> bool:
+    return isinstance(windows, AssignSessions) and windows.sorts
 
 
 def complete_windows(plan: Plan, keys: Sequence[Key], used: Iterable[Expression]) -> list[Key]:
