@@ -52,6 +52,8 @@ _COLLECTING: Final = frozenset(
 _PERCENTILES: Final = frozenset(
     {AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC}
 )
+_WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
+"""The names of percentiles whose values stand in WITHIN GROUP; others take the fraction second."""
 _OF_TWO: Final = frozenset(
     {
         *(AggregateFunction.COVAR_POP, AggregateFunction.COVAR_SAMP, AggregateFunction.CORR),
@@ -285,6 +287,8 @@ def _percentile(
     arguments: ExpressionBinder, name: str, written: syntax.FunctionCall
 ) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
     """Return the parts of `PERCENTILE_CONT(fraction) WITHIN GROUP (ORDER BY x)`."""
+    if name not in _WITHIN_GROUP:
+        return _quantile(arguments, name, written)
     if len(written.arguments) != 1 or len(written.order_by) != 1:
         raise refusal(
             "E401",
@@ -295,13 +299,35 @@ def _percentile(
     (item,) = written.order_by
     if item.descending:
         raise not_implemented(f"DESC in {name}", item.span, help="write 1 - fraction")
-    span = written.arguments[0].span
-    fraction = constant_value(_whole(arguments, written.arguments[0]))
+    fraction = _fraction(arguments, name, written.arguments[0])
+    return arguments.bind_whole(item.expression), (), (), fraction
+
+
+def _quantile(
+    arguments: ExpressionBinder, name: str, written: syntax.FunctionCall
+) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
+    """Return the parts of `QUANTILE_CONT(x, fraction)`."""
+    if len(written.arguments) != 2 or written.order_by:
+        raise refusal(
+            "E401",
+            f"{name} takes a value and a fraction",
+            written.span,
+            help=f"write {name}(x, 0.5)",
+        )
+    value = _whole(arguments, written.arguments[0])
+    return value, (), (), _fraction(arguments, name, written.arguments[1])
+
+
+def _fraction(
+    arguments: ExpressionBinder, name: str, written: syntax.Expression | syntax.Star
+) -> float:
+    span = written.span
+    fraction = constant_value(_whole(arguments, written))
     if isinstance(fraction, bool) or not isinstance(fraction, int | float):
         raise refusal("E403", f"fraction of {name} is not a constant number", span)
     if not 0 <= fraction <= 1:
         raise refusal("E405", f"fraction of {name} is not between 0 and 1", span)
-    return arguments.bind_whole(item.expression), (), (), float(fraction)
+    return float(fraction)
 
 
 def _filtered(

@@ -65,6 +65,18 @@ def bind_insert(
     return Insert(resolve_changes(table, rows, insert.table.span), rows), plan
 
 
+def _distinct_names(names: Sequence[str]) -> list[str]:
+    """Return the names of a result; one that comes again gets a number, as in Flink: k, k0, k1."""
+    made: list[str] = []
+    taken = set(names)
+    for name in names:
+        numbered, number = name, 0
+        while numbered in made or (numbered != name and numbered in taken):
+            numbered, number = f"{name}{number}", number + 1
+        made.append(numbered)
+    return made
+
+
 def bind_select_statement(select: syntax.SelectStatement, context: Context) -> Insert:
     """Bind a bare SELECT: an INSERT into standard output.
 
@@ -73,16 +85,7 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
         Abandoned: where several parts were refused.
     """
     query = bind_query(select.query, context)
-    names = [column.name for column in query.schema]
-    places: dict[str, int] = {}
-    for place, name in enumerate(names):
-        if places.setdefault(name, place) != place:
-            raise refusal(
-                "E205",
-                f'two columns of the result have the name "{name}"',
-                output_spans(select.query, len(names))[place],
-                help="rename one of them with AS",
-            )
+    names = _distinct_names([column.name for column in query.schema])
     below, expressions = output_expressions(query)
     # A column of NULL literals has no type of its own; it is printed like any other NULL.
     typed = [coerce(each, STRING) if each.type == NULL else each for each in expressions]

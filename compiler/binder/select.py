@@ -17,6 +17,7 @@ from fsql.compiler.binder.group import make_group, refuse_final
 from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector, run
+from fsql.compiler.binder.pending import RunningValue, SubqueryValue
 from fsql.compiler.binder.rank import windowed_partition
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
@@ -31,6 +32,7 @@ from fsql.compiler.binder.window import (
 )
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import append_only
+from fsql.compiler.node import walk
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
@@ -150,7 +152,7 @@ class _SelectBinder:
         """
         with self._report.whole():
             items = bind_items(self._items_binder, self._select, self._report)
-            having = self._having()
+            having = self._having(items)
             qualify = self._qualify(items)
             keys = self._keys(items)
         computed = [*(item.expression for item in items), *having, *qualify]
@@ -238,9 +240,17 @@ class _SelectBinder:
             help="group the input by a window with EMIT FINAL",
         )
 
-    def _having(self) -> list[Expression]:
+    def _having(self, items: list[Item]) -> list[Expression]:
+        """Return the condition of HAVING, which may name items of groups by their aliases."""
         having: list[Expression] = []
         if self._select.having is not None:
+            self._having_binder.aliases = {
+                alias: expression
+                for alias, expression in _aliases(items).items()
+                if not any(
+                    isinstance(part, RunningValue | SubqueryValue) for part in walk(expression)
+                )
+            }
             with self._report.part():
                 having.append(self._having_binder.bind_whole_condition(self._select.having))
         return having
@@ -249,9 +259,7 @@ class _SelectBinder:
         """Return the condition of QUALIFY, which may name items by their aliases."""
         qualify: list[Expression] = []
         if self._select.qualify is not None:
-            self._qualify_binder.aliases = {
-                item.alias.name.lower(): item.expression for item in items if item.alias is not None
-            }
+            self._qualify_binder.aliases = _aliases(items)
             with self._report.part():
                 qualify.append(self._qualify_binder.bind_whole_condition(self._select.qualify))
                 if not self._running.calls and not self._running.ranks:
@@ -299,3 +307,7 @@ class _SelectBinder:
         grouped = self._select.group_by is not None or self._aggregates.calls
         emit = None if grouped else self._select.emit
         return make_group(plan, grouping, emit, ("DISTINCT", self._select.span), self._report)
+
+
+def _aliases(items: list[Item]) -> dict[str, Expression]:
+    return {item.alias.name.lower(): item.expression for item in items if item.alias is not None}

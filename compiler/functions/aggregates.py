@@ -51,6 +51,9 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     "LATEST_BY_OFFSET": _F.LAST_VALUE,
     "EARLIEST_BY_OFFSET": _F.FIRST_VALUE,
     "MEDIAN": _F.PERCENTILE_CONT,
+    **dict.fromkeys(("PERCENTILE", "QUANTILE_CONT"), _F.PERCENTILE_CONT),
+    **dict.fromkeys(("APPROX_PERCENTILE", "APPROX_QUANTILE"), _F.PERCENTILE_CONT),
+    "QUANTILE_DISC": _F.PERCENTILE_DISC,
 }
 """The aggregate functions by their names in SQL; some names are others in disguise."""
 

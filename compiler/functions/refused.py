@@ -33,6 +33,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "TIME_BUCKET": "use DATE_BIN(width, t), or group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "ISNULL": "write a IS NULL",
     "ARRAY_LENGTH": "use CARDINALITY",
+    "COLLECT": "use ARRAY_AGG(x), or count by k and x",
     "COLLECT_SET": "use ARRAY_AGG(DISTINCT x)",
     "GROUP_CONCAT": "use STRING_AGG(x, separator)",
     "FIRST": "use FIRST_VALUE, or FIRST_VALUE(x ORDER BY y)",

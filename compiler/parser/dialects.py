@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
 _NO_CATALOG: Final = "remove it; a script declares all tables that it uses, and there is no catalog"
+NO_RECURSION: Final = "a query cannot read itself; UNNEST(SEQUENCE(1, n)) makes numbers"
 _NO_UPDATE: Final = "write a query with INSERT INTO; tables cannot be changed by other statements"
 
 STATEMENTS: Final[Mapping[str, str]] = {

@@ -18,6 +18,7 @@ from fsql.compiler.parser.dialects import (
     CLAUSES,
     CREATED,
     KSQL_WINDOWS,
+    NO_RECURSION,
     SIGNS,
     STATEMENTS,
 )
@@ -151,7 +152,7 @@ def _other_dialect(place: _Place) -> Diagnostic | None:
     return Diagnostic("E101", place.title, Label(place.span(place.bad)), helps=(help_,))
 
 
-def _dialect_help(place: _Place) -> str | None:
+def _dialect_help(place: _Place) -> str | None:  # noqa: C901 - one a phrase
     if place.last is None or place.last_kind == "SEMICOLON":
         return STATEMENTS.get(place.keyword)
     before = place.last.text.upper() if place.last.kind == "WORD" else ""
@@ -166,6 +167,8 @@ def _dialect_help(place: _Place) -> str | None:
             help_ = "list the columns to group by"
         case "MINUS", "MORE" if place.glued:
             help_ = "declare the fields of the JSON object as columns of the table"
+        case "NAME", _ if before == "RECURSIVE":
+            help_ = NO_RECURSION
         case _, "WORD" if place.keyword == "WITH" and place.next_keyword in {"ROLLUP", "CUBE"}:
             help_ = f"write GROUP BY {place.next_keyword} (a, b)"
         case _, "QUESTION" | "LBRACE" | "VBAR":

@@ -168,6 +168,19 @@ def substring(
     return syntax.FunctionCall(span, _function_name(span, token), values)
 
 
+def overlay(
+    span: Span,
+    token: Token,
+    operand: syntax.Expression,
+    new: syntax.Expression,
+    start: syntax.Expression,
+    length: syntax.Expression | None,
+) -> syntax.FunctionCall:
+    """Return `OVERLAY(s PLACING a FROM 2 FOR 3)` as OVERLAY(s, a, 2, 3)."""
+    values = (operand, new, start) if length is None else (operand, new, start, length)
+    return syntax.FunctionCall(span, _function_name(span, token), values)
+
+
 def position(
     span: Span, token: Token, part: syntax.Expression, searched: syntax.Expression
 ) -> syntax.FunctionCall:
