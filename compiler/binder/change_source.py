@@ -1,7 +1,8 @@
-"""Tables whose rows are changes, `'changes' = 'upsert'`: the kind of each row, and the table they make.
+"""Tables whose rows are changes, as upserts or retractions: the kind of each row, and the table they make.
 
 A row has the kind of its change in a field that is no column of the table, as a sink writes it.  NULL counts
-as `+U`, and `-U` is passed over, since the `+U` behind it replaces the row.
+as `+U`, and `-U` is passed over, since the `+U` behind it replaces the row: so upserts and
+retractions of one key are read alike.
 """
 
 from __future__ import annotations
@@ -54,12 +55,6 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ReadColumns
     """
     if not is_change_source(entry):
         return ReadColumns(entry.columns, entry.event_time)
-    if entry.option("changes") == Changes.RETRACT.value and not _has_envelope(entry):
-        raise not_implemented(
-            "reading a table with 'changes' = 'retract'",
-            span,
-            help="declare a PRIMARY KEY, and write 'changes' = 'upsert'",
-        )
     if entry.metadata:
         raise not_implemented(
             "metadata columns of a table that is read as changes",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.limit import of_alias
+from fsql.compiler.binder.limit import meant
 from fsql.compiler.binder.report import not_implemented, refusal
 
 
@@ -19,7 +19,7 @@ def as_first_rows(query: syntax.Query, select: syntax.Select) -> syntax.Select:
     Raises:
         Refusal: E301, E316.
     """
-    keys = tuple(_meant(key, select) for key in select.distinct_on)
+    keys = tuple(meant(key, select) for key in select.distinct_on)
     span = keys[0].span.to(keys[-1].span)
     for written in (query.limit, query.offset, select.qualify):
         if written is not None:
@@ -29,7 +29,7 @@ def as_first_rows(query: syntax.Query, select: syntax.Select) -> syntax.Select:
                 written.span,
                 help=f"write DISTINCT ON in a subquery in FROM, and {clause} outside",
             )
-    order = [replace(item, expression=_meant(item.expression, select)) for item in query.order_by]
+    order = [replace(item, expression=meant(item.expression, select)) for item in query.order_by]
     leading, within = order[: len(keys)], tuple(order[len(keys) :])
     if any(item.expression not in keys for item in leading):
         raise refusal(
@@ -43,12 +43,3 @@ def as_first_rows(query: syntax.Query, select: syntax.Select) -> syntax.Select:
     number = syntax.FunctionCall(span, name, (), over=window)
     first = syntax.Comparison(span, "=", number, syntax.NumberLiteral(span, "1"))
     return replace(select, distinct_on=(), qualify=first)
-
-
-def _meant(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
-    """Return what an expression means: a number is the item at this place, a name may be an alias."""
-    if isinstance(expression, syntax.NumberLiteral) and expression.text.isdigit():
-        place = int(expression.text[:6])
-        item = select.items[place - 1] if 1 <= place <= len(select.items) else None
-        return item.expression if isinstance(item, syntax.SelectItem) else expression
-    return of_alias(expression, select)

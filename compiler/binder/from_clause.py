@@ -21,7 +21,9 @@ from fsql.compiler.binder.join import (
     side_by_side,
     unbounded_join,
 )
+from fsql.compiler.binder.join_refusals import cross_join, equality_help
 from fsql.compiler.binder.lateral import bind_lateral, unnest
+from fsql.compiler.binder.lateral_join import bind_lateral_rows, reads_tables
 from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.lateral_join import SubqueryBinder
     from fsql.compiler.binder.references import Condition
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.using import Pair
@@ -67,12 +70,13 @@ class Source:
 class FromBinder:
     """Binds the FROM of one SELECT; `where` are the conditions that its WHERE connects by AND.
 
-    `bind_query` binds subqueries: it is passed in to avoid a circular import.
+    `bind_query` and `bind_subquery` bind subqueries: they are passed in to avoid a circular import.
     """
 
     context: Context
     where: tuple[Condition, ...]
     bind_query: Callable[[syntax.Query, Context], Plan]
+    bind_subquery: SubqueryBinder
 
     def bind(self, select: syntax.Select) -> Source:
         """Return the join of the relations between commas; without FROM, one row.
@@ -196,7 +200,9 @@ class FromBinder:
         last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)
         source = self._within(padded=last >= 0).relation(written.first)
         for number, clause in enumerate(written.joins):
-            outer = clause.kind == "LEFT" and isinstance(clause.right, syntax.Unnest)
+            outer = clause.kind == "LEFT" and (
+                isinstance(clause.right, syntax.Unnest) or reads_tables(clause.right)
+            )
             if _lateral(clause.right):
                 if clause.condition is not None and not _always_true(clause.condition):
                     raise not_implemented(
@@ -253,7 +259,7 @@ class FromBinder:
             joined = self._outer_join(kind, left, right, on, clause.span)
         if joined is None:
             if clause.kind == "CROSS":
-                raise _cross_join(clause.span)
+                raise cross_join(clause.span)
             where = "WHERE" if clause.condition is None else "ON"
             raise self._no_equality(left, right, clause.span, where)
         if pairs:
@@ -282,13 +288,22 @@ class FromBinder:
     def _join_lateral(
         self, source: Source, written: syntax.Relation, *, outer: bool = False
     ) -> Source:
-        """Return the lateral join of a relation; with `outer` LEFT JOIN UNNEST."""
+        """Return the lateral join of a relation; with `outer` a LEFT JOIN."""
         if isinstance(written, syntax.Unnest):
             unnested = unnest(source.relation, written, self.context, left=outer)
             return Source(unnested, source.taken)
         assert isinstance(written, syntax.Derived)
-        relation = bind_lateral(source.relation, written, self.context)
-        return Source(relation, source.taken)
+        if not reads_tables(written):
+            return Source(bind_lateral(source.relation, written, self.context), source.taken)
+        rows, on = bind_lateral_rows(source.relation, written, self.bind_subquery, self.context)
+        check_names(source.relation, rows, written.span)
+        joined = (
+            self._outer_join(JoinKind.LEFT, source, Source(rows), on, written.span)
+            if outer
+            else self._join(source, Source(rows), on, written.span)
+        )
+        assert joined is not None, "a lateral subquery over tables is joined by an equality"
+        return joined
 
     def _join(self, left: Source, right: Source, on: list[Expression], span: Span) -> Source | None:
         """Return the join of two relations; None if no equality connects them."""
@@ -334,7 +349,7 @@ class FromBinder:
             "join without an equality between its sides",
             span,
             note="an equality that can fail is used as a key in ON only" if late else None,
-            help=_equality_help(where, left.relation, right.relation),
+            help=equality_help(where, left.relation, right.relation),
         )
 
 
@@ -360,26 +375,6 @@ def _lateral(written: syntax.Relation) -> bool:
 
 def _always_true(condition: syntax.Expression) -> bool:
     return isinstance(condition, syntax.BooleanLiteral) and condition.value
-
-
-def _cross_join(span: Span) -> Refusal:
-    return refusal(
-        "E308",
-        "CROSS JOIN without an equality between its sides",
-        span,
-        help="to pair all rows, add a constant column to both sides and join on it",
-    )
-
-
-def _equality_help(clause: str, left: Relation, right: Relation) -> str:
-    """Return how to add an equality: with two columns of equal name and type, if there are any."""
-    names = {field.name.lower(): field for field in left.fields}
-    for field in right.fields:
-        mate = names.get(field.name.lower())
-        if mate is not None and mate.column.type == field.column.type:
-            pair = f"{mate.qualifier or 'a'}.{mate.name} = {field.qualifier or 'b'}.{field.name}"
-            return f"add an equality to {clause}, such as {pair}"
-    return f"add an equality of a column of each side to {clause}"
 
 
 def _has_updating_window(source: Source) -> bool:

@@ -51,8 +51,7 @@ def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -
             query.order_by[0].span,
             help="add LIMIT for the first rows; the result is released in the total order",
         )
-    skipped = 0 if query.offset is None else _count(query.offset, "OFFSET")
-    limit = None if query.limit is None else skipped + _count(query.limit, "LIMIT")
+    skipped, limit = row_bounds(query)
     plan, order, width = _ordered(query, context, bind_body)
     if limit == skipped:
         plan = filter_relation(plan, [Literal(BOOLEAN, nullable=False, value=False)])
@@ -62,6 +61,16 @@ def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -
         plan = Rank(plan, (), order, RankFunction.ROW_NUMBER, None, skipped, limit)
     kept = column_refs(plan)[:width]
     return project(plan, kept, [column.name for column in plan.schema[:width]])
+
+
+def row_bounds(query: syntax.Query) -> tuple[int, int | None]:
+    """Return how many rows are skipped, and the number of the last that is kept; None without LIMIT.
+
+    Raises:
+        Refusal: E405.
+    """
+    skipped = 0 if query.offset is None else _count(query.offset, "OFFSET")
+    return skipped, None if query.limit is None else skipped + _count(query.limit, "LIMIT")
 
 
 def _count(written: syntax.Expression, clause: str) -> int:
@@ -96,7 +105,7 @@ def _ordered(
         return plan, order, len(plan.schema)
     hidden = [item for item in query.order_by if _written_place(item) is None]
     items = tuple(
-        syntax.SelectItem(item.span, of_alias(item.expression, body), None) for item in hidden
+        syntax.SelectItem(item.span, _of_alias(item.expression, body), None) for item in hidden
     )
     plan = bind_body(dataclasses.replace(body, items=(*body.items, *items)), context)
     width = len(plan.schema) - len(hidden)
@@ -109,7 +118,7 @@ def _ordered(
     return plan, order, width
 
 
-def of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
+def _of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
     """Return the expression that an item of ORDER BY means: a name may be the alias of a select item."""
     if isinstance(expression, syntax.ColumnReference) and len(expression.parts) == 1:
         items = (item for item in select.items if isinstance(item, syntax.SelectItem))
@@ -117,6 +126,15 @@ def of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Exp
             if item.alias is not None and matches(expression.parts[0], item.alias.name):
                 return item.expression
     return expression
+
+
+def meant(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
+    """Return what an expression means: a number is the item at this place, a name may be an alias."""
+    if isinstance(expression, syntax.NumberLiteral) and expression.text.isdigit():
+        place = int(expression.text[:_DIGITS_MAX])
+        item = select.items[place - 1] if 1 <= place <= len(select.items) else None
+        return item.expression if isinstance(item, syntax.SelectItem) else expression
+    return _of_alias(expression, select)
 
 
 def _written_place(item: syntax.OrderItem) -> int | None:

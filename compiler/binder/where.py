@@ -7,6 +7,7 @@ a row that an earlier one has dropped.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -52,7 +53,8 @@ def bind_rows(
     """
     where = _and_parts(select.where)
     plain = tuple(read_condition(each) for each in where if not has_subquery(each))
-    source = FromBinder(context, plain, bind_query).bind(select)
+    bind = partial(_bind_beside, context, bind_query)
+    source = FromBinder(context, plain, bind_query, bind).bind(select)
     relation, width = source.relation, source.relation.width
     scope = Scope(_layers(relation, width, outer), relation.row_time)
     kept: list[Expression] = []
@@ -93,9 +95,13 @@ def bind_rows(
 
 def subquery_collector(context: Context, bind_query: QueryBinder) -> SubqueryCollector:
     """Return the collector of the subqueries in the expressions of a clause."""
-    return SubqueryCollector(
-        context, lambda query, outer: bind_subquery(query, context, bind_query, outer)
-    )
+    return SubqueryCollector(context, partial(_bind_beside, context, bind_query))
+
+
+def _bind_beside(
+    context: Context, bind_query: QueryBinder, query: syntax.Query, outer: Layer
+) -> Subquery:
+    return bind_subquery(query, context, bind_query, outer)
 
 
 def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 _CALLED: Final = frozenset({
     "ARRAY", "CAST", "CEIL", "CUBE", "DATE", "DESCRIPTOR", "EXTRACT", "FLOOR", "GROUPING", "LEFT", "MAP",
-    "NAME", "QUOTED_NAME", "RIGHT", "ROLLUP", "ROW", "STRUCT", "SUBSTRING", "TABLE", "TIME", "TIMESTAMP",
-    "TRIM", "TRY_CAST", "UNNEST",
+    "NAME", "OVERLAY", "POSITION", "QUOTED_NAME", "RIGHT", "ROLLUP", "ROW", "STRUCT", "SUBSTRING", "TABLE",
+    "TIME", "TIMESTAMP", "TRIM", "TRY_CAST", "UNNEST",
 })  # fmt: skip
 """What a bracket follows without a space: the name of what is called, or of a type."""
 _TIGHT: Final = frozenset({")", "]", "}", ",", ";", ".", "::"})

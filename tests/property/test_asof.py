@@ -1,4 +1,4 @@
-"""ASOF joins and DISTINCT ON: what DuckDB says, on every way and from snapshots.
+"""ASOF joins, LATERAL subqueries and DISTINCT ON: what DuckDB says, on every way and from snapshots.
 
 Rows are out of order within what the tables allow, so none is late.  Two rows of the right side never have
 one key and one time, for then DuckDB leaves open which of them it joins.
@@ -50,6 +50,14 @@ JOINS = (
     "SELECT t.id, u.num FROM t ASOF LEFT OUTER JOIN u ON t.k = u.k AND u.since < t.moment",
 )
 FIRST_ROWS = (
+    (
+        "SELECT t.id, x.num FROM t, LATERAL"
+        " (SELECT num FROM u WHERE u.k = t.k ORDER BY since DESC LIMIT 2) AS x"
+    ),
+    (
+        "SELECT t.id, x.num FROM t LEFT JOIN LATERAL"
+        " (SELECT num FROM u WHERE u.k = t.k AND num > 3 ORDER BY 1 LIMIT 1 OFFSET 1) AS x ON TRUE"
+    ),
     "SELECT DISTINCT ON (k) id, id + 1 AS num FROM t ORDER BY k, moment DESC, num",
     "SELECT DISTINCT ON (k, num) id, id % 3 AS num FROM t ORDER BY 2, k, moment, id DESC",
 )

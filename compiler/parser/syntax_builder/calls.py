@@ -208,9 +208,9 @@ def niladic(span: Span, token: Token) -> syntax.FunctionCall:
 
 
 def _function_name(span: Span, token: Token) -> syntax.QualifiedName:
-    """Return the name of a function that `token`, the first of the call, is."""
+    """Return the name of a function that `token`, the first of the call and a keyword, is."""
     name_span = type(span)(span.start, span.start + len(token.text))
-    return syntax.QualifiedName(name_span, (syntax.Identifier(name_span, token.text),))
+    return syntax.QualifiedName(name_span, (syntax.Identifier(name_span, token.text.upper()),))
 
 
 # OVER.
