@@ -35,6 +35,7 @@ from fsql.tests.reference.failure import (
     TIMESTAMP_OUT_OF_RANGE,
     FailureError,
 )
+from fsql.tests.reference.lines import json_text
 from fsql.tests.reference.octets import OCTET_FUNCTIONS, call_of_octets
 from fsql.tests.reference.order import order_key
 from fsql.tests.reference.scalar_casts import (
@@ -107,6 +108,8 @@ def call(  # noqa: C901, PLR0911 - one a kind
     elif None not in values:
         if expression.type.kind is Kind.DECIMAL and function in DECIMAL_FUNCTIONS:
             return decimal_result(expression, values)
+        if function == "json_string":
+            return json_text(values[0], arguments[0].type)
         octets = [argument.type.kind is Kind.BYTES for argument in arguments]
         if octets[:1] == [True] and function in OCTET_FUNCTIONS:
             return call_of_octets(function, values, octets)
