@@ -135,7 +135,7 @@ def completed(
         collected = call("map_from_entries", collected)
     if name in _OF_JSON:
         return call("json_string", collected)
-    if name in OF_ENTRIES:
+    if name not in _JOINED:
         return collected
     separator: Value = ","
     if len(written.arguments) > 1:

@@ -101,7 +101,7 @@ class FromBinder:
         for written in relations[1:]:
             if _lateral(written):
                 source = self._connect(source, waiting)
-                source = self._join_lateral(source, written)
+                source = self.join_lateral(source, written)
             else:
                 waiting.append((self.relation(written), written.span))
         return self._connect(source, waiting)
@@ -200,6 +200,7 @@ class FromBinder:
         last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)
         source = self._within(padded=last >= 0).relation(written.first)
         for number, clause in enumerate(written.joins):
+            binder = self._within(padded=number < last)
             outer = clause.kind == "LEFT" and (
                 isinstance(clause.right, syntax.Unnest) or reads_tables(clause.right)
             )
@@ -212,9 +213,9 @@ class FromBinder:
                     )
                 if not outer and clause.kind not in {"CROSS", "INNER"}:
                     raise not_implemented(f"{clause.kind} JOIN of a lateral relation", clause.span)
-                source = self._join_lateral(source, clause.right, outer=outer)
+                source = binder.join_lateral(source, clause.right, outer=outer)
                 continue
-            source = self._within(padded=number < last).join_clause(source, clause)
+            source = binder.join_clause(source, clause)
         return source
 
     def _within(self, *, padded: bool) -> FromBinder:
@@ -285,10 +286,14 @@ class FromBinder:
         binder = ExpressionBinder(Scope((fields,)), "ON", self.context.source_spans)
         return conjuncts(binder.bind_whole_condition(clause.condition))
 
-    def _join_lateral(
+    def join_lateral(
         self, source: Source, written: syntax.Relation, *, outer: bool = False
     ) -> Source:
-        """Return the lateral join of a relation; with `outer` a LEFT JOIN."""
+        """Return the lateral join of a relation; with `outer` a LEFT JOIN.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
         if isinstance(written, syntax.Unnest):
             unnested = unnest(source.relation, written, self.context, left=outer)
             return Source(unnested, source.taken)

@@ -174,6 +174,8 @@ def _select_over_unnest(derived: syntax.Derived) -> tuple[syntax.Select, syntax.
         case syntax.Select(relations=(syntax.Unnest() as source,)) as select if simple:
             if select.windows or select.qualify is not None or select.emit is not None:
                 raise not_implemented("WINDOW, QUALIFY and EMIT in LATERAL", select.span)
+            if select.distinct_on:
+                raise not_implemented("DISTINCT ON in LATERAL", select.distinct_on[0].span)
             return select, source
         case _:
             raise not_implemented(

@@ -81,8 +81,8 @@ def correlatable(query: syntax.Query) -> syntax.Select | None:
         return None
     if query.order_by or query.limit is not None or query.offset is not None:
         return None
-    closed = select.group_by is not None or select.windows or select.qualify is not None
-    return None if closed or select.emit is not None else select
+    closed = select.group_by is not None or select.qualify is not None or select.emit is not None
+    return None if closed or select.windows or select.distinct_on else select
 
 
 def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> None:

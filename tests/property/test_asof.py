@@ -60,6 +60,14 @@ FIRST_ROWS = (
     ),
     "SELECT DISTINCT ON (k) id, id + 1 AS num FROM t ORDER BY k, moment DESC, num",
     "SELECT DISTINCT ON (k, num) id, id % 3 AS num FROM t ORDER BY 2, k, moment, id DESC",
+    (
+        "SELECT id, id + 1 AS num FROM t WHERE id IN"
+        " (SELECT DISTINCT ON (k) num FROM u ORDER BY k, num DESC)"
+    ),
+    (
+        "SELECT t.id, x.num FROM t JOIN LATERAL (SELECT num FROM u WHERE u.k = t.k) AS x ON TRUE"
+        " RIGHT JOIN u ON u.num = t.id WHERE t.id = x.num"
+    ),
 )
 
 
