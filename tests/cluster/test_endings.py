@@ -66,9 +66,12 @@ def test_a_run_begins_while_the_last_one_still_ends(
     twin.start(2, "--apart")
     for role in ("coordinator", "worker"):
         wait_until(twin.goes_on, "output")
-        stopped = twin.pids(role)
-        for pid in stopped:
-            os.kill(pid, signal.SIGSTOP)
+        if role == "coordinator":
+            stopped = [twin.freeze_coordinator()]
+        else:
+            stopped = twin.pids(role)
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
         assert twin.process is not None
         twin.process.kill()
         twin.process.wait()

@@ -208,7 +208,7 @@ def test_the_layout_of_a_tick_outlives_the_run(new_twin: Callable[[int], Twin]) 
 def test_proposals_that_are_refused(new_twin: Callable[[int], Twin], tmp_path: Path) -> None:
     twin = new_twin(ENDLESS)
     start(twin)
-    os.kill(twin.pids("coordinator")[0], signal.SIGSTOP)
+    twin.freeze_coordinator()
     assert propose(twin, "--to", "1", "--reason", "stopped").code == 0
     for flags, message in (
         (("--equal",), "error[FSQL-E652]: tick 1 has not ended"),

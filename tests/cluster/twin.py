@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.drivers.processes.process_role import role_of
 
 if TYPE_CHECKING:
@@ -105,6 +107,24 @@ def difference(written: Mapping[str, bytes], right: Mapping[str, bytes]) -> str:
     return "; ".join(found)
 
 
+def process_state(pid: int) -> str:
+    """Return the state of a process in one letter, as in proc(5): T if it is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def is_locked(path: Path) -> bool:
+    """Say whether another process is within a transaction that writes to a SQLite database."""
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            return True
+        connection.execute("ROLLBACK")
+        return False
+
+
 def wait_until(reached: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + HANGS_AFTER_SECONDS
     while not reached():
@@ -172,6 +192,20 @@ class Twin:
         """Say whether anything was written since the last start or kill."""
         assert self.running(), f"it has ended: {self.errors()}"
         return self.written_bytes() > self._size
+
+    def freeze_coordinator(self) -> int:
+        """Stop the coordinator while it does not write to the coordination; return its process.
+
+        One that is stopped within a transaction keeps the lock of the file, and everybody else waits.
+        """
+        [pid] = self.pids("coordinator")
+        while True:
+            os.kill(pid, signal.SIGSTOP)
+            wait_until(lambda: process_state(pid) == "T", "a stopped coordinator")
+            if not is_locked(self.state / FILE):
+                return pid
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.01)
 
     def kill(self, random: Random, role: str) -> bool:
         """Kill one of the processes with that role, whatever it is about to do; say whether one is there."""

@@ -88,7 +88,7 @@ def test_a_writer_that_does_not_finish_is_waited_for_and_told(world: EmbeddedWor
     with pytest.raises(CoordinationUnavailableError) as raised:
         one.replace(session, "a", b"2", entry.version)
     assert str(raised.value) == (
-        f'cannot use the coordination file "{world.path}": database is locked'
+        f'cannot use the coordination file "{world.path}": another process keeps it locked'
     )
     assert one.get("a") == entry
     holder.execute("ROLLBACK")
