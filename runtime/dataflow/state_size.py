@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -15,12 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
 _LOOKED_AT: Final = 16
 """The size of the sample."""
 _OWN_MODULES: Final = "fsql.runtime."
-_NO_BYTES: Final = (str, bytes, int, float, bool, type(None))
+_ATOMIC: Final = frozenset({str, bytes, int, float, bool, type(None)})
+_ARRAYS: Final = (np.ndarray, pa.Array, pa.ChunkedArray)
+_CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 
 
 def state_bytes(state: object) -> int:
@@ -36,32 +39,41 @@ class _Estimate:
 
     def of(self, value: object) -> float:
         """Return the bytes of a value that have not been counted yet."""
-        if isinstance(value, _NO_BYTES):
+        kind: type = type(value)
+        if kind in _ATOMIC:
             return sys.getsizeof(value)
         if id(value) in self._seen:
             return 0
         self._seen.add(id(value))
-        if isinstance(value, np.ndarray | pa.Array | pa.ChunkedArray):
+        if isinstance(value, _ARRAYS):
             return value.nbytes
         if isinstance(value, dict):
             return self._of_container(value) + self._of_elements(value.values())
-        if isinstance(value, list | tuple | set | frozenset | deque):
+        if isinstance(value, _CONTAINERS):
             return self._of_container(value)
-        own = type(value).__module__.startswith(_OWN_MODULES)
-        return sum(self.of(each) for each in _attributes(value)) if own else 0
+        return self._of_attributes(value, kind) if _is_own(kind) else 0
 
     def _of_container(self, container: Collection[object]) -> float:
         return sys.getsizeof(container) + self._of_elements(container)
 
     def _of_elements(self, elements: Collection[object]) -> float:
-        looked_at = list(islice(elements, _LOOKED_AT))
-        size = sum(self.of(each) for each in looked_at)
-        return size * len(elements) / max(len(looked_at), 1)
+        if not elements:
+            return 0
+        looked_at = islice(elements, _LOOKED_AT)
+        return sum(map(self.of, looked_at)) * len(elements) / min(len(elements), _LOOKED_AT)
+
+    def _of_attributes(self, value: object, kind: type) -> float:
+        size = sum(map(self.of, getattr(value, "__dict__", {}).values()))
+        for name in _slots(kind):
+            size += self.of(getattr(value, name, None))
+        return size
 
 
-def _attributes(value: object) -> Iterator[object]:
-    yield from getattr(value, "__dict__", {}).values()
-    for kind in type(value).__mro__:
-        for name in getattr(kind, "__slots__", ()):
-            if hasattr(value, name):
-                yield getattr(value, name)
+@cache
+def _is_own(kind: type) -> bool:
+    return kind.__module__.startswith(_OWN_MODULES)
+
+
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    return tuple(name for each in kind.__mro__ for name in getattr(each, "__slots__", ()))
