@@ -305,7 +305,9 @@ class EmbeddedCoordination:
             if code in _DAMAGED:
                 raise self._damaged(str(error)) from None
             kind = CoordinationDiskError if code in _DISK_FAILED else CoordinationUnavailableError
-            reason = "another process keeps it locked" if code == sqlite3.SQLITE_BUSY else str(error)
+            reason = (
+                "another process keeps it locked" if code == sqlite3.SQLITE_BUSY else str(error)
+            )
             raise kind(f'cannot use the coordination file "{self._path}": {reason}') from None
         except UnicodeDecodeError:  # of a message of SQLite that quotes the file
             raise self._damaged("it has text that is none") from None

@@ -36,6 +36,8 @@ from fsql.tests.property.test_ways import seed_ranges
 from fsql.tests.property.ways import by_engine, by_oracle
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsql.compiler.schema import Schema
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.kernels.aggregate.pre_aggregation import Hashes, PreAggregated
@@ -110,7 +112,7 @@ def _call(random: Random, maker: PlanMaker, schema: Schema) -> AggregateCall:
     return AggregateCall(function, argument, result, function is not AggregateFunction.COUNT)
 
 
-def check_seeds(seeds: range, met: Counter[str]) -> None:
+def check_seeds(seeds: Iterable[int], met: Counter[str]) -> None:
     """Run the cases of seeds in all ways; see `check_seed`."""
     for seed in seeds:
         check_seed(seed, met)
@@ -138,7 +140,7 @@ def check_seed(seed: int, met: Counter[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(1), ids=str)
 def test_pre_aggregated_rows_are_not_seen(seeds: range) -> None:
     met: Counter[str] = Counter()
     replaces = PreAggregation.__call__
@@ -167,11 +169,13 @@ def is_never_cut(self: Exchange, batch: Batch) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "mutant"), [("agrees_to", agrees_to_any_position), ("_is_cut", is_never_cut)]
+    ("name", "mutant", "seed"),
+    [("agrees_to", agrees_to_any_position, 14), ("_is_cut", is_never_cut, 63)],
 )
 def test_rows_that_become_one_across_a_position_are_found(
-    name: str, mutant: object, monkeypatch: pytest.MonkeyPatch
+    name: str, mutant: object, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The seed found the mutant when it was recorded; if cases have changed since, others are tried."""
     monkeypatch.setattr(Exchange, name, mutant)
     with pytest.raises(AssertionError, match="hot"):
-        check_seeds(range(80), Counter())
+        check_seeds((seed, *range(80)), Counter())

@@ -32,9 +32,9 @@ BATCH = 85
 BATCHES = 2
 
 
-def seed_ranges() -> list[range]:
+def seed_ranges(batches: int = BATCHES) -> list[range]:
     """Return the seeds to run, in ranges each of which has to meet everything."""
-    first, last = map(int, os.environ.get("FSQL_SEEDS", f"0:{BATCH * BATCHES}").split(":"))
+    first, last = map(int, os.environ.get("FSQL_SEEDS", f"0:{BATCH * batches}").split(":"))
     return [range(start, min(start + BATCH, last)) for start in range(first, last, BATCH)]
 
 
