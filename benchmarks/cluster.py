@@ -120,7 +120,7 @@ def _fields(job: JobProcess, times: SnapshotTimes, words: int) -> dict[str, Any]
         "seconds": round(seconds, 3),
         "words_per_second": round(words / seconds),
         **dict.fromkeys(_LATENCIES),
-        "peak_bytes": job.peak_bytes(),
+        "peak_bytes": job.peak_bytes,
         "snapshots": job.summary()["snapshots"],
         "longest_without_snapshot": round(times.longest_without(begin, begin + seconds), 3),
         "recoveries": job.summary()["recoveries"],

@@ -54,11 +54,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The resources of a process: CPU seconds, and the peak of memory."""
+    """The resources of a process at a moment: CPU seconds, and bytes of resident memory."""
 
     role: str
     seconds: float
-    peak_bytes: int
+    resident_bytes: int
 
 
 class JobProcess:
@@ -87,10 +87,11 @@ class JobProcess:
             *defines,
             *flags,
         ]
-        self._workers = workers
         self.events: list[Event] = []
         self.usages: dict[int, Usage] = {}
         self._before: dict[int, float] = {}
+        self.peak_bytes = 0
+        """The most resident memory of all processes at a sample; what two of them share counts twice."""
         self._samples: list[dict[str, float]] = []
         """The processor time of each process at each sample."""
         self.running = threading.Event()
@@ -146,10 +147,11 @@ class JobProcess:
 
     def sample(self) -> None:
         """Note what the processes have used; what is known last of one that has ended stays."""
-        for pid, role in self._processes().items():
-            usage = _usage(pid, role)
-            if usage is not None:
-                self.usages[pid] = usage
+        usages = {pid: _usage(pid, role) for pid, role in self._processes().items()}
+        living = {pid: usage for pid, usage in usages.items() if usage is not None}
+        self.usages |= living
+        resident = sum(usage.resident_bytes for usage in living.values())
+        self.peak_bytes = max(self.peak_bytes, resident)
         self._samples.append(self.seconds_by_process())
 
     def seconds_at_end(self) -> dict[str, float]:
@@ -181,14 +183,6 @@ class JobProcess:
         """Count the processor's seconds from now on."""
         self.sample()
         self._before = {pid: usage.seconds for pid, usage in self.usages.items()}
-
-    def peak_bytes(self) -> int:
-        """Return the most memory of the processes, added up; of those that took a place the greatest."""
-        by_place: dict[str, list[int]] = {}
-        for usage in self.usages.values():
-            by_place.setdefault(usage.role, []).append(usage.peak_bytes)
-        places = {"worker": self._workers}
-        return sum(sum(sorted(peaks)[-places.get(role, 1) :]) for role, peaks in by_place.items())
 
     def seconds_by_process(self) -> dict[str, float]:
         """Return the processor time in seconds of each process; workers in the order of their start."""
@@ -230,11 +224,7 @@ def _usage(pid: int, role: str) -> Usage | None:
     """Return the resources of a process, None if it has ended."""
     try:
         times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return None
-    ticks = int(times[11]) + int(times[12])
-    peaks = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
-    if not peaks:
-        return None
-    return Usage(role, ticks / os.sysconf("SC_CLK_TCK"), int(peaks[0]) * 1024)
+    ticks, pages = int(times[11]) + int(times[12]), int(times[21])
+    return Usage(role, ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE"))

@@ -124,7 +124,7 @@ class PacedRun:
             "documents": len(self.arrived),
             "words_per_second": round(_words(self.lines) / max(last, 1e-9)),
             **latency,
-            "peak_bytes": self.job.peak_bytes(),
+            "peak_bytes": self.job.peak_bytes,
             "snapshots": summary["snapshots"],
             "recoveries": summary["recoveries"],
             "cpu_ms_per_document": {

@@ -116,7 +116,9 @@ IN_NO_CASE = {
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES.keys())
-@pytest.mark.parametrize("flags", ["--workers=2", "--engine=model"])
+@pytest.mark.parametrize(
+    "flags", [pytest.param("--workers=2", marks=pytest.mark.slow), "--engine=model"]
+)
 def test_an_example_gives_what_it_shows(
     example: Example,
     flags: str,
