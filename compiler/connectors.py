@@ -162,7 +162,8 @@ class Connector:
 
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` says which formats it carries,
     if its options have `FORMAT`.  With `has_metadata` the rows have `FILE_METADATA`.  With
-    `logs_arrival` the arrival of each row is known at a replay.  A connector that is `library_only` is not
+    `logs_arrival` the arrival of each row is known at a replay, with `infers_columns` a table need not
+    declare what it reads.  A connector that is `library_only` is not
     suggested to authors of scripts.
     """
 
@@ -177,6 +178,7 @@ class Connector:
     library_only: bool = False
     has_metadata: bool = False
     logs_arrival: bool = False
+    infers_columns: bool = False
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key stands for the name of a column."""

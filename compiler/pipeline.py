@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.script import NO_ORDINALS, bind
-from fsql.compiler.functions.python_functions import load_nothing
+from fsql.compiler.inferred_columns import declare_files
 from fsql.compiler.parser import parse_script
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import run_passes
+from fsql.compiler.surroundings import NO_SURROUNDINGS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics import Diagnostic
-    from fsql.compiler.functions.python_functions import Load
     from fsql.compiler.inspections import Inspection
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
+    from fsql.compiler.surroundings import Surroundings
     from fsql.compiler.syntax import Script
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = {}
@@ -57,14 +58,14 @@ def compile_script(
     *,
     declarations: str = "",
     ordinals: Mapping[str, int] = NO_ORDINALS,
-    load: Load = load_nothing,
+    surroundings: Surroundings = NO_SURROUNDINGS,
 ) -> CompiledScript:
     """Return the logical plan of a script.
 
     `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
     `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
     behind it, so that its lines keep their numbers in messages.  `ordinals` are those that tables of the job
-    had before.  `load` loads functions in Python.
+    had before.  `surroundings` are asked for what is not in the text.
 
     Raises:
         FsqlError: E1xx for the form of the text, the first that is wrong; E2xx to E4xx for its meaning,
@@ -77,7 +78,8 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
-    bound = bind(script, declared, ordinals, load)
+    script = declare_files(script, declared)
+    bound = bind(script, declared, ordinals, surroundings)
     return CompiledScript(script, bound.job, bound.inspections, bound.warnings, bound.source_spans)
 
 

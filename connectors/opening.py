@@ -7,9 +7,10 @@ not use.  Whatever cannot be opened is a `FsqlError` with a code and what to do.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from fsql.compiler.connectors import Layout
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.shard_files import shard_encoder
 from fsql.connectors.released_lines import ReleasedLines
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable, Table
+    from fsql.compiler.schema import Schema
     from fsql.connectors.context import OutputStream
     from fsql.formats.lines import LineEncoder
     from fsql.formats.settings import Settings
@@ -61,6 +63,23 @@ def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
     settings = settings_of(table.options)
     module = import_module(f"fsql.connectors.{settings.connector.name}.source")
     return cast("SourceModule", module).open_source(table, settings, context)
+
+
+def infer_columns(options: tuple[tuple[str, str], ...], context: ConnectorContext) -> Schema:
+    """Return the columns of a table with these options, as its input has them.
+
+    Raises:
+        FsqlError: E225, if they cannot be told; E531, E533 or E535, if the input cannot be read.
+    """
+    settings = settings_of(options)
+    name = settings.connector.name
+    if not settings.connector.infers_columns:
+        message = f"the columns of a table with connector '{name}' cannot be inferred"
+        helps = ("declare the columns in CREATE TABLE",)
+        raise FsqlError([Diagnostic("E225", message, helps=helps)])
+    module: Any = import_module(f"fsql.connectors.{name}.inferred")
+    columns: Schema = module.infer_columns(settings, context)
+    return columns
 
 
 def open_sink(  # noqa: PLR0913 - what a context is made of

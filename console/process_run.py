@@ -25,6 +25,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.overview import describe_job
 from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import run_on_processes
+from fsql.job.state_directory import with_begun_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,6 +109,7 @@ def run_script_on_processes(
     Raises:
     FsqlError: for an error in the script, a file that it names, or the state directory.
     """
+    script = with_begun_columns(script, process_options.state)
     result = compile_job(script, may_be_empty=True)
     warn_unused_parameters([script], reporter)
     if not print_inspections(result, options, form, reporter):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from fsql.formats.operations import ChangeDecoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -66,6 +66,28 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
     """
     module = _module(settings, "encoder")
     return cast("EncoderModule", module).make_encoder(sink, settings)
+
+
+def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
+    """Return the columns of files of lines; `samples` are the first lines of each, at least of one.
+
+    Raises:
+        NotInferredError: they cannot be told from these.
+    """
+    module: Any = _module(settings, "inferred")
+    columns: Schema = module.infer_columns(samples, settings)
+    return columns
+
+
+def infer_file_columns(path: Path, settings: Settings) -> Schema:
+    """Return the columns of a file with its own structure.
+
+    Raises:
+        NotInferredError: they cannot be told.
+    """
+    module: Any = _module(settings, "inferred")
+    columns: Schema = module.infer_file_columns(path)
+    return columns
 
 
 class FileSplit(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
@@ -10,8 +10,10 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
 from fsql.compiler.serialize import digest
+from fsql.compiler.surroundings import Surroundings
 from fsql.connectors.declared import DECLARED
 from fsql.job.functions import loader
+from fsql.job.inferred_columns import inferring
 from fsql.job.stages import verify_product
 
 if TYPE_CHECKING:
@@ -52,13 +54,16 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         FsqlError: for errors in the script; E314, if it has no job; E607, if it is from a compiled plan,
             and this version of fsql compiles it to another plan; E608, if a module has changed.
     """
+    columns: dict[str, str] = {}
     result = compile_script(
         script.source,
         DECLARED,
         script.parameters,
         declarations="" if script.memory is None else script.memory.declarations,
         ordinals=script.ordinals,
-        load=loader(script.functions, script.modules),
+        surroundings=Surroundings(
+            loader(script.functions, script.modules), inferring(script, columns)
+        ),
     )
     if not (result.logical.inserts or may_be_empty):
         message = "script has no INSERT and no SELECT: nothing of it runs"
@@ -71,7 +76,7 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         message = "this version of fsql makes another plan of the compiled script"
         raise FsqlError([Diagnostic("E607", message, helps=(CODES["E607"].fix,))])
     return Compiled(
-        script,
+        replace(script, columns=columns),
         result.syntax,
         result.logical,
         job,

@@ -63,6 +63,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     `ordinals` are those of its tables, and of tables that it had, by name, once its plan was changed;
     `since` is the position, as time and origin, from which an output exists that came later, by its name.
     `functions` are the folders of its functions in Python, `modules` the digests of their modules, by name.
+    `columns` are those that were inferred from its input, by table.
     Workers write statistics every `tick_seconds`, never with 0.
     """
 
@@ -89,6 +90,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     tick_seconds: float = TICK_SECONDS
     functions: tuple[str, ...] = ()
     modules: dict[str, str] = msgspec.field(default_factory=dict)
+    columns: dict[str, str] = msgspec.field(default_factory=dict)
 
     def script(self) -> Script:
         """Return the script."""
@@ -100,6 +102,7 @@ class JobDescription(msgspec.Struct, frozen=True):
             ordinals=self.ordinals,
             functions=tuple(map(Path, self.functions)),
             modules=self.modules,
+            columns=self.columns,
         )
 
     def front_logs(self) -> Path:

@@ -35,34 +35,16 @@ import pyarrow.compute as pc
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
     DATE_MAX,
     DATE_MIN,
-    DECIMAL_DIGITS_MAX,
-    DOUBLE,
-    FLOAT,
     FLOATING,
-    INT,
-    NULL,
-    SMALLINT,
-    STRING,
-    STRUCTURED,
-    TIME,
-    TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
-    TINYINT,
     Kind,
     SqlType,
-    array_of,
-    decimal_type,
-    map_of,
-    row_of,
 )
 from fsql.runtime.arrow_maps import map_parts, maps_by_key
+from fsql.runtime.arrow_schema import is_binary, sql_type_of
 from fsql.runtime.arrow_types import arrow_type, octets_of_binary
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.sink import OpenReply, Sequencer, SinkLostError
@@ -150,56 +132,12 @@ def _arrow(name: str, rows: Rows) -> pa.Table:
 
 
 def _sql_type(table: str, field: pa.Field) -> SqlType:
-    found = _scalar_type(field.type)
+    found = sql_type_of(field.type)
     if found is None:
         message = f'column "{field.name}" of table "{table}" has no SQL type: it is {field.type}'
         helps = ("cast the column before passing the table, or leave it out",)
         raise FsqlError([Diagnostic("E542", message, helps=helps)])
     return found
-
-
-def _scalar_type(kind: pa.DataType) -> SqlType | None:
-    if pa.types.is_dictionary(kind):
-        return _scalar_type(kind.value_type)
-    if pa.types.is_map(kind):
-        key, value = _scalar_type(kind.key_type), _scalar_type(kind.item_type)
-        return map_of(key, value) if key and value and key.kind not in STRUCTURED else None
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        element = _scalar_type(kind.value_type)
-        return None if element is None else array_of(element)
-    if pa.types.is_struct(kind) and kind.num_fields:
-        fields = [(field.name, _scalar_type(field.type)) for field in kind]
-        known = [(name, each) for name, each in fields if each is not None]
-        return row_of(known) if len(known) == len(fields) else None
-    matches: tuple[tuple[bool, SqlType], ...] = (
-        (pa.types.is_boolean(kind), BOOLEAN),
-        (kind == pa.int8(), TINYINT),
-        (kind in {pa.int16(), pa.uint8()}, SMALLINT),
-        (kind in {pa.int32(), pa.uint16()}, INT),
-        (pa.types.is_integer(kind), BIGINT),
-        (pa.types.is_floating(kind), DOUBLE if kind == pa.float64() else FLOAT),
-        (_is_decimal(kind), _decimal(kind)),
-        (pa.types.is_string(kind) or pa.types.is_large_string(kind), STRING),
-        (kind == pa.string_view(), STRING),
-        (_is_binary(kind), BYTES),
-        (pa.types.is_date(kind), DATE),
-        (pa.types.is_time(kind), TIME),
-        (pa.types.is_timestamp(kind), TIMESTAMP),
-    )
-    return next((sql_type for fits, sql_type in matches if fits), None)
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    any_length = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return any_length or pa.types.is_fixed_size_binary(kind) or kind == pa.binary_view()
-
-
-def _is_decimal(kind: pa.DataType) -> bool:
-    return pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= DECIMAL_DIGITS_MAX
-
-
-def _decimal(kind: pa.DataType) -> SqlType:
-    return decimal_type(kind.precision, kind.scale) if _is_decimal(kind) else NULL
 
 
 def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -> pa.ChunkedArray:
@@ -253,7 +191,7 @@ def _positional(array: pa.Array, sql_type: SqlType) -> pa.Array:
         offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
         elements = _positional(array.flatten(), sql_type.element)
         return pa.ListArray.from_arrays(offsets, elements, type=wanted, mask=mask)
-    return octets_of_binary(array) if _is_binary(array.type) else array.cast(wanted)
+    return octets_of_binary(array) if is_binary(array.type) else array.cast(wanted)
 
 
 def _maps(array: pa.MapArray, sql_type: SqlType) -> pa.ListArray:

@@ -37,6 +37,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of a plan file; `plan` is the canonical form of the logical plan.
 
     `functions` are the folders of functions in Python, `modules` the digests of the modules used.
+    `columns` are those that were inferred from the input, by table.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plan: msgspec.Raw
     functions: tuple[str, ...] = ()
     modules: dict[str, str] = {}
+    columns: dict[str, str] = {}
 
 
 class _Header(msgspec.Struct):
@@ -79,6 +81,7 @@ def plan_file_of(compiled: Compiled) -> PlanFile:
         msgspec.Raw(canonical_bytes(compiled.job)),
         tuple(map(str, script.functions)),
         modules_of(compiled.job),
+        dict(script.columns),
     )
 
 
@@ -134,6 +137,7 @@ def script_of_plan(name: str, data: bytes, parameters: Mapping[str, str]) -> Scr
         plan_digest=plan.digest,
         functions=tuple(map(Path, plan.functions)),
         modules=plan.modules,
+        columns=plan.columns,
     )
 
 

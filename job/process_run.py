@@ -88,8 +88,7 @@ class ProcessOptions:
         json_messages: whether processes print messages about connections as JSON.
         change: what becomes of the state of a drained job whose plan is another one; None refuses it.
         start_process: starts the processes of the run; None for a fork server of its own.
-        hosted: whether the coordinator runs in the process of the first worker; None for where a table that
-            is read is live and no worker is started by hand.
+        hosted: whether worker 0 hosts the coordinator; None: if input is live and none is started by hand.
         contracts: whether owners of hash bins change by load, if it does.
         auto: whether ticks are chosen from statistics, and proposed.
         tick_seconds: how often workers write statistics, 0 for never.
@@ -296,6 +295,7 @@ def _make_description(
         tick_seconds=process_options.tick_seconds,
         functions=tuple(map(str, script.functions)),
         modules=modules_of(compiled.job),
+        columns=dict(script.columns),
         coordination=None if coordination is None else str(coordination),
     )
 

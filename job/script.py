@@ -37,6 +37,7 @@ class Script:
     that its plan must have, if it is from a compiled plan.
     `ordinals` are those that tables of the job had before the script was changed.
     `functions` are the folders of modules with functions, `modules` the digests that modules must have.
+    `columns` are those that were inferred from the input, by table, as CREATE TABLE has them in brackets.
     """
 
     source: SourceText
@@ -49,6 +50,7 @@ class Script:
     ordinals: Mapping[str, int] = field(default_factory=dict)
     functions: tuple[Path, ...] = ()
     modules: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:

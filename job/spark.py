@@ -47,6 +47,7 @@ class SparkJob:
     base_directory: str
     functions: tuple[str, ...]
     modules: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]
     plan_digest: str
     partitions: int
     splits: tuple[tuple[int, tuple[str, ...]], ...]
@@ -76,6 +77,7 @@ def spark_run(
         str(script.base_directory),
         tuple(map(str, script.functions)),
         tuple(modules_of(compiled.job).items()),
+        tuple(script.columns.items()),
         digest(compiled.job),
         partitions_of(options),
         tuple((ordinal, tuple(s.name for s in each)) for ordinal, each in splits.items()),
@@ -105,6 +107,7 @@ def load(job: SparkJob) -> tuple[TickPlan, Mapping[int, Sequence[Split]]]:
             plan_digest=job.plan_digest,
             functions=tuple(map(Path, job.functions)),
             modules=dict(job.modules),
+            columns=dict(job.columns),
         )
     )
     found = open_splits(compiled)

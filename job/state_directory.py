@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsql.job.description import JobDescription
+    from fsql.job.script import Script
 
 FINISHED = "over"
 
@@ -130,6 +132,18 @@ def read_description(state: Path) -> JobDescription | None:
         return None
     except OSError as error:
         raise _no_state(state, (error.strerror or str(error)).lower()) from None
+
+
+def with_begun_columns(script: Script, state: Path | None) -> Script:
+    """Return a script with the columns that were inferred when the job of the state directory began.
+
+    Raises:
+        FsqlError: E621 or E623, if the state directory cannot be read.
+    """
+    begun = None if state is None else read_description(state)
+    if begun is None or begun.script_text != script.source.text:
+        return script
+    return replace(script, columns=begun.columns)
 
 
 @contextmanager

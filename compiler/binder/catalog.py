@@ -52,7 +52,7 @@ class TableEntry:
     `time` is None if neither an option nor a WATERMARK sets it; then it follows from the other tables of
     the job.  With `row_time` a computed column has the time of the row.  `option_spans` has the span of each
     option's value, for messages.  `declaration` is its CREATE TABLE with all elements; None for standard
-    output.
+    output.  With `inferred` its columns are those that its input has.
     """
 
     name: str
@@ -72,6 +72,7 @@ class TableEntry:
     declaration: CreateTable | None = None
     metadata: tuple[MetadataColumn, ...] = ()
     row_time: bool = False
+    inferred: bool = False
 
     def option(self, key: str) -> str | None:
         """Return the value of an option, or its default."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
+    from fsql.compiler.surroundings import Infer
     from fsql.compiler.text.source import Span
 
 
@@ -47,7 +48,7 @@ class Context:
     """The context of binding a query: the report, the source spans and the catalog.
 
     `declared` has the available connectors and formats.  `one_row` returns the table that queries without
-    FROM read, which is part of the job from then on.
+    FROM read, which is part of the job from then on.  `infer` reads the columns of tables that declare none.
     """
 
     report: Report
@@ -56,6 +57,7 @@ class Context:
     source_spans: SourceSpans
     declared: Declarations
     one_row: Callable[[], TableEntry]
+    infer: Infer
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context with another catalog."""

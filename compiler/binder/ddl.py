@@ -19,7 +19,7 @@ from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
-from fsql.compiler.diagnostics import Label
+from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.node import walk
 from fsql.compiler.schema import Column, Schema
@@ -41,12 +41,13 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
         return
     if table.like is not None:
         table = like_table(table, context)
-    report = context.report
-    with report.whole():
-        with report.part():
-            options = bind_options(table, context)
-        with report.part():
-            columns = _physical_columns(table, context)
+    inferred = not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns)
+    if inferred:
+        options = bind_options(table, context)
+        table = _with_inferred_columns(table, options, context)
+        columns = _physical_columns(table, context)
+    else:
+        options, columns = _options_and_columns(table, context)
     _check_columns(table, options, columns)
     watermark = _watermark(table)
     time = _time_kind(options, watermark, table.name.span)
@@ -85,6 +86,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             declaration=table,
             metadata=metadata,
             row_time=calls_row_time(table.columns),
+            inferred=inferred,
         )
     )
 
@@ -140,6 +142,41 @@ def exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) ->
             help="choose another name",
         )
     return other is not None
+
+
+def _options_and_columns(
+    table: syntax.CreateTable, context: Context
+) -> tuple[TableOptions, Schema]:
+    """Return what a table declares; report what is wrong with both.
+
+    Raises:
+        Abandoned: where something was refused.
+    """
+    report = context.report
+    with report.whole():
+        with report.part():
+            options = bind_options(table, context)
+        with report.part():
+            columns = _physical_columns(table, context)
+    return options, columns
+
+
+def _with_inferred_columns(
+    table: syntax.CreateTable, options: TableOptions, context: Context
+) -> syntax.CreateTable:
+    """Return a table that declares none of the columns of its input, with these before its own.
+
+    Raises:
+        Refusal: E225, or E5xx if the input cannot be read.
+    """
+    if not options.connector.infers_columns:
+        return table
+    name = table.name.parts[-1]
+    try:
+        columns = context.infer(name.name, options.given, name.span)
+    except FsqlError as error:
+        raise Refusal(replace(error.diagnostics[0], primary=Label(name.span))) from None
+    return replace(table, columns=(*columns, *table.columns))
 
 
 def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:

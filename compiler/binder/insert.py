@@ -153,7 +153,7 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
     """Return the table that an INSERT names.
 
     Raises:
-        Refusal: E201, E217.
+        Refusal: E201, E217, E225.
     """
     entry = find_entry(name, context)
     if isinstance(entry, ViewEntry):
@@ -171,6 +171,14 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
             f'table "{entry.name}" cannot be written',
             name.span,
             secondary=(Label(entry.span, f"connector '{entry.connector.name}' only reads"),),
+        )
+    if entry.inferred:
+        raise refusal(
+            "E225",
+            f'table "{entry.name}" is written, and its columns cannot be inferred',
+            name.span,
+            secondary=(Label(entry.span, "declared without columns"),),
+            help="declare them, or write CREATE TABLE … WITH (…) AS SELECT",
         )
     context.catalog.use(entry)
     return entry

@@ -28,9 +28,9 @@ from fsql.compiler.binder.table_origin import with_columns_of
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.time_kinds import decide_times
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.functions.python_functions import load_nothing
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
+from fsql.compiler.surroundings import NO_SURROUNDINGS
 from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.binder.python_functions import DeclaredFunction
     from fsql.compiler.connectors import Declarations
-    from fsql.compiler.functions.python_functions import Load
     from fsql.compiler.logical import Plan
+    from fsql.compiler.surroundings import Surroundings
 
 NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
 _STAGES: Final = ("logical", "graph", "tick")
@@ -68,13 +68,13 @@ def bind(
     script: syntax.Script,
     declared: Declarations,
     ordinals: Mapping[str, int] = NO_ORDINALS,
-    load: Load = load_nothing,
+    surroundings: Surroundings = NO_SURROUNDINGS,
 ) -> BoundScript:
     """Return the job of the script's INSERTs and its last SELECT; it may be empty beside SHOW and the like.
 
     `declared` has the available connectors and formats.  `ordinals` are those of tables that a job had
-    before: others get the numbers that are free, in the order of their declaration.  `load` loads functions
-    in Python.
+    before: others get the numbers that are free, in the order of their declaration.  `surroundings`
+    are asked for what is not in the text.
 
     Raises:
         FsqlError: E2xx to E4xx, up to 20 diagnostics.
@@ -82,7 +82,7 @@ def bind(
     report = Report(script.source)
     source_spans = SourceSpans()
     job = None
-    binder = _ScriptBinder(script, report, source_spans, declared, ordinals, load)
+    binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
     with _deep_stack():
         try:
             with report.part(), declared_functions(binder.functions):
@@ -125,14 +125,14 @@ class _ScriptBinder:
         source_spans: SourceSpans,
         declared: Declarations,
         ordinals: Mapping[str, int],
-        load: Load,
+        surroundings: Surroundings,
     ) -> None:
         self._script = script
         self._report = report
         self._source_spans = source_spans
         self._declared = declared
         self._catalog = Catalog()
-        self._load = load
+        self._surroundings = surroundings
         self.functions: dict[str, DeclaredFunction] = {}
         self._ordinals = ordinals
         taken = set(ordinals.values())
@@ -178,6 +178,7 @@ class _ScriptBinder:
             self._source_spans,
             self._declared,
             self._one_row,
+            self._surroundings.infer,
         )
         match statement:
             case syntax.Insert():
@@ -201,7 +202,7 @@ class _ScriptBinder:
             case syntax.CreateView():
                 create_view(statement, context)
             case syntax.CreateFunction():
-                create_function(statement, self.functions, self._load)
+                create_function(statement, self.functions, self._surroundings.load)
             case syntax.Drop():
                 drop(statement, context)
             case syntax.SetOption():

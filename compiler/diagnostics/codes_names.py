@@ -182,6 +182,13 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "SET 'table.local-time-zone' = 'Europe/Oslo';",
     ),
     (
+        "E225",
+        "columns cannot be inferred",
+        "A table has no declared columns, and its input does not show them.",
+        "Declare the columns in CREATE TABLE.",
+        "SELECT * FROM 'rows.dat';",
+    ),
+    (
         "W201",
         "format does not match the path",
         "The table has no option `format`, and its path ends like a file of another format.",

@@ -30,6 +30,11 @@ class QualifiedName(Syntax):
 
     parts: tuple[Identifier, ...]
 
+    @classmethod
+    def of_file(cls, span: Span, path: str) -> QualifiedName:
+        """Return the name of the table that a file in FROM is: its path."""
+        return cls(span, (Identifier(span, path, quoted=True),))
+
 
 @dataclass(frozen=True, slots=True)
 class TypeName(Syntax):

@@ -24,11 +24,15 @@ class TableAlias(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class TableReference(Syntax):
-    """A table, view or CTE; with `system_time`, `FOR SYSTEM_TIME AS OF …`."""
+    """A table, view or CTE; with `system_time`, `FOR SYSTEM_TIME AS OF …`.
+
+    With `is_file` it is a file, whose path is the name.
+    """
 
     name: QualifiedName
     system_time: Expression | None = None
     alias: TableAlias | None = None
+    is_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,9 +214,10 @@ class ShowCreate(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Describe(Syntax):
-    """`DESCRIBE name`: the columns of a table or view."""
+    """`DESCRIBE name`: the columns of a table or view; with `is_file` of a file, whose path is the name."""
 
     name: QualifiedName
+    is_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)

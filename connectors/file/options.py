@@ -22,6 +22,7 @@ CONNECTOR: Final = Connector(
     reads=True,
     writes=True,
     has_metadata=True,
+    infers_columns=True,
     options=(
         Option("path", OptionKind.TEXT, "file, directory, or pattern of files", required=True),
         FORMAT,
@@ -47,6 +48,9 @@ CONNECTOR: Final = Connector(
 A relative path starts from the script's directory.  Of a directory only its own regular files are read,
 and none that is hidden.  A path with `*`, `?` or `[…]` is a pattern, unless a file has that name; `**` stands
 for any directories.  Splits are in the order of the files' names.
+
+A table that is read need not declare its columns: they are [inferred](language.md#inferred-columns) from
+the files.
 
 A compressed file is decompressed from its beginning when a job continues in the middle of it, and must not
 change meanwhile.  One that is written has a gzip member or zstd frame for each bundle of rows; its rows

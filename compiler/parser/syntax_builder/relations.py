@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 from typing import cast as typed
 
@@ -63,6 +64,18 @@ def table_reference(
 ) -> syntax.TableReference:
     """Return `t FOR SYSTEM_TIME AS OF a AS b`."""
     return syntax.TableReference(span, name, system_time, alias)
+
+
+def file_reference(
+    span: Span, path: syntax.StringLiteral, alias: syntax.TableAlias | None
+) -> syntax.TableReference:
+    """Return `'orders.jsonl' AS a`; without an alias the file is called `orders`."""
+    if alias is None:
+        stem = PurePath(path.value).name.partition(".")[0] or path.value
+        alias = syntax.TableAlias(path.span, syntax.Identifier(path.span, stem))
+    return syntax.TableReference(
+        span, syntax.QualifiedName.of_file(path.span, path.value), None, alias, is_file=True
+    )
 
 
 def derived(

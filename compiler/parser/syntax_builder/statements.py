@@ -84,8 +84,12 @@ def show_create(span: Span, kind: Token, name: syntax.QualifiedName) -> syntax.S
     return syntax.ShowCreate(span, name, view=_is_view(kind))
 
 
-def describe(span: Span, name: syntax.QualifiedName) -> syntax.Describe:
-    """Return `DESCRIBE t`."""
+def describe(span: Span, name: syntax.QualifiedName | syntax.StringLiteral) -> syntax.Describe:
+    """Return `DESCRIBE t`, or `DESCRIBE 'rows.jsonl'`."""
+    if isinstance(name, syntax.StringLiteral):
+        return syntax.Describe(
+            span, syntax.QualifiedName.of_file(name.span, name.value), is_file=True
+        )
     return syntax.Describe(span, name)
 
 

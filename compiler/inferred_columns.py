@@ -1,0 +1,122 @@
+"""Columns that a script does not declare: those of tables without columns, and of files in FROM.
+
+A file in FROM is a table of its own, declared before the statement that first reads it; its name is the path.
+What infers columns reads the input, so that it is handed in from outside of the compiler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.connectors import COMPRESSION_SUFFIXES
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.parser import parse_script
+from fsql.compiler.text.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.connectors import Declarations
+    from fsql.compiler.surroundings import Options
+    from fsql.compiler.text.source import Span
+
+_FORMATS: Final = {
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".tsv": "csv",
+    ".txt": "text",
+    ".log": "text",
+}
+"""Formats by the end of a path, beside the suffixes that the formats declare."""
+
+
+def parse_columns(text: str, span: Span) -> tuple[syntax.PhysicalColumn, ...]:
+    """Return the columns that a text declares, as if they stood at `span`."""
+    source = SourceText("<inferred columns>", f"CREATE TABLE t ({text})")
+    (statement,) = parse_script(source, {}).statements
+    assert isinstance(statement, syntax.CreateTable)
+    columns = [each for each in statement.columns if isinstance(each, syntax.PhysicalColumn)]
+    return tuple(_at(each, span) for each in columns)
+
+
+def declare_files(script: syntax.Script, declared: Declarations) -> syntax.Script:
+    """Return the script with a CREATE TABLE before the statement that first reads a file in FROM.
+
+    Raises:
+        FsqlError: E225, if the name of a file does not tell its format.
+    """
+    known: set[str] = set()
+    statements: list[syntax.Statement] = []
+    for statement in script.statements:
+        for reference in _file_references(statement):
+            path = reference.name.parts[0]
+            if path.name not in known:
+                known.add(path.name)
+                options = _file_options(path, script.source, declared)
+                written = [
+                    syntax.TableOption(
+                        path.span, *(syntax.StringLiteral(path.span, each) for each in pair)
+                    )
+                    for pair in options
+                ]
+                table = syntax.CreateTable(path.span, reference.name, (), options=tuple(written))
+                statements.append(table)
+        statements.append(statement)
+    return replace(script, statements=tuple(statements)) if known else script
+
+
+def _file_options(path: syntax.Identifier, source: SourceText, declared: Declarations) -> Options:
+    suffixes = [
+        suffix
+        for suffix in PurePath(path.name.lower()).suffixes
+        if suffix not in COMPRESSION_SUFFIXES
+    ]
+    last = suffixes[-1] if suffixes else ""
+    found = next((each.name for each in declared.formats if last in each.suffixes), None)
+    name = found or _FORMATS.get(last)
+    if name is None:
+        message = f"the format of '{path.name}' cannot be told from its name"
+        written = f"('connector' = 'file', 'path' = '{path.name}', 'format' = 'json')"
+        help_ = f"declare a table: CREATE TABLE t WITH {written}"
+        raise FsqlError([Diagnostic("E225", message, Label(path.span), helps=(help_,))], source)
+    options = (("connector", "file"), ("path", path.name), ("format", name))
+    return (*options, ("delimiter", "\t")) if last == ".tsv" else options
+
+
+def _file_references(
+    statement: syntax.Statement,
+) -> Iterator[syntax.TableReference | syntax.Describe]:
+    """Yield what names files, in the order of the text."""
+    stack: list[object] = [statement]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, syntax.TableReference | syntax.Describe) and value.is_file:
+            yield value
+        elif isinstance(value, tuple):
+            stack += reversed(value)
+        elif is_dataclass(value):
+            stack += [getattr(value, each.name) for each in reversed(fields(value))]
+
+
+def _at(record: syntax.PhysicalColumn, span: Span) -> syntax.PhysicalColumn:
+    """Return a record with that span, and all records in it."""
+
+    def moved(value: object) -> object:
+        if isinstance(value, tuple):
+            return tuple(map(moved, value))
+        if not isinstance(value, syntax.Syntax):
+            return value
+        changed = {
+            each.name: moved(getattr(value, each.name))
+            for each in fields(value)
+            if each.name != "span"
+        }
+        return replace(value, span=span, **changed)
+
+    found = moved(record)
+    assert isinstance(found, syntax.PhysicalColumn)
+    return found

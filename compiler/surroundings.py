@@ -1,0 +1,45 @@
+"""What a script refers to outside of its text: modules with functions, and input without declared columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.functions.python_functions import load_nothing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.functions.python_functions import Load
+    from fsql.compiler.syntax import PhysicalColumn
+    from fsql.compiler.text.source import Span
+
+Options: TypeAlias = tuple[tuple[str, str], ...]
+
+Infer: TypeAlias = "Callable[[str, Options, Span], tuple[PhysicalColumn, ...]]"
+"""Returns the columns of the table with that name and these options, as if they were declared at the span.
+
+It raises an `FsqlError` if it cannot.
+"""
+
+
+def infer_nothing(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
+    """Refuse every table: nothing is read.
+
+    Raises:
+        FsqlError: E225, always.
+    """
+    del options, span
+    raise FsqlError([Diagnostic("E225", f'the columns of "{name}" are not inferred here')])
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """`load` loads functions in Python, `infer` reads the columns of tables that declare none."""
+
+    load: Load = load_nothing
+    infer: Infer = infer_nothing
+
+
+NO_SURROUNDINGS: Final = Surroundings()

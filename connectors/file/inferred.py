@@ -1,0 +1,59 @@
+"""The columns of files, inferred from how the files begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.connectors import Layout
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.file.compression import codec_of
+from fsql.connectors.file.found_files import find_files
+from fsql.connectors.file.source import FileSplit
+from fsql.connectors.settings import has_envelope, has_layout
+from fsql.formats.factories import infer_file_columns, infer_line_columns, make_decoder
+from fsql.formats.inferred_types import NotInferredError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.schema import Schema
+    from fsql.connectors.context import ConnectorContext
+    from fsql.connectors.file.found_files import FoundFile
+    from fsql.formats.settings import Settings
+
+_FILES: Final = 8
+"""From how many files columns are inferred, the first by name."""
+_BYTES: Final = 1 << 20
+"""How much of each file is looked at."""
+
+
+def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
+    """Return the columns of the files that the path names.
+
+    Raises:
+        FsqlError: E225, if the columns cannot be told; E531, E533 or E535, if the files cannot be read.
+    """
+    found = find_files(context.resolve(settings.text("path")))
+    for file in found:
+        context.resolve(str(file.path))
+    if settings.reads_changes or has_envelope(settings):
+        raise _not_inferred(found[0], "its records are changes")
+    try:
+        if has_layout(settings, Layout.FILE):
+            return infer_file_columns(found[0].path, settings)
+        return infer_line_columns(_samples(found[:_FILES], settings), settings)
+    except NotInferredError as error:
+        raise _not_inferred(found[0], str(error)) from None
+
+
+def _not_inferred(file: FoundFile, reason: str) -> FsqlError:
+    message = f'the columns of "{file.path}" cannot be inferred: {reason}'
+    helps = ("declare the columns in CREATE TABLE",)
+    return FsqlError([Diagnostic("E225", message, helps=helps)])
+
+
+def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:
+    option = settings.text("compression")
+    decoder = make_decoder((), settings)
+    splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
+    return [split.first_bytes(_BYTES) for split in splits]

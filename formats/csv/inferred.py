@@ -1,0 +1,93 @@
+"""The columns of CSV files, inferred from the first records of the first file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.casts import cast_value
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BOOLEAN, DOUBLE, NULL, STRING, SqlType
+from fsql.formats.csv.records import Dialect, Field, split_record
+from fsql.formats.inferred_types import (
+    NotInferredError,
+    common_type,
+    declared_type,
+    type_of_number,
+    type_of_text,
+)
+from fsql.formats.malformed import MalformedError, decode_utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.schema import Schema
+    from fsql.formats.settings import Settings
+
+_LINES_MAX: Final = 100
+"""A record of more lines is taken for one whose quote is never closed."""
+
+
+def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
+    """Return the columns; without a header they are `column1` and so on.
+
+    Malformed records are left out: reading reports them.  A number with a leading zero is a text: it is
+    rather a code.
+
+    Raises:
+        NotInferredError: there is no header, or no record.
+    """
+    records = _records(samples[0], Dialect.of(settings))
+    first = next(records, None)
+    if first is None:
+        raise NotInferredError("it has no record")
+    has_header = settings.flag("header")
+    names = [
+        field.text if has_header else f"column{number}" for number, field in enumerate(first, 1)
+    ]
+    if not all(names):
+        raise NotInferredError(f"column {names.index('') + 1} of its header has no name")
+    types = [NULL if has_header else _type_of(field, settings) for field in first]
+    for record in records:
+        if len(record) == len(types):
+            types = [
+                common_type(known, _type_of(field, settings)) or STRING
+                for known, field in zip(types, record, strict=True)
+            ]
+    return tuple(Column(name, declared_type(each)) for name, each in zip(names, types, strict=True))
+
+
+def _records(sample: bytes, dialect: Dialect) -> Iterator[list[Field]]:
+    waiting: list[str] = []
+    for line in sample.split(b"\n"):
+        try:
+            text = decode_utf8(line).removesuffix("\r")
+        except MalformedError:
+            continue
+        if not waiting and not text:
+            continue
+        waiting.append(text)
+        try:
+            yield split_record("\n".join(waiting), dialect)
+        except MalformedError:
+            if len(waiting) < _LINES_MAX:
+                continue  # a quote may close in the next line
+        waiting = []
+
+
+def _type_of(field: Field, settings: Settings) -> SqlType:
+    text = field.text
+    if not field.quoted and text == settings.text("null"):
+        return NULL
+    if text.lower() in {"true", "false"}:
+        return BOOLEAN
+    digits = text.lstrip("-")
+    if digits[:1].isdecimal():
+        if digits.isascii() and digits.isdecimal():
+            return STRING if digits[0] == "0" and len(digits) > 1 else type_of_number(text)
+        try:
+            cast_value(text, STRING, DOUBLE)
+        except RowFailure:
+            return type_of_text(text)
+        return DOUBLE
+    return STRING

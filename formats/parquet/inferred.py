@@ -1,0 +1,42 @@
+"""The columns of a Parquet file, as its schema has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fsql.compiler.schema import Column
+from fsql.formats.inferred_types import NotInferredError
+from fsql.formats.parquet.columns import fits
+from fsql.runtime.arrow_schema import sql_type_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.schema import Schema
+
+
+def infer_file_columns(path: Path) -> Schema:
+    """Return the columns of a file.
+
+    Raises:
+        NotInferredError: it cannot be read, or has a column that no type can hold.
+    """
+    try:
+        schema = pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).partition(". ")[0].splitlines()[0].rstrip(".")
+        raise NotInferredError(f"{reason[:1].lower()}{reason[1:]}") from None
+    columns = []
+    for field in schema:
+        found = sql_type_of(field.type)
+        if found is None or not fits(field.type, found):
+            raise NotInferredError(
+                f'its column "{field.name}" is {field.type}, which no type holds'
+            )
+        columns.append(Column(field.name, found))
+    if not columns:
+        raise NotInferredError("it has no columns")
+    return tuple(columns)

@@ -1,0 +1,20 @@
+"""The column of lines of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.schema import Schema
+    from fsql.formats.settings import Settings
+
+
+def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
+    """Return the column `line`, whatever the lines are."""
+    del samples, settings
+    return (Column("line", STRING),)

@@ -1,0 +1,37 @@
+"""Columns that scripts leave to their input: read when a job is first compiled, and kept with it.
+
+A job that goes on, a compiled plan and the processes of a run have the columns that were found first: files
+that have grown since do not change its plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.inferred_columns import parse_columns
+from fsql.connectors.context import ConnectorContext
+from fsql.connectors.opening import infer_columns
+
+if TYPE_CHECKING:
+    from fsql.compiler.surroundings import Infer, Options
+    from fsql.compiler.syntax import PhysicalColumn
+    from fsql.compiler.text.source import Span
+    from fsql.job.script import Script
+
+
+def inferring(script: Script, found: dict[str, str]) -> Infer:
+    """Return what infers the columns of tables of a script, and adds them to `found`, by table."""
+
+    def infer(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
+        columns = script.columns.get(name)
+        if columns is None:
+            schema = infer_columns(options, ConnectorContext(script.base_directory))
+            columns = ", ".join(f"{_quoted(column.name)} {column.type}" for column in schema)
+        found[name] = columns
+        return parse_columns(columns, span)
+
+    return infer
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

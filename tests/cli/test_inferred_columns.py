@@ -1,0 +1,117 @@
+"""Tables without declared columns, and files in FROM."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fsql.tests.cli.commands import fsql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = "".join(json.dumps({"k": f"k{number % 3}", "n": number}) + "\n" for number in range(60))
+TABLE = "CREATE TABLE t WITH ('connector' = 'file', 'path' = 'rows.jsonl'"
+SEVENTHS = "".join(f'{{"k":"k{n % 3}","half":{n / 2}}}\n' for n in range(0, 60, 7))
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_text(ROWS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("flags", [(), ("--workers", "2"), ("--engine", "model")], ids=str)
+@pytest.mark.usefixtures("directory")
+def test_a_file_in_from(flags: tuple[str, ...]) -> None:
+    query = "SELECT k, rows.n * 0.5E0 AS half FROM 'rows.jsonl' WHERE n % 7 = 0"
+    said = fsql("run", "--quiet", *flags, "-e", query)
+    assert (said.code, said.out, said.err) == (0, SEVENTHS, "")
+
+
+def test_a_file_twice_and_others(directory: Path) -> None:
+    (directory / "names.csv").write_text("k,name\nk0,zero\nk1,one\n")
+    pq.write_table(pa.table({"name": ["one"], "n": pa.array([58], pa.int32())}), "more.parquet")
+    query = """
+        SELECT a.n, c.name FROM 'rows.jsonl' AS a
+        JOIN 'rows.jsonl' AS b ON a.n = b.n JOIN 'names.csv' AS c ON a.k = c.k
+        JOIN 'more.parquet' AS d ON a.n = d.n AND c.name = d.name"""
+    said = fsql("run", "--quiet", "-e", query)
+    assert (said.code, said.out) == (0, '{"n":58,"name":"one"}\n')
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        (
+            "SELECT * FROM 'rows.dat'",
+            "error[FSQL-E225]: the format of 'rows.dat' cannot be told from its name",
+        ),
+        ("SELECT * FROM 'none.jsonl'", 'error[FSQL-E531]: path "{0}/none.jsonl" cannot be read'),
+        (
+            "SELECT * FROM 'empty.csv'",
+            'error[FSQL-E225]: the columns of "{0}/empty.csv" cannot be inferred: it has no record',
+        ),
+        (
+            "SELECT * FROM 'odd.parquet'",
+            'error[FSQL-E225]: the columns of "{0}/odd.parquet" cannot be inferred: its column "u" is',
+        ),
+        (
+            "SELECT * FROM 'no.parquet'",
+            'error[FSQL-E225]: the columns of "{0}/no.parquet" cannot be inferred: ',
+        ),
+        (
+            f"{TABLE}, 'changes' = 'retract'); SELECT * FROM t",
+            'error[FSQL-E225]: the columns of "{0}/rows.jsonl" cannot be inferred: its records are changes',
+        ),
+        (
+            f"{TABLE}); INSERT INTO t SELECT * FROM t",
+            'error[FSQL-E225]: table "t" is written, and its columns cannot be inferred',
+        ),
+        (
+            "CREATE TABLE t WITH ('connector' = 'stdin'); SELECT * FROM t",
+            'error[FSQL-E322]: table "t" has no columns to read or write',
+        ),
+        (
+            "SELECT rows.m FROM 'rows.jsonl'",
+            'error[FSQL-E203]: column "m" does not exist',
+        ),
+    ],
+)
+def test_what_is_refused(directory: Path, script: str, error: str) -> None:
+    (directory / "empty.csv").touch()
+    (directory / "no.parquet").write_bytes(b"PAR1 or not")
+    pq.write_table(pa.table({"u": pa.array([1], pa.uint64())}), "odd.parquet")
+    said = fsql("run", "-e", script)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(error.format(directory)), said.err
+
+
+def test_a_job_goes_on_with_the_columns_that_it_began_with(directory: Path) -> None:
+    (directory / "logs").mkdir()
+    (directory / "logs" / "b.jsonl").write_text(ROWS)
+    (directory / "job.sql").write_text(
+        "CREATE TABLE copies (k STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'copies.jsonl');"
+        " INSERT INTO copies SELECT * FROM 'logs/*.jsonl';"
+    )
+    command = ("run", "--quiet", "job.sql", "--state", "state")
+    assert fsql(*command) == (0, "", "")
+    written = (directory / "copies.jsonl").read_text()
+    assert [*map(json.loads, written.splitlines())] == [*map(json.loads, ROWS.splitlines())]
+    # Files that are there later are not part of the job.
+    (directory / "logs" / "a.jsonl").write_text('{"k": 1, "n": "x", "more": true}\n')
+    assert fsql(*command) == (0, "", "")
+    assert (directory / "copies.jsonl").read_text() == written
+
+
+def test_a_compiled_plan_has_the_columns(directory: Path) -> None:
+    (directory / "job.sql").write_text("SELECT * FROM 'rows.jsonl';")
+    assert fsql("compile", "job.sql", "-o", "job.plan").code == 0
+    (directory / "rows.jsonl").write_text('{"k": "new", "n": 60, "more": true}\n')
+    said = fsql("run", "--quiet", "job.plan")
+    assert (said.code, said.out) == (0, '{"k":"new","n":60}\n')
