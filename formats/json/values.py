@@ -42,6 +42,8 @@ from fsql.formats.malformed import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from fsql.compiler.schema import Schema
 
 Decoded: TypeAlias = "bool | int | float | str | Raw | list[Decoded] | dict[str, Decoded] | None"
@@ -53,6 +55,22 @@ _RANGES: Final = {
     **INTEGER_RANGES,
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
 }
+_TEXTS: Final[Mapping[Kind, tuple[Callable[[str], object], int, str]]] = {
+    Kind.TIMESTAMP: (
+        read_timestamp,
+        INVALID_TIMESTAMP,
+        "the string does not name a time of the years 1 to 9999",
+    ),
+    Kind.DATE: (
+        parse_date,
+        INVALID_TIMESTAMP,
+        "the string does not name a day of the years 1 to 9999",
+    ),
+    Kind.TIME: (parse_time, INVALID_TIMESTAMP, "the string does not name a time of day"),
+    Kind.BYTES: (parse_base64, WRONG_TYPE, "expected BYTES, found a string that is not Base64"),
+}
+"""Kinds whose values are written as texts: what reads them, and the error of other texts."""
+
 _DIGITS_MAX: Final = 20
 """No longer integer fits 64 bits; JSON allows no leading zeros."""
 
@@ -69,7 +87,7 @@ def column_values(columns: Schema, record: dict[str, Json]) -> list[Decoded]:
     ]
 
 
-def _value(  # noqa: C901, PLR0911, PLR0912 - one a kind
+def _value(  # noqa: C901, PLR0911 - one a kind
     value: Json, sql_type: SqlType, field: str, *, nullable: bool
 ) -> Decoded:
     if value is None:
@@ -83,12 +101,10 @@ def _value(  # noqa: C901, PLR0911, PLR0912 - one a kind
         return _double(value.text, sql_type, field)
     if kind is Kind.DECIMAL and isinstance(value, str | Number):
         return _decimal(value if isinstance(value, str) else value.text, sql_type, field)
-    if kind is Kind.TIMESTAMP and isinstance(value, str | Number):
-        return _timestamp(value, field)
-    if kind is Kind.TIME and isinstance(value, str):
-        return _time(value, field)
-    if kind is Kind.DATE and isinstance(value, str):
-        return _date(value, field)
+    if kind is Kind.TIMESTAMP and isinstance(value, Number):
+        return _milliseconds(value.text, field)
+    if kind in _TEXTS and isinstance(value, str):
+        return _text(value, kind, field)
     if kind is Kind.MAP and isinstance(value, dict):
         return _map(value, sql_type, field)
     if kind is Kind.ARRAY and sql_type.element is not None and isinstance(value, list):
@@ -102,8 +118,6 @@ def _value(  # noqa: C901, PLR0911, PLR0912 - one a kind
             for name, each in sql_type.fields
             if name in value
         }
-    if kind is Kind.BYTES and isinstance(value, str):
-        return _octets(value, field)
     if kind is Kind.STRING and isinstance(value, str):
         return value
     if kind is Kind.BOOLEAN and isinstance(value, bool):
@@ -165,42 +179,18 @@ def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
     return Raw(text.strip(" ").encode())
 
 
-def _octets(text: str, field: str) -> str:
+def _text(text: str, kind: Kind, field: str) -> str:
+    """Return a text that a value of the kind is written as."""
+    read, code, reason = _TEXTS[kind]
     try:
-        parse_base64(text)
+        read(text)
     except RowFailure:
-        reason = "expected BYTES, found a string that is not Base64"
-        raise MalformedError(WRONG_TYPE, reason, field) from None
+        raise MalformedError(code, reason, field) from None
     return text
 
 
-def _time(text: str, field: str) -> str:
-    try:
-        parse_time(text)
-    except RowFailure:
-        reason = "the string does not name a time of day"
-        raise MalformedError(INVALID_TIMESTAMP, reason, field) from None
-    return text
-
-
-def _date(text: str, field: str) -> str:
-    try:
-        parse_date(text)
-    except RowFailure:
-        reason = "the string does not name a day of the years 1 to 9999"
-        raise MalformedError(INVALID_TIMESTAMP, reason, field) from None
-    return text
-
-
-def _timestamp(value: str | Number, field: str) -> str | int:
-    if isinstance(value, str):
-        try:
-            read_timestamp(value)
-        except RowFailure:
-            reason = "the string does not name a time of the years 1 to 9999"
-            raise MalformedError(INVALID_TIMESTAMP, reason, field) from None
-        return value
-    millis = _whole(value.text, SqlType(Kind.TIMESTAMP), field)
+def _milliseconds(text: str, field: str) -> int:
+    millis = _whole(text, SqlType(Kind.TIMESTAMP), field)
     if millis is None or not MILLIS_MIN <= millis <= MILLIS_MAX:
         reason = "the milliseconds are not of the years 1 to 9999"
         raise MalformedError(INVALID_TIMESTAMP, reason, field)

@@ -16,10 +16,11 @@ from fsql.tests.reference.oracle import Oracle
 from fsql.tests.reference.relations import END
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler import logical
     from fsql.compiler.expression import Value
+    from fsql.tests.property.cases import Case
     from fsql.tests.reference.oracle import Inputs
     from fsql.tests.reference.relations import Row
 
@@ -44,6 +45,29 @@ def final_results(job: logical.Job, inputs: Inputs, insert: int) -> tuple[Bag, B
             load(connection, table, oracle.rows[table.ordinal])
         theirs = connection.execute(text).fetchall()
     return comparable(query, ours, digits), comparable(query, theirs, digits)
+
+
+def compare_with_duckdb(case: Case, views: Mapping[str, str], query: str) -> int:
+    """Check the rows of a case by the oracle against a query of DuckDB; return how many there are.
+
+    `views` are the columns of the tables there, by the name of the table.
+    """
+    plan = case.job.inserts[0].query
+    oracle = Oracle(case.job, case.inputs, literal=False)
+    ours = [row.values for row in oracle.relations.relation(plan, END)]
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for table in case.job.tables:
+            load(connection, table, oracle.rows[table.ordinal])
+            columns = f"{views[table.name]}, time, origin"
+            connection.execute(
+                f"CREATE VIEW {table.name} ({columns}) AS FROM input_{table.ordinal}"
+            )
+        # Of NULLs, fsql's order is PostgreSQL's: they are greater than all else.
+        connection.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
+        theirs = connection.execute(query).fetchall()
+    exact: frozenset[int] = frozenset()
+    assert comparable(plan, ours, exact) == comparable(plan, theirs, exact), case
+    return len(ours)
 
 
 def load(connection: duckdb.DuckDBPyConnection, table: logical.Table, rows: Sequence[Row]) -> None:

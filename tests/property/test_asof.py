@@ -10,7 +10,6 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 
 from fsql.compiler.binder.script import bind
@@ -18,13 +17,11 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
-from fsql.tests.property.by_duckdb import comparable, load
+from fsql.tests.property.by_duckdb import compare_with_duckdb
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.ways import by_oracle
-from fsql.tests.reference.oracle import Oracle
-from fsql.tests.reference.relations import END
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -71,6 +68,9 @@ FIRST_ROWS = (
 )
 
 
+VIEWS = {"t": "id, k, moment", "u": "num, k, since"}
+
+
 def case_of(seed: int, query: str) -> Case:
     """Return a case over drawn rows."""
     random = Random(f"asof {seed}")
@@ -92,27 +92,6 @@ def case_of(seed: int, query: str) -> Case:
     return Case(f"asof {seed} {query}", text, job, inputs)
 
 
-def compare_with_duckdb(case: Case, query: str) -> int:
-    """Check the rows of the oracle; return how many there are."""
-    plan = case.job.inserts[0].query
-    oracle = Oracle(case.job, case.inputs, literal=False)
-    ours = [row.values for row in oracle.relations.relation(plan, END)]
-    with duckdb.connect(config={"threads": 1}) as connection:
-        columns = {"t": "id, k, moment", "u": "num, k, since"}
-        for table in case.job.tables:
-            load(connection, table, oracle.rows[table.ordinal])
-            name, ordinal = table.name, table.ordinal
-            connection.execute(
-                f"CREATE VIEW {name} ({columns[name]}, time, origin) AS FROM input_{ordinal}"
-            )
-        # Of NULLs, fsql's order is PostgreSQL's: they are greater than all else.
-        connection.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
-        theirs = connection.execute(query).fetchall()
-    none: frozenset[int] = frozenset()
-    assert comparable(plan, ours, none) == comparable(plan, theirs, none), case
-    return len(ours)
-
-
 @pytest.mark.slow
 def test_rows_are_joined_with_the_last_before_as_duckdb_joins_them() -> None:
     met: Counter[str] = Counter()
@@ -121,7 +100,7 @@ def test_rows_are_joined_with_the_last_before_as_duckdb_joins_them() -> None:
             case = case_of(seed, query)
             outcome = by_oracle(case.job, case.inputs)
             assert not any(outcome.late), case
-            met[query] += compare_with_duckdb(case, query)
+            met[query] += compare_with_duckdb(case, VIEWS, query)
             check(case, schedules=2)
             check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert all(met[query] for query in (*JOINS, *FIRST_ROWS)), met

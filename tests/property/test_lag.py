@@ -11,7 +11,6 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
-import duckdb
 import pytest
 
 from fsql.compiler.binder.script import bind
@@ -19,13 +18,11 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
-from fsql.tests.property.by_duckdb import comparable, load
+from fsql.tests.property.by_duckdb import compare_with_duckdb
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.ways import by_oracle
-from fsql.tests.reference.oracle import Oracle
-from fsql.tests.reference.relations import END
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -121,6 +118,9 @@ def drawn_call(random: Random, *, ties: bool) -> CallText:
     )
 
 
+VIEWS = {"t": "id, k, b, d, s, moment"}
+
+
 def case_of(seed: int) -> tuple[Case, list[CallText]]:
     """Return a case, and the calls of its SELECT."""
     random = Random(f"lag {seed}")
@@ -150,20 +150,6 @@ def case_of(seed: int) -> tuple[Case, list[CallText]]:
     return Case(f"lag {seed}", text, job, {0: splits}), calls
 
 
-def compare_with_duckdb(case: Case, calls: list[CallText]) -> None:
-    """Check the rows of the oracle."""
-    query = case.job.inserts[0].query
-    oracle = Oracle(case.job, case.inputs, literal=False)
-    ours = [row.values for row in oracle.relations.relation(query, END)]
-    with duckdb.connect(config={"threads": 1}) as connection:
-        load(connection, case.job.tables[0], oracle.rows[0])
-        connection.execute("CREATE VIEW t (id, k, b, d, s, moment, time, origin) AS FROM input_0")
-        items = ", ".join(call.theirs for call in calls)
-        theirs = connection.execute(f"SELECT id, d, {items} FROM t").fetchall()
-    none: frozenset[int] = frozenset()
-    assert comparable(query, ours, none) == comparable(query, theirs, none), case
-
-
 @pytest.mark.slow
 def test_rows_are_read_as_duckdb_reads_them() -> None:
     met: Counter[str] = Counter()
@@ -171,7 +157,8 @@ def test_rows_are_read_as_duckdb_reads_them() -> None:
         case, calls = case_of(seed)
         outcome = by_oracle(case.job, case.inputs)
         assert not any(outcome.late), case
-        compare_with_duckdb(case, calls)
+        items = ", ".join(call.theirs for call in calls)
+        compare_with_duckdb(case, VIEWS, f"SELECT id, d, {items} FROM t")
         check(case, schedules=2)
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
         met.update(call.ours.partition("(")[0] for call in calls)

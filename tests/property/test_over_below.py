@@ -10,7 +10,6 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 
 from fsql.compiler.binder.script import bind
@@ -18,13 +17,11 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
-from fsql.tests.property.by_duckdb import comparable, load
+from fsql.tests.property.by_duckdb import compare_with_duckdb
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.ways import by_oracle
-from fsql.tests.reference.oracle import Oracle
-from fsql.tests.reference.relations import END
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -52,6 +49,9 @@ QUERIES = {
 }
 
 
+VIEWS = {"t": "id, k, b, moment"}
+
+
 def case_of(seed: int, columns: str, query: str) -> Case:
     """Return a case over drawn rows."""
     random = Random(f"over below {seed}")
@@ -69,21 +69,6 @@ def case_of(seed: int, columns: str, query: str) -> Case:
     return Case(f"over below {seed} {query}", text, job, {0: splits})
 
 
-def compare_with_duckdb(case: Case, query: str) -> None:
-    """Check the rows of the oracle."""
-    plan = case.job.inserts[0].query
-    oracle = Oracle(case.job, case.inputs, literal=False)
-    ours = [row.values for row in oracle.relations.relation(plan, END)]
-    with duckdb.connect(config={"threads": 1}) as connection:
-        load(connection, case.job.tables[0], oracle.rows[0])
-        connection.execute("CREATE VIEW t (id, k, b, moment, time, origin) AS FROM input_0")
-        # NULL is greater than all else, as in PostgreSQL.
-        connection.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
-        theirs = connection.execute(query).fetchall()
-    none: frozenset[int] = frozenset()
-    assert comparable(plan, ours, none) == comparable(plan, theirs, none), case
-
-
 @pytest.mark.slow
 def test_groups_and_ranks_take_the_rows_of_running_aggregates() -> None:
     met: Counter[str] = Counter()
@@ -92,7 +77,7 @@ def test_groups_and_ranks_take_the_rows_of_running_aggregates() -> None:
         case = case_of(seed, columns, query)
         outcome = by_oracle(case.job, case.inputs)
         assert not any(outcome.late), case
-        compare_with_duckdb(case, query)
+        compare_with_duckdb(case, VIEWS, query)
         check(case, schedules=2)
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert met["rows restored"], met
