@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.inferred_columns import parse_columns
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.opening import infer_columns
@@ -28,7 +29,12 @@ def inferring(script: Script, found: dict[str, str]) -> Infer:
             schema = infer_columns(options, ConnectorContext(script.base_directory))
             columns = ", ".join(f"{_quoted(column.name)} {column.type}" for column in schema)
         found[name] = columns
-        return parse_columns(columns, span)
+        try:
+            return parse_columns(columns, span)
+        except FsqlError as error:  # names and numbers of columns that no table can have
+            message = f'the columns of "{name}" cannot be inferred: {error.diagnostics[0].message}'
+            helps = ("declare the columns that are read in CREATE TABLE",)
+            raise FsqlError([Diagnostic("E225", message, helps=helps)]) from None
 
     return infer
 

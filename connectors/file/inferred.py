@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import Layout
@@ -40,10 +41,28 @@ def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
         raise _not_inferred(found[0], "its records are changes")
     try:
         if has_layout(settings, Layout.FILE):
-            return infer_file_columns(found[0].path, settings)
-        return infer_line_columns(_samples(found[:_FILES], settings), settings)
+            columns = infer_file_columns(found[0].path, settings)
+        else:
+            columns = infer_line_columns(_samples(found[:_FILES], settings), settings)
+        _check_names(columns)
     except NotInferredError as error:
         raise _not_inferred(found[0], str(error)) from None
+    return columns
+
+
+def _check_names(columns: Schema) -> None:
+    """Check that names of columns differ: names in SQL have no case.
+
+    Raises:
+        NotInferredError: two do not.
+    """
+    known: dict[str, str] = {}
+    for column in columns:
+        first = known.setdefault(column.name.lower(), column.name)
+        if first != column.name:
+            raise NotInferredError(f'columns "{first}" and "{column.name}" differ in case only')
+    if len(known) < len(columns):
+        raise NotInferredError("it has a column twice")
 
 
 def _not_inferred(file: FoundFile, reason: str) -> FsqlError:
@@ -56,4 +75,4 @@ def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:
     option = settings.text("compression")
     decoder = make_decoder((), settings)
     splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
-    return [split.first_bytes(_BYTES) for split in splits]
+    return [split.first_bytes(_BYTES).removeprefix(BOM_UTF8) for split in splits]

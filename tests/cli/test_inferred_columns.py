@@ -35,7 +35,7 @@ def test_a_file_in_from(flags: tuple[str, ...]) -> None:
 
 
 def test_a_file_twice_and_others(directory: Path) -> None:
-    (directory / "names.csv").write_text("k,name\nk0,zero\nk1,one\n")
+    (directory / "names.csv").write_text("\ufeffk,name\nk0,zero\nk1,one\n")
     pq.write_table(pa.table({"name": ["one"], "n": pa.array([58], pa.int32())}), "more.parquet")
     query = """
         SELECT a.n, c.name FROM 'rows.jsonl' AS a
@@ -66,6 +66,25 @@ def test_a_file_twice_and_others(directory: Path) -> None:
             'error[FSQL-E225]: the columns of "{0}/no.parquet" cannot be inferred: ',
         ),
         (
+            "SELECT * FROM 'twice.csv'",
+            'error[FSQL-E225]: the columns of "{0}/twice.csv" cannot be inferred: it has a column twice',
+        ),
+        (
+            "SELECT * FROM 'case.jsonl'",
+            (
+                'error[FSQL-E225]: the columns of "{0}/case.jsonl" cannot be inferred: columns "a" and "A"'
+                " differ in case only"
+            ),
+        ),
+        (
+            "SELECT * FROM 'unnamed.jsonl'",
+            'error[FSQL-E225]: the columns of "unnamed.jsonl" cannot be inferred: a name must have at least',
+        ),
+        (
+            "SELECT * FROM 'wide.jsonl'",
+            'error[FSQL-E225]: the columns of "wide.jsonl" cannot be inferred: the list has 10,001 items',
+        ),
+        (
             f"{TABLE}, 'changes' = 'retract'); SELECT * FROM t",
             'error[FSQL-E225]: the columns of "{0}/rows.jsonl" cannot be inferred: its records are changes',
         ),
@@ -85,6 +104,10 @@ def test_a_file_twice_and_others(directory: Path) -> None:
 )
 def test_what_is_refused(directory: Path, script: str, error: str) -> None:
     (directory / "empty.csv").touch()
+    (directory / "twice.csv").write_text("a,a\n1,2\n")
+    (directory / "case.jsonl").write_text('{"a": 1, "A": 2}\n')
+    (directory / "unnamed.jsonl").write_text('{"": 1}\n')
+    (directory / "wide.jsonl").write_text(json.dumps({f"f{n}": n for n in range(10_001)}))
     (directory / "no.parquet").write_bytes(b"PAR1 or not")
     pq.write_table(pa.table({"u": pa.array([1], pa.uint64())}), "odd.parquet")
     said = fsql("run", "-e", script)
