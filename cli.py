@@ -53,7 +53,7 @@ from fsql.console.zookeeper_command import zookeeper
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
 
 _ENGINES = ("columnar", "model", "spark")
 _POLICIES = ("speculative", "ordered")
@@ -76,7 +76,7 @@ def _run_options(
     master: str | None = None,
 ) -> RunOptions:
     from fsql.compiler.tick_plan import Policy
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
     from fsql.runtime.drivers.local import READ_AHEAD_ROWS
 
     return RunOptions(

@@ -13,7 +13,7 @@ from fsql.benchmarks.measure import SCRIPTS, measure_file
 from fsql.benchmarks.paced import QUANTILES, Paced, run_paced
 from fsql.benchmarks.snapshot_times import SnapshotTimes
 from fsql.job.compilation import compile_job
-from fsql.job.script import read_script
+from fsql.job.script_file import read_script
 from fsql.job.shard_merge import merge_shards, shard_paths
 
 if TYPE_CHECKING:

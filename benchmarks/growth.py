@@ -25,7 +25,7 @@ import pyarrow as pa
 from fsql.benchmarks.measure import SCRIPTS, pin
 from fsql.compiler.tick_plan import Policy, SourceHead
 from fsql.job.compilation import compile_job
-from fsql.job.script import read_script
+from fsql.job.script_file import read_script
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.dataflow.barrier import Released

@@ -24,13 +24,13 @@ from fsql.benchmarks.baseline import seconds_of
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
-from fsql.job.run import RunOptions, choose_plan, open_splits
-from fsql.job.script import read_script
+from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.script_file import read_script
 from fsql.runtime.dataflow.barrier import Released
+from fsql.runtime.dataflow.metrics import slowest
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.operator_times import OperatorTimes
-from fsql.runtime.metrics import slowest
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from fsql.benchmarks.nexmark_events import write_events
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
-from fsql.job.run import RunOptions, choose_plan, open_splits
-from fsql.job.script import script_of_text
+from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.script_file import script_of_text
+from fsql.runtime.dataflow.metrics import slowest
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.operator_times import OperatorTimes
-from fsql.runtime.metrics import slowest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

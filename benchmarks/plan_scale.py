@@ -16,7 +16,7 @@ from fsql.benchmarks.zipf import ZipfKeys, busiest_over_mean
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.tick_plan import FoldHead
 from fsql.job.compilation import compile_job
-from fsql.job.script import script_of_text
+from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.optimizer.choose_tick import INTERVALS_LEAST, Situation, choose_tick
 from fsql.optimizer.levelling import level

@@ -17,7 +17,7 @@ from fsql.compiler.lowering.job import lower
 from fsql.compiler.tick_plan import SourceHead
 from fsql.console.sim_queries import SIM_QUERIES
 from fsql.job.compilation import compile_job
-from fsql.job.script import script_of_text
+from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.job_spec import Settings

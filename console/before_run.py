@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
-    from fsql.job.run import Splits
+    from fsql.job.planning import Splits
 
 
 def print_warnings(compiled: Compiled, splits: Splits, reporter: Reporter) -> None:

@@ -63,8 +63,8 @@ def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
     columns, options and seed give the same rows.
     """
     from fsql.console.run import run_script
-    from fsql.job.run import RunOptions
-    from fsql.job.script import script_of_text
+    from fsql.job.planning import RunOptions
+    from fsql.job.script_file import script_of_text
 
     source = {"connector": "datagen", "seed": str(flags["seed"])}
     if flags["rows"]:

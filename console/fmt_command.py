@@ -32,7 +32,7 @@ def fmt(reporter: Reporter, paths: tuple[str, ...], *, check: bool, diff: bool) 
     from fsql.compiler.diagnostics import FsqlError
     from fsql.compiler.formatter import format_script
     from fsql.console.project.scripts import script_names
-    from fsql.job.script import STANDARD_INPUT, read_script
+    from fsql.job.script_file import STANDARD_INPUT, read_script
 
     changed: list[str] = []
     failed: list[str] = []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsql.compiler.inspections import Listing
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
 
 
 def print_inspections(

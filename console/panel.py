@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
-from fsql.console.progress import HELD_SECONDS, Rates, read_share
-from fsql.runtime.metrics import SinkMetrics, SourceMetrics, slowest
+from fsql.console.rates import HELD_SECONDS, Rates, read_share
+from fsql.runtime.dataflow.metrics import SinkMetrics, SourceMetrics, slowest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fsql.job.overview import JobOverview
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
 
 _FRAMES_PER_SECOND: Final = 8
 _SAMPLE_SECONDS: Final = 0.1

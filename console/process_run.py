@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.job.auto_ticks import AutoChoice
     from fsql.job.description import PreparedJob
-    from fsql.job.process_run import ProcessOptions
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
+    from fsql.job.process_options import ProcessOptions
     from fsql.job.script import Script
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
+from fsql.console.rates import HELD_SECONDS, Rates, read_share
 from fsql.console.reporter import print_message
 
 if TYPE_CHECKING:
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.console.reporter import Reporter
     from fsql.job.overview import JobOverview
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
 
 LINE_SECONDS: Final = 10.0
-HELD_SECONDS: Final = 2.0
-"""Output that waits for a shorter time is not reported."""
-_RATE_SECONDS: Final = 2.0
-"""Rates are averages over this time."""
 
 
 class Progress(Protocol):
@@ -49,34 +45,6 @@ class Progress(Protocol):
 
     def print_line(self, line: str) -> None:
         """Print a line that stays visible."""
-
-
-class Rates:
-    """Rows per second over the last seconds."""
-
-    def __init__(self) -> None:
-        self._samples: deque[tuple[float, int, int]] = deque([(0.0, 0, 0)])
-
-    def add(self, metrics: Metrics) -> None:
-        """Add a sample of the metrics."""
-        self._samples.append((metrics.seconds, metrics.rows_in, metrics.rows_out))
-        while len(self._samples) > 2 and metrics.seconds - self._samples[1][0] >= _RATE_SECONDS:
-            self._samples.popleft()
-
-    @property
-    def seconds(self) -> float:
-        """Return the time over which the rates are measured."""
-        return self._samples[-1][0] - self._samples[0][0]
-
-    @property
-    def rows_in(self) -> str:
-        """Return the rows read per second."""
-        return rate_text(self._samples[-1][1] - self._samples[0][1], self.seconds)
-
-    @property
-    def rows_out(self) -> str:
-        """Return the rows written per second."""
-        return rate_text(self._samples[-1][2] - self._samples[0][2], self.seconds)
 
 
 class NoProgress:
@@ -152,14 +120,6 @@ def progress_line(metrics: Metrics, rates: Rates, overview: JobOverview) -> str:
     if metrics.held_seconds >= HELD_SECONDS:
         parts.append(f"waiting for {metrics.held_by} for {seconds_text(metrics.held_seconds)}")
     return "  ".join(parts) + "\n"
-
-
-def read_share(metrics: Metrics, overview: JobOverview) -> float | None:
-    """Return the share of its input that a job has read; None if it is not known."""
-    if overview.input_bytes is None:
-        return None
-    passed = sum(source.bytes_passed for source in metrics.sources.values())
-    return min(1.0, passed / overview.input_bytes)
 
 
 def choose_progress_display(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.console.reporter import Reporter
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
     from fsql.job.script import Script
     from fsql.runtime.drivers.processes.fork_server import ForkServer
 
@@ -92,7 +92,7 @@ def _run_with(
     from pathlib import Path
 
     from fsql.console.process_run import run_script_on_processes
-    from fsql.job.process_run import ProcessOptions
+    from fsql.job.process_options import ProcessOptions
     from fsql.runtime.coordination.zookeeper.address import parse_address
 
     coordination = flags["coordination"]

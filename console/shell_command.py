@@ -57,7 +57,7 @@ def shell(  # noqa: PLR0913 - the flags of the command
     from fsql.console.project.settings import settings_of
     from fsql.console.shell.session import ShellSession
     from fsql.console.shell.shell import Shell
-    from fsql.job.script import read_script
+    from fsql.job.script_file import read_script
 
     ctx = click.get_current_context()
     given = {**settings_of(ctx).parameters, **dict(parameters)}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
     from fsql.job.written import UnkeptRows, WrittenOutput
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
 
 FINISHED: Final = "finished"
 STOPPED: Final = "stopped"

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
-    from fsql.job.run import Splits
-    from fsql.runtime.metrics import Metrics
+    from fsql.job.planning import Splits
+    from fsql.runtime.dataflow.metrics import Metrics
 
 
 class TimeWarnings:

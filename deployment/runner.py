@@ -25,9 +25,10 @@ from fsql.job.compilation import compile_job
 from fsql.job.graph_diff import StateChange
 from fsql.job.overview import JobOverview, describe_job
 from fsql.job.plan_file import script_of_plan
+from fsql.job.planning import RunOptions
 from fsql.job.process_metrics import ProcessMetrics
-from fsql.job.process_run import ProcessOptions, run_on_processes
-from fsql.job.run import RunOptions
+from fsql.job.process_options import ProcessOptions
+from fsql.job.process_run import run_on_processes
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.coordination.zookeeper.address import parse_address
 from fsql.runtime.drivers.processes.fork_server import ForkServer
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from fsql.deployment.directory import Deployment
     from fsql.job.auto_ticks import AutoChoice
     from fsql.job.description import PreparedJob
+    from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
-    from fsql.runtime.metrics import Metrics
 
 PASSING: Final = frozenset(
     {"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632", "E642"}

@@ -2,33 +2,45 @@
 
 The console, the library and the worker processes use it.  It knows files and directories, and no terminals.
 
-| module             | contents                                                                      |
-|--------------------|-------------------------------------------------------------------------------|
-| `script`           | the text of a job, and the directory that relative paths start from           |
-| `stages`           | all stages from text to tick plan, with their verifiers                       |
-| `compilation`      | a compiled script, with the data of each stage                                |
-| `inspections`      | what SHOW, DESCRIBE and EXPLAIN ask for, as lists                             |
-| `explain_stage`    | a script at one stage, as `fsql explain` prints it                            |
-| `run`              | runs a compiled job in this process                                           |
-| `process_run`      | runs a compiled job on processes, and reports to an observer                  |
-| `process_metrics` | what a run on processes has done, over all its epochs                         |
-| `silent_process_run` | a run on processes for the library: it reports nothing                      |
-| `written`          | what a run has written where, and which rows it has dropped                   |
-| `entry_points`     | the entry points of coordinator and worker processes                          |
-| `listener`, `join_deadline` | workers that are started by hand                                     |
-| `standard_output_server` | takes rows for standard output from the processes                       |
-| `outputs`, `sinks` | open what a job writes, in one process and in several                         |
-| `file_uses`        | checks that no file is written by one table and used by another               |
-| `overview`         | the sources and sinks of a job by name, for the panel and the summary         |
-| `open_files`       | the limit of open files                                                       |
-| `input_warnings`   | warnings about missing inputs and about the first rows                        |
-| `places`           | the spans of options, for errors about what they name                         |
-| `description`      | the description of a job that its processes exchange                          |
-| `state_directory`  | the directory that keeps state between runs                                   |
-| `stop`             | why a job stopped: the row at fault                                           |
-| `failing_place`    | the expression at fault in the script                                         |
-| `ticks`            | proposes ticks to a running job, and reads what has become of them            |
-| `session`          | the library: `sql`, `compile`, `run`, `Session`                               |
-| `memory`, `changes`| tables of the library's user; the results that the user gets                  |
-| `errors`           | the exceptions of the library                                                 |
+| module                             | contents                                                           |
+|------------------------------------|--------------------------------------------------------------------|
+| `script`, `script_file`            | the text of a job and what belongs to it; how it is read           |
+| `plan_file`                        | compiled plans as files                                            |
+| `stages`                           | all stages from text to tick plan, with their verifiers            |
+| `compilation`                      | a compiled script, with the data of each stage                     |
+| `inferred_columns`                 | columns that a script leaves to its input                          |
+| `functions`, `udf`                 | functions of scripts in Python, and how they are declared          |
+| `explain_stage`, `inspections`     | a script at one stage; what SHOW and DESCRIBE ask for              |
+| `planning`                         | opens the sources of a job and chooses its tick plan               |
+| `run`, `spark`                     | runs a compiled job in this process, or on Spark                   |
+| `process_run`                      | runs a compiled job on processes, and reports to an observer       |
+| `process_options`, `process_flags` | the options of such a run; the command lines of its processes      |
+| `process_observer`                 | what an observer is told                                           |
+| `process_metrics`, `run_outcome`   | what such a run has done over all its epochs; how it has ended     |
+| `silent_process_run`               | a run on processes for the library: it reports nothing             |
+| `entry_points`, `hosting`          | the entry points of its processes; which node is in which          |
+| `listener`, `join_deadline`        | workers that are started by hand                                   |
+| `node_network`, `leader_finder`    | how the processes of a run find and reach each other               |
+| `coordination`                     | coordination of a job: a file in its state directory, or ZooKeeper |
+| `standard_output_server`           | takes rows for standard output from the processes                  |
+| `outputs`, `sinks`                 | open what a job writes, in one process and in several              |
+| `written`, `shard_merge`           | what a run has written where; merges the shards of a table         |
+| `file_uses`                        | checks that no file is written by one table and used by another    |
+| `overview`                         | the sources and sinks of a job by name, for display                |
+| `open_files`, `small_file`         | the limit of open files; files that a user writes for a command    |
+| `input_warnings`                   | warnings about missing inputs and about the first rows             |
+| `places`                           | the spans of options, for errors about what they name              |
+| `description`                      | the description of a job that its processes exchange               |
+| `state_directory`                  | the directory that keeps state between runs                        |
+| `state_operators`                  | the stateful operators of a job, by their ids                      |
+| `snapshot_request`                 | asks a running job for a snapshot                                  |
+| `snapshot_copy`                    | copies of snapshots, and how they are restored                     |
+| `graph_diff`, `graph_tick`         | what a changed script does to the state of a job                   |
+| `ticks`, `auto_ticks`              | propose ticks to a running job: on request, or from statistics     |
+| `choices_file`                     | the choices of a plan in a file that a user edits                  |
+| `stop`, `failing_place`            | the row that stopped a job, and the expression at fault            |
+| `session`                          | the library: `sql`, `compile`, `run`, `Session`                    |
+| `memory`, `changes`, `net_rows`    | tables of the library's user; the results that the user gets       |
+| `errors`                           | the exceptions of the library                                      |
+| `cases`                            | tests that users write for their scripts                           |
 """

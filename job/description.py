@@ -25,7 +25,7 @@ from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_
 from fsql.connectors.opening import make_row_encoder
 from fsql.job.compilation import compile_job
 from fsql.job.places import locate_errors
-from fsql.job.run import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
 from fsql.runtime.cluster.contraction import contracted_owners
 from fsql.runtime.cluster.job_spec import Settings
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.run import Splits
+    from fsql.job.planning import Splits
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.ports import Split
 

@@ -9,7 +9,7 @@ from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.job.file_uses import FileUse, FileUses
-from fsql.job.run import choose_plan, open_splits
+from fsql.job.planning import choose_plan, open_splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
 
     Printer = Callable[[Compiled, RunOptions], str]
 

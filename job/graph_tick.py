@@ -25,7 +25,7 @@ from fsql.job.coordination import coordination_error, job_coordination, state_co
 from fsql.job.description import JOB, parse_description, plan_digest
 from fsql.job.file_uses import FileUses
 from fsql.job.graph_diff import Fate, StateChange, check_change, compare
-from fsql.job.run import choose_plan
+from fsql.job.planning import choose_plan
 from fsql.job.sinks import output_names
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.snapshots import first_number

@@ -8,8 +8,8 @@ from fsql.connectors.live.live_splits import is_live
 
 if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
-    from fsql.job.process_run import ProcessOptions
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
+    from fsql.job.process_options import ProcessOptions
 
 
 def hosting_flags(

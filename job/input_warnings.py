@@ -16,7 +16,7 @@ from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.metadata import MetadataSplit, record_columns
 from fsql.connectors.file.source import FileSplit
 from fsql.job.places import option_span
-from fsql.job.run import open_splits
+from fsql.job.planning import open_splits
 from fsql.job.sinks import window_columns
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.job.compilation import Compiled
-    from fsql.job.run import Splits
-    from fsql.runtime.metrics import Metrics
+    from fsql.job.planning import Splits
+    from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.ports import Split
 
 _PASSING: Final = {"E531", "E543"}

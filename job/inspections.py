@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsql.compiler.inspections import Explanation
     from fsql.compiler.rules.driver import Firing
     from fsql.job.compilation import Compiled
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
 
 
 def listings(compiled: Compiled, options: RunOptions) -> list[Listing]:

@@ -21,13 +21,16 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import canonical_bytes, digest
 from fsql.compiler.text.source import SourceText
 from fsql.job.functions import modules_of
-from fsql.job.script import PLAN_START, PLAN_VERSION, Script, ScriptError
+from fsql.job.script import PLAN_START, Script, ScriptError
 from fsql.job.state_operators import state_operators
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.job.compilation import Compiled
+
+PLAN_VERSION: Final = 1
+"""The version of the format."""
 
 _KIND: Final = "fsql-plan"
 _AGAIN: Final = "compile the script again: fsql compile SCRIPT -o FILE"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.holder import Holder
-from fsql.runtime.metrics import Metrics, merge, without_current
+from fsql.runtime.dataflow.metrics import Metrics, merge, without_current
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.compiler.statistics import TICK_SECONDS
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.job.auto_ticks import auto_ticks
@@ -36,7 +34,8 @@ from fsql.job.functions import modules_of
 from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
 from fsql.job.hosting import hosting_flags
 from fsql.job.listener import joining_address, open_listener
-from fsql.job.run import open_splits
+from fsql.job.planning import open_splits
+from fsql.job.process_flags import access_flags, coordinator_flags, worker_flags
 from fsql.job.run_outcome import stopped_of
 from fsql.job.standard_output_server import StandardOutputServer
 from fsql.job.state_directory import (
@@ -56,59 +55,17 @@ from fsql.runtime.drivers.processes.starting import COMMAND
 from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Iterator
 
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
-    from fsql.job.graph_diff import StateChange
+    from fsql.job.planning import RunOptions
     from fsql.job.process_metrics import ProcessMetrics
     from fsql.job.process_observer import ProcessObserver
-    from fsql.job.run import RunOptions
-    from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
+    from fsql.job.process_options import ProcessOptions
     from fsql.runtime.drivers.processes.job_state import OpenCoordination
     from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
-    from fsql.runtime.drivers.processes.starting import StartProcess
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessOptions:
-    """How a job is run on processes.
-
-    Args:
-        state: the state directory; None for a temporary one.
-        snapshot_every: seconds between two snapshots; None for none.
-        delivery: the delivery guarantee of all outputs; None for those of their tables.
-        listen: the address of the coordinator, tcp://HOST:PORT; None for any port of the loopback.
-        joining: how many of the workers are started by hand.
-        coordination: the address of ZooKeeper; None for a file in the state directory.
-        credentials: the file with the credentials for ZooKeeper; None for those of the environment, if any.
-        keys: the directory of the CURVE keys; None for none: then all nodes are on the loopback.
-        json_messages: whether processes print messages about connections as JSON.
-        change: what becomes of the state of a drained job whose plan is another one; None refuses it.
-        start_process: starts the processes of the run; None for a fork server of its own.
-        hosted: whether worker 0 hosts the coordinator; None: if input is live and none is started by hand.
-        contracts: whether owners of hash bins change by load, if it does.
-        auto: whether ticks are chosen from statistics, and proposed.
-        tick_seconds: how often workers write statistics, 0 for never.
-    """
-
-    state: Path | None = None
-    snapshot_every: float | None = 1.0
-    delivery: str | None = None
-    listen: str | None = None
-    joining: int = 0
-    coordination: ZooKeeperAddress | None = None
-    credentials: Path | None = None
-    keys: Path | None = None
-    json_messages: bool = False
-    change: StateChange | None = None
-    start_process: StartProcess | None = None
-    hosted: bool | None = None
-    contracts: bool = True
-    auto: bool = False
-    tick_seconds: float = TICK_SECONDS
 
 
 def run_on_processes(
@@ -132,8 +89,8 @@ def run_on_processes(
         listening = stack.enter_context(open_listener(process_options.listen, curve))
         address = joining_address(listening, curve)
         state = stack.enter_context(state_directory(process_options.state))
-        compiled = _as_begun(compiled, options, process_options, state)
-        files = _checked_files(compiled)
+        compiled = _continue_begun(compiled, options, process_options, state)
+        files = _check_files(compiled)
         description = _make_description(compiled, options, process_options, state)
         locks = stack.enter_context(files.locked(options.existing, state / "positions"))
         job = prepare_job(resume_or_create(state, description))
@@ -141,7 +98,7 @@ def run_on_processes(
             observer.on_already_finished(state)
         leader, coordination = _open_coordination(job, address, process_options, stack)
         key = state / "cluster.key"
-        access = _access_flags(process_options, curve)
+        access = access_flags(process_options, curve)
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
         observer.on_ready(job)
         checks = [stack.enter_context(_open_feeds(job, state, observer, server))]
@@ -150,10 +107,10 @@ def run_on_processes(
             observer.on_waiting(by_hand, leader, key, process_options.keys)
         metrics.name_fronts(job.front_names())
         hosting = hosting_flags(compiled, options, process_options)
-        coordinator = _coordinator_flags(state, listening, server, process_options)
+        coordinator = coordinator_flags(state, listening, server, process_options)
         launcher = Launcher(
             [*COMMAND, *coordinator, *access, *hosting],
-            [*COMMAND, *_worker_flags(leader, key, listening, access)],
+            [*COMMAND, *worker_flags(leader, key, listening, access)],
             (options.workers, by_hand + bool(hosting)),
             _reporting_to(observer, metrics),
             partial(_check_all, checks),
@@ -167,7 +124,7 @@ def run_on_processes(
             with observer.show(job, resumed=job.description is not description):
                 finished = launcher.run()
         except GivenUpError as error:
-            raise _given_up(str(error)) from None
+            raise _give_up_error(str(error)) from None
         finally:
             metrics.finish()
         return _outcome(finished, job, state, metrics.total.rows_out, observer)
@@ -210,7 +167,7 @@ def _outcome(
     return stop_error(stopped, job.compiled, job.splits, rows_out)
 
 
-def _as_begun(
+def _continue_begun(
     compiled: Compiled, options: RunOptions, process_options: ProcessOptions, state: Path
 ) -> Compiled:
     """Return the script with the ordinals that its tables have in the job; change the job's plan if asked.
@@ -227,14 +184,14 @@ def _as_begun(
     compiled = with_ordinals(compiled, frozen_ordinals(begun))
     if process_options.change is not None and plan_digest(compiled) != begun.plan:
         new = _make_description(compiled, options, process_options, state)
-        files = _checked_files(compiled)
+        files = _check_files(compiled)
         with files.locked(options.existing, state / "positions"):
             pass  # what could not start is found before the change
         change_plan(state, begun, compiled, new, process_options.change)
     return compiled
 
 
-def _checked_files(compiled: Compiled) -> FileUses:
+def _check_files(compiled: Compiled) -> FileUses:
     """Return the files that a job uses.
 
     Raises:
@@ -319,25 +276,6 @@ def _open_coordination(
     return str(zookeeper), opening
 
 
-def _access_flags(options: ProcessOptions, curve: NodeKeys | None) -> tuple[str, ...]:
-    """Return the flags of credentials and keys: all processes of a run use the key that it began with."""
-    flags: tuple[str, ...] = ()
-    if options.credentials is not None:
-        flags += ("--coordination-credentials", str(options.credentials))
-    if curve is not None:
-        flags += ("--keys", str(curve.directory), "--fingerprint", curve.own.fingerprint)
-    return (*flags, "--json") if curve is not None and options.json_messages else flags
-
-
-def _worker_flags(
-    leader: str, key: Path, listening: socket.socket, access: tuple[str, ...]
-) -> tuple[str, ...]:
-    flags = ("worker", "--supervised", "--join", leader, "--key", str(key), *access)
-    if "--keys" not in access:
-        return flags
-    return (*flags, "--listen", f"tcp://{listening.getsockname()[0]}:*")
-
-
 def _serve_standard_output(
     job: PreparedJob, key: bytes, stdout: OutputStream | None, stack: ExitStack
 ) -> StandardOutputServer | None:
@@ -380,21 +318,6 @@ def _open_feeds(
         yield check
 
 
-def _coordinator_flags(
-    state: Path,
-    listening: socket.socket,
-    server: StandardOutputServer | None,
-    options: ProcessOptions,
-) -> tuple[str, ...]:
-    flags: tuple[str, ...] = ("coordinator", "--state", str(state))
-    flags += ("--listening", str(listening.fileno()))
-    if options.state is None:
-        flags += ("--temporary",)
-    if server is None:
-        return flags
-    return (*flags, "--stdout", f"{server.address[0]}:{server.address[1]}")
-
-
-def _given_up(reason: str) -> FsqlError:
+def _give_up_error(reason: str) -> FsqlError:
     message = f"processes of the run keep ending without progress: {reason}"
     return FsqlError([Diagnostic("E624", message, helps=(CODES["E624"].fix,))])

@@ -1,58 +1,28 @@
-"""Runs a compiled job: opens its sources, plans it, opens its outputs, and executes it.
+"""Runs a compiled job: opens its outputs and executes it.
 
-Sources are opened first, since a plan depends on the number of splits; outputs last, since opening one may
-empty its file.
+Sources are opened before, since a plan depends on the number of splits (`planning`); outputs last, since
+opening one may empty its file.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.logical import SPLITS_MAX
-from fsql.connectors.context import ConnectorContext
-from fsql.connectors.file.output_files import Existing
-from fsql.connectors.generated.generators import GeneratorSplit
-from fsql.connectors.generated.rows import RowSplit
-from fsql.connectors.opening import open_source
 from fsql.job.outputs import open_outputs
-from fsql.job.places import locate_errors
-from fsql.job.stages import verify_product
-from fsql.optimizer.choose import choose
-from fsql.runtime.drivers.local import CHUNK_ROWS, READ_AHEAD_ROWS, Edges, LocalRun
+from fsql.job.planning import check_ends, choose_plan
+from fsql.job.spark import partitions_of, spark_run
+from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.operator_times import OperatorTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
-    from fsql.compiler.logical import Table
-    from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
+    from fsql.job.planning import RunOptions, Splits
     from fsql.runtime.dataflow.barrier import Stopped
-    from fsql.runtime.metrics import Metrics
-    from fsql.runtime.ports import Split
-
-    Splits = Mapping[int, Sequence[Split]]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of a run; they do not affect the rows that it releases.
-
-    `spark` is the URL of the Spark master on which the job runs, if it does.
-    """
-
-    workers: int = 1
-    policy: Policy | None = None
-    model: bool = False
-    spark: str | None = None
-    read_ahead_rows: int = READ_AHEAD_ROWS
-    chunk_rows: int = CHUNK_ROWS
-    existing: Existing = Existing.REFUSE
+    from fsql.runtime.dataflow.metrics import Metrics
 
 
 class Run(Protocol):
@@ -68,66 +38,6 @@ class Run(Protocol):
 
     def run(self, on_progress: Callable[[Metrics], None]) -> Metrics:
         """Run until the end of the input or until the job stops."""
-
-
-def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
-    """Return the splits of each table that the job reads, by its ordinal.
-
-    Sources that cannot be read again are read through their front logs, if `front_logs` is given.
-
-    Raises:
-        FsqlError: E318, E531 to E534, if a source cannot be opened; E539, if it has too many splits.
-    """
-    context = source_surroundings(compiled, front_logs)
-    splits = {}
-    for table in compiled.job.tables:
-        with locate_errors(compiled.syntax, table.name, "connector"):
-            _check_standard_input(compiled, table)
-        with locate_errors(compiled.syntax, table.name, "path"):
-            splits[table.ordinal] = open_source(table, context)
-            _check_count(table, splits[table.ordinal])
-    return splits
-
-
-def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> ConnectorContext:
-    """Return the context in which the sources of a job are opened."""
-    memory = compiled.script.memory
-    return ConnectorContext(
-        compiled.script.base_directory,
-        front_logs=front_logs,
-        memory={} if memory is None else memory.tables,
-    )
-
-
-def _check_count(table: Table, splits: Sequence[Split]) -> None:
-    """Check that the splits of a table can be numbered.
-
-    Raises:
-        FsqlError: E539.
-    """
-    if len(splits) > SPLITS_MAX:
-        message = f'table "{table.name}" has {len(splits):,} splits; the limit is {SPLITS_MAX:,}'
-        helps = ("merge files, or declare several tables",)
-        raise FsqlError([Diagnostic("E539", message, helps=helps)])
-
-
-def _check_standard_input(compiled: Compiled, table: Table) -> None:
-    """Check that standard input is not both the script and a table.
-
-    Raises:
-        FsqlError: E531, if it is.
-    """
-    if compiled.script.used_stdin and dict(table.options)["connector"] == "stdin":
-        message = "standard input cannot be read: the script was read from it"
-        helps = ("put the script in a file, or use -e",)
-        raise FsqlError([Diagnostic("E531", message, helps=helps)])
-
-
-def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:
-    """Return the tick plan of the job for these splits."""
-    fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
-    plan = choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
-    return verify_product("tick", plan)
 
 
 @contextmanager
@@ -149,7 +59,6 @@ def open_run(
     with open_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)
         if options.spark is not None:
-            from fsql.job.spark import partitions_of, spark_run  # it imports this module
             from fsql.runtime.drivers.spark.session import spark_session
 
             session = spark_session(options.spark, partitions_of(options))
@@ -166,25 +75,3 @@ def open_run(
                 options.chunk_rows,
                 watch=OperatorTimes(),
             )
-
-
-def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:
-    """Check that the input ends: the model and Spark read all input before they release anything.
-
-    Raises:
-        FsqlError: E534, if a generator has no end, or a table has the option `idle`.
-    """
-    reader = "the model" if engine == "model" else "Spark"
-    note = f"{reader} reads all input before it starts"
-    without = f"leave out --engine {engine}"
-    for table in compiled.job.tables:
-        if "idle" in dict(table.options):
-            message = f'table "{table.name}" has option "idle", which {reader} does not support'
-            with locate_errors(compiled.syntax, table.name, "idle"):
-                raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(without,))])
-        for split in splits[table.ordinal]:
-            if isinstance(split, GeneratorSplit | RowSplit) and split.rows is None:
-                message = f'table "{table.name}" has no end, and {note}'
-                helps = ("set the number of rows: 'count' = '1000'", f"or {without}")
-                with locate_errors(compiled.syntax, table.name, "count"):
-                    raise FsqlError([Diagnostic("E534", message, helps=helps)])

@@ -25,7 +25,8 @@ from fsql.job.compilation import compile_job
 from fsql.job.errors import raise_typed_errors
 from fsql.job.explain_stage import explain_stage
 from fsql.job.memory import MemorySink, declare_tables
-from fsql.job.run import RunOptions, open_run, open_splits
+from fsql.job.planning import RunOptions, open_splits
+from fsql.job.run import open_run
 from fsql.job.script import Script
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.local import LocalRun
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from fsql.job.compilation import Compiled
     from fsql.job.memory import Memory, Rows, Table
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.ports import Release
 
 Stage = Literal["syntax", "logical", "graph", "tick"]
@@ -166,7 +167,8 @@ class Session:
                 if tables:
                     raise _tables_stay_here(min(tables))
                 # Processes need ZeroMQ and more; what runs in this process starts sooner without.
-                from fsql.job.silent_process_run import ProcessOptions, run_silently_on_processes
+                from fsql.job.process_options import ProcessOptions
+                from fsql.job.silent_process_run import run_silently_on_processes
 
                 process_options = ProcessOptions(
                     state=None if state is None else Path(state),

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from fsql.job.process_metrics import ProcessMetrics
-from fsql.job.process_run import ProcessOptions, run_on_processes
+from fsql.job.process_run import run_on_processes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from fsql.job.auto_ticks import AutoChoice
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
-    from fsql.job.run import RunOptions
+    from fsql.job.planning import RunOptions
+    from fsql.job.process_options import ProcessOptions
+    from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
-    from fsql.runtime.metrics import Metrics
-
-__all__ = ["ProcessOptions", "run_silently_on_processes"]
 
 
 class SilentObserver:

@@ -14,7 +14,7 @@ from fsql.compiler.tick_plan import Policy
 from fsql.job.compilation import compile_job
 from fsql.job.functions import modules_of
 from fsql.job.places import locate_errors
-from fsql.job.run import RunOptions, check_ends, choose_plan, open_splits
+from fsql.job.planning import RunOptions, check_ends, choose_plan, open_splits
 from fsql.job.script import Script
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.run import Splits
+    from fsql.job.planning import Splits
     from fsql.runtime.drivers.local import Edges
     from fsql.runtime.drivers.spark.run import SparkRun
     from fsql.runtime.ports import Split

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import SinkTable
     from fsql.job.compilation import Compiled
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
 
 LATE_PATH: Final = "late_path"
 REJECTS_PATH: Final = "rejects_path"

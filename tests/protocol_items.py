@@ -28,8 +28,8 @@ from fsql.runtime.dataflow.messages import (
     PortKind,
     Promise,
 )
+from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.metrics import Metrics
 from fsql.tests.protocol_commands import (
     BARRIER,
     FOLD,

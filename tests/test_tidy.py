@@ -7,10 +7,12 @@ list says by how much they are.
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import subprocess
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,3 +109,27 @@ def test_every_package_of_the_root_is_in_the_wheel() -> None:
     listed = (ROOT / "pyproject.toml").read_text().split("only-include = [")[1].split("]")[0]
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"cli.py", "queries"}
     assert {name for name in packages if f'"{name}"' not in listed} == set()
+
+
+def test_lists_of_modules_are_complete() -> None:
+    """A package whose docstring has a table of its modules names all of them, and nothing else."""
+    wrong = {}
+    for path in sources("*__init__.py"):
+        doc = ast.get_docstring(ast.parse(path.read_text())) or ""
+        if "\n| module " not in doc:
+            continue
+        table = doc[doc.index("\n| module ") :].strip().split("\n\n")[0]
+        listed = re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.splitlines()))
+        there = {each.stem for each in path.parent.glob("*.py")} - {"__init__"}
+        there |= {each.parent.name for each in path.parent.glob("*/__init__.py")}
+        if sorted(listed) != sorted(there):
+            wrong[str(path.relative_to(ROOT))] = sorted(there ^ set(listed))
+    assert wrong == {}
+
+
+def test_imports_have_no_circles() -> None:
+    """Modules import each other in one direction, functions included; types may refer to each other."""
+    graph = grimp.build_graph("fsql", exclude_type_checking_imports=True, cache_dir=None)
+    assert len(graph.modules) > 500
+    imported = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    graphlib.TopologicalSorter(imported).prepare()  # CycleError names the circle

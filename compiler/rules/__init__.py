@@ -1,6 +1,6 @@
 """The rewrite rules, and the passes that they make up.
 
-| module                   | what its rules are about                                          |
+| module                   | what it is about                                                  |
 |--------------------------|-------------------------------------------------------------------|
 | `fold_constants`         | constants, and NULL as an argument                                |
 | `simplify_logic`         | AND, OR, NOT                                                      |
@@ -9,14 +9,13 @@
 | `merge_projects`         | adjacent projections, projections that change nothing             |
 | `pushdown_filter`        | filters below one operator a file                                 |
 | `prune_columns`          | columns that are not read                                         |
+| `failures`               | an analysis: which operators can fail a row                       |
+| `conjuncts`              | an analysis: which conjuncts may leave a predicate                |
+| `columns`                | what expressions refer to                                         |
+| `equality`               | an analysis: for which types equal values are the same            |
+| `driver`                 | applies rules until none applies, and traces them                 |
 
-| analysis                 | what it says                                                      |
-|--------------------------|-------------------------------------------------------------------|
-| `failures`               | which operators can fail a row                                    |
-| `conjuncts`              | which conjuncts may leave a predicate                             |
-| `columns`, `nullability` | what expressions refer to; whether they may be NULL               |
-| `equality`               | for which types equal values are the same                         |
-| `prune_columns.demand`   | which columns of an operator are read                             |
+`prune_columns.demand` is the analysis of the columns of an operator that are read.
 """
 
 from typing import Final

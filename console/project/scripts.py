@@ -26,7 +26,7 @@ def one_script(name: str | None, text: str | None, given: Mapping[str, str]) -> 
         click.UsageError: if both are given, or there is no script.
         FsqlError: E531 and others, if it cannot be read.
     """
-    from fsql.job.script import script_of_text
+    from fsql.job.script_file import script_of_text
 
     if name is not None and text is not None:
         raise click.UsageError("give either a script or -e with its text")
@@ -52,7 +52,7 @@ def named_script(name: str, given: Mapping[str, str]) -> Script:
     Raises:
         FsqlError: E531 and others, if it cannot be read.
     """
-    from fsql.job.script import read_script
+    from fsql.job.script_file import read_script
 
     return _with_parameters(read_script(name, given))
 

@@ -14,7 +14,8 @@ from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.shell.preview import Preview, PreviewEndedError
 from fsql.console.shell.session import own_warnings
 from fsql.console.standard_output import shows_tables
-from fsql.job.run import RunOptions, open_run, open_splits
+from fsql.job.planning import RunOptions, open_splits
+from fsql.job.run import open_run
 from fsql.job.stop import stop_error
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.console.shell.live_table import LiveTable
     from fsql.job.compilation import Compiled
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
 
 
 def run_query(

@@ -12,7 +12,7 @@ from fsql.compiler.text.source import SourceText
 from fsql.job.compilation import compile_job
 from fsql.job.inspections import listings
 from fsql.job.memory import Memory
-from fsql.job.run import RunOptions
+from fsql.job.planning import RunOptions
 from fsql.job.script import Script
 
 if TYPE_CHECKING:

@@ -39,8 +39,9 @@ from fsql.job.cases.rows import (
     json_text,
 )
 from fsql.job.compilation import compile_job
-from fsql.job.run import RunOptions, choose_plan
-from fsql.job.script import Script, read_script
+from fsql.job.planning import RunOptions, choose_plan
+from fsql.job.script import Script
+from fsql.job.script_file import read_script
 from fsql.job.sinks import window_columns
 from fsql.job.stop import stop_error
 from fsql.runtime.cluster.delivery import DeliveryOption

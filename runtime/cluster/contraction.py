@@ -27,7 +27,7 @@ from fsql.runtime.cluster.tick_events import ProposeTick
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
 
 CONTRACT_BELOW: Final = 0.35
 """A share of the time of one core."""

@@ -47,8 +47,8 @@ from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.snapshots import HURRIED_AT_FIRST, Snapshots
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Kind, Message, Promise
+from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.topology import topology
-from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -56,7 +56,7 @@ from fsql.runtime.cluster.restart_strategy import RestartStrategy
 from fsql.runtime.cluster.skipped_rows import SkippedRows
 from fsql.runtime.cluster.tick_events import LoadMeasured, TickProposed
 from fsql.runtime.dataflow.invariants import InvariantError
-from fsql.runtime.metrics import Metrics
+from fsql.runtime.dataflow.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import JobSpec, Settings

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
-from fsql.runtime.metrics import Metrics
+from fsql.runtime.dataflow.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root

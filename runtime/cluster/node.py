@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.dataflow.barrier import Stopped
+    from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
-    from fsql.runtime.metrics import Metrics
     from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 

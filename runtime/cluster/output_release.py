@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.runtime.batch import END, Root
 from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Stopped
-from fsql.runtime.metrics import Metrics, merge
+from fsql.runtime.dataflow.metrics import Metrics, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

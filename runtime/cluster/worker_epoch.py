@@ -38,10 +38,10 @@ from fsql.runtime.cluster.worker_statistics import WorkerStatistics
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.messages import Message, MinTime
+from fsql.runtime.dataflow.metrics import MeasuredOperator, Metrics
 from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.dataflow.worker import Worker
-from fsql.runtime.metrics import MeasuredOperator, Metrics
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:

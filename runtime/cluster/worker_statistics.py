@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.node import Loaded
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.front import Front
-    from fsql.runtime.metrics import MeasuredOperator
+    from fsql.runtime.dataflow.metrics import MeasuredOperator
 
     Counters = tuple[int, ...]
     Rows = list[tuple[object, ...]]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.tick_plan import Send, Stage
     from fsql.runtime.batch import Batch
+    from fsql.runtime.dataflow.metrics import MeasuredOperator
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.maps.few_rows import FewFunction
-    from fsql.runtime.metrics import MeasuredOperator
 
     Instrument = Callable[[], "Instrumentation"]
     """Makes the instrumentation of one epoch."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.holder import Holder
+from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, fronts_of
-from fsql.runtime.metrics import Metrics
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:

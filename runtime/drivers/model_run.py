@@ -16,9 +16,9 @@ from fsql.compiler.graph import LateSink, Sink, Source
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, origin_parts
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped, in_order
+from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.drivers.local import CHUNK_ROWS
-from fsql.runtime.metrics import Metrics
 from fsql.runtime.model.run import run
 from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter, Release, Wait
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import Batch
 from fsql.runtime.dataflow.fold_output import FoldOutput
+from fsql.runtime.dataflow.metrics import MeasuredOperator
 from fsql.runtime.kernels.maps.few_rows import FewRows
 from fsql.runtime.kernels.maps.map_result import MapResult
-from fsql.runtime.metrics import MeasuredOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -39,8 +39,8 @@ from fsql.runtime.coordination.port import (
     CoordinationError,
     CoordinationUnavailableError,
 )
+from fsql.runtime.dataflow.metrics import Metrics, OperatorMetrics, merge
 from fsql.runtime.hosts.host import Host
-from fsql.runtime.metrics import Metrics, OperatorMetrics, merge
 from fsql.runtime.sink import OpenRequest, SinkDiskError, SinkLostError, SinkMissingError
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.wire.seal import VERSION

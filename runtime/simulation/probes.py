@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.frames import Credit, Frame, SnapshotAnswer, SnapshotDeclined
 from fsql.runtime.dataflow.messages import Message, PortKind
-from fsql.runtime.metrics import Metrics
+from fsql.runtime.dataflow.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Datagram, Item

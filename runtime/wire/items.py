@@ -24,8 +24,8 @@ from fsql.runtime.dataflow.messages import (
     PortKind,
     Promise,
 )
+from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.metrics import Metrics
 from fsql.runtime.ports import DeadLetter  # noqa: TC001 - msgspec asks what fields are
 from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded, encoded
 from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch

@@ -15,7 +15,7 @@ from fsql.benchmarks.report import fields_text, measured_text
 from fsql.benchmarks.snapshot_times import SnapshotTimes
 from fsql.console.sim_queries import SIM_QUERIES
 from fsql.job.compilation import compile_job
-from fsql.job.script import script_of_text
+from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.tests.cli.commands import fsql
 

@@ -13,7 +13,7 @@ from fsql.compiler.tick_plan import Policy
 from fsql.job.choices_file import choices_file_of, file_text, plan_of, read_choices
 from fsql.job.compilation import compile_job
 from fsql.job.description import JobDescription, plan_digest
-from fsql.job.script import script_of_text
+from fsql.job.script_file import script_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,15 +17,16 @@ import pytest
 
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.job.compilation import compile_job
-from fsql.job.run import RunOptions, open_run, open_splits
-from fsql.job.script import read_script
+from fsql.job.planning import RunOptions, open_splits
+from fsql.job.run import open_run
+from fsql.job.script_file import read_script
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
 from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.dataflow.metrics import Metrics
 
 pytestmark = pytest.mark.slow
 

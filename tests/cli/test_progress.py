@@ -11,14 +11,15 @@ import pytest
 from rich.console import Console
 
 from fsql.console.panel import Panel, operator_labels
-from fsql.console.progress import ProgressLines, Rates, progress_line
+from fsql.console.progress import ProgressLines, progress_line
+from fsql.console.rates import Rates
 from fsql.console.reporter import Reporter
 from fsql.console.summary import FINISHED, INTERRUPTED, summary_fields, summary_text
 from fsql.job.compilation import compile_job
 from fsql.job.overview import JobOverview, Sink, Source, describe_job
-from fsql.job.run import open_splits
-from fsql.job.script import read_script, script_of_text
-from fsql.runtime.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
+from fsql.job.planning import open_splits
+from fsql.job.script_file import read_script, script_of_text
+from fsql.runtime.dataflow.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

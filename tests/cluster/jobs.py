@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from fsql.job.compilation import Compiled, compile_job
 from fsql.job.description import JobDescription, plan_digest, split_names
-from fsql.job.run import RunOptions, open_run, open_splits
-from fsql.job.script import Script, read_script
+from fsql.job.planning import RunOptions, open_splits
+from fsql.job.run import open_run
+from fsql.job.script_file import read_script
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fsql.job.script import Script
     from fsql.runtime.dataflow.barrier import Stopped
 
 STDOUT = "stdout"

@@ -28,7 +28,7 @@ import msgspec
 from fsql.job import entry_points
 from fsql.job.compilation import compile_job
 from fsql.job.entry_points import run_worker
-from fsql.job.script import script_of_text
+from fsql.job.script_file import script_of_text
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.node_address import ANY_PORT
 from fsql.runtime.drivers.processes.lines import Address, LineReader

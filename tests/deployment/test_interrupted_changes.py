@@ -18,7 +18,7 @@ from fsql.job.graph_tick import (
     newest_manifest,
     with_ordinals,
 )
-from fsql.job.script import read_script
+from fsql.job.script_file import read_script
 from fsql.runtime.hosts.job_state import JobState
 from fsql.tests.cluster.twin import script
 

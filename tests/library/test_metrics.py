@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fsql
-from fsql.runtime.metrics import (
+from fsql.runtime.dataflow.metrics import (
     Metrics,
     OperatorMetrics,
     SinkMetrics,

@@ -15,8 +15,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
-from fsql.job.run import RunOptions, open_splits
-from fsql.job.script import read_script
+from fsql.job.planning import RunOptions, open_splits
+from fsql.job.script_file import read_script
 from fsql.job.spark import spark_run
 from fsql.runtime.drivers.local import Edges
 from fsql.runtime.drivers.spark.session import spark_session

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsql.runtime.dataflow.metrics import Metrics  # noqa: TC001 - msgspec asks what fields are
 from fsql.runtime.drivers.descriptors import wait_readable
-from fsql.runtime.metrics import Metrics  # noqa: TC001 - msgspec asks what fields are
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,6 +24,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
+from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.drivers.local import count_released
 from fsql.runtime.drivers.stage_tasks import (
     Sent,
@@ -33,7 +34,6 @@ from fsql.runtime.drivers.stage_tasks import (
     message_as_parts,
     message_of_parts,
 )
-from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

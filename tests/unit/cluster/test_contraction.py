@@ -8,7 +8,7 @@ import pytest
 
 from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.cluster.contraction import Contraction, contracted_owners, spread_owners
-from fsql.runtime.metrics import Metrics, OperatorMetrics
+from fsql.runtime.dataflow.metrics import Metrics, OperatorMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

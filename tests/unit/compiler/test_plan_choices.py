@@ -17,7 +17,7 @@ from fsql.compiler.plan_choices import (
 from fsql.compiler.tick_plan import Policy, Stage, Step, TickPlan
 from fsql.compiler.verify.tick_plan import verify_tick_plan
 from fsql.job.compilation import compile_job
-from fsql.job.script import script_of_text
+from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 
 SCRIPT = """

@@ -10,7 +10,7 @@ import numpy as np
 
 from fsql.compiler.plan_choices import FilterOrder, PlanChoices, choices_of
 from fsql.job.compilation import compile_job
-from fsql.job.script import script_of_text
+from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import Batch, Root
@@ -19,8 +19,8 @@ from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.runtime.dataflow.metrics import MeasuredOperator
     from fsql.runtime.dataflow.stage_pipeline import Sends
-    from fsql.runtime.metrics import MeasuredOperator
 
 SCRIPT = """
 CREATE TABLE t (a BIGINT, b BIGINT) WITH ('connector' = 'stdin');

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from fsql.runtime.dataflow.metrics import OperatorMetrics
 from fsql.runtime.dataflow.state_size import state_bytes
-from fsql.runtime.metrics import OperatorMetrics
 
 
 def test_arrays_have_their_bytes() -> None:

@@ -27,8 +27,8 @@ from fsql.runtime.cluster.node import (
     SinkOpened,
 )
 from fsql.runtime.dataflow.barrier import DeadLetters
+from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
-from fsql.runtime.metrics import Metrics
 from fsql.runtime.sink import LocalSink, OpenReply, OpenRequest
 from fsql.runtime.wire.seal import VERSION
 

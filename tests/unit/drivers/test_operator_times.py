@@ -6,10 +6,11 @@ import pytest
 
 from fsql.console.panel import operator_labels
 from fsql.job.compilation import compile_job
-from fsql.job.run import RunOptions, open_run, open_splits
-from fsql.job.script import script_of_text
+from fsql.job.planning import RunOptions, open_splits
+from fsql.job.run import open_run
+from fsql.job.script_file import script_of_text
+from fsql.runtime.dataflow.metrics import OperatorMetrics, slowest
 from fsql.runtime.drivers.operator_times import OperatorTimes
-from fsql.runtime.metrics import OperatorMetrics, slowest
 
 SCRIPT = """
 CREATE TABLE lines (line STRING) WITH ('connector' = 'words', 'count' = '1000');

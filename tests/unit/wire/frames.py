@@ -26,13 +26,13 @@ from fsql.runtime.dataflow.messages import (
     PortKind,
     Promise,
 )
+from fsql.runtime.dataflow.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     IncrementalSnapshot,
     incremental_snapshot,
 )
-from fsql.runtime.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
 from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
