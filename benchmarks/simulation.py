@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.console.sim_queries import SimQuery
-    from fsql.runtime.cluster.node import WorkerEffect, WorkerEvent
+    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
     from fsql.runtime.drivers.in_memory import Row
 
 _TRIAL_ROWS: Final = 100

@@ -12,6 +12,22 @@ import pyarrow as pa
 
 from fsql.compiler.assignment import FrontTask
 from fsql.compiler.diagnostics.encoding import error_of
+from fsql.runtime.cluster.coordinator_events import (
+    CommitManifest,
+    Deliver,
+    Delivered,
+    EpochTaken,
+    Finish,
+    LeaseHeld,
+    LeaseLost,
+    ManifestCommitted,
+    OpenSinks,
+    Progress,
+    SinkLost,
+    SinkOpened,
+    TakeEpoch,
+    WorkerExited,
+)
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import (
@@ -23,39 +39,23 @@ from fsql.runtime.cluster.frames import (
     Hello,
 )
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.node import Received, TimerFired, Transmit
+from fsql.runtime.cluster.tick_events import CopyBins, ProposeTick, TickEnded
+from fsql.runtime.cluster.worker_events import (
     ChunkRead,
     Close,
-    CommitManifest,
-    Deliver,
-    Delivered,
-    EpochTaken,
-    Finish,
     LeaderFound,
-    LeaseHeld,
-    LeaseLost,
     Leave,
     Load,
     Loaded,
-    ManifestCommitted,
     NotLoaded,
     NotStored,
-    OpenSinks,
-    Progress,
-    Received,
     Resumed,
-    SinkLost,
-    SinkOpened,
     Store,
     Stored,
-    TakeEpoch,
-    TimerFired,
-    Transmit,
     Trim,
-    WorkerExited,
     Yield,
 )
-from fsql.runtime.cluster.tick_events import CopyBins, ProposeTick, TickEnded
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.protocol_commands import (
@@ -78,13 +78,9 @@ from fsql.tests.protocol_ticks import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
     from fsql.runtime.cluster.frames import Datagram
-    from fsql.runtime.cluster.node import (
-        CoordinatorEffect,
-        CoordinatorEvent,
-        WorkerEffect,
-        WorkerEvent,
-    )
+    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
     from fsql.tests.protocol_commands import Machine
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEvent
     from fsql.runtime.cluster.frames import Frame
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import CoordinatorEvent
 
 
 class ControlMessages:
@@ -58,9 +58,9 @@ class ControlMessages:
                     spec.description,
                     data,
                     epoch.detector.timeout,
-                    epoch.owners.ranges,
+                    epoch.ticks.owners.ranges,
                     tuple(epoch.members.numbers),
-                    epoch.choices,
+                    epoch.ticks.choices,
                 ),
             )
             for number, address in epoch.addresses.items()

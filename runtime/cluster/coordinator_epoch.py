@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.plan_choices import choices_of
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START
+from fsql.runtime.cluster.coordinator_events import (
+    CommitManifest,
+    Finish,
+    ManifestNotCommitted,
+    Progress,
+    SinkOpened,
+)
 from fsql.runtime.cluster.epoch_members import EpochMembers
+from fsql.runtime.cluster.epoch_ticks import EpochTicks
 from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
-    AbandonTick,
     BinsAdopted,
     BinsReleased,
     Blocked,
@@ -27,24 +33,15 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
-    TickCompleted,
     TickCopied,
     TickDeclined,
     TickPrepared,
 )
 from fsql.runtime.cluster.front_pacing import FrontPacing
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
-from fsql.runtime.cluster.layout_tick import LayoutTick, TickPhase
 from fsql.runtime.cluster.links import Links
-from fsql.runtime.cluster.node import (
-    CommitManifest,
-    Finish,
-    ManifestNotCommitted,
-    Progress,
-    SinkOpened,
-)
 from fsql.runtime.cluster.output_release import OutputRelease
-from fsql.runtime.cluster.snapshots import HURRIED_AT_FIRST, Snapshots
+from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Kind, Message, Promise
 from fsql.runtime.dataflow.metrics import Metrics
@@ -53,18 +50,15 @@ from fsql.runtime.dataflow.topology import topology
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.owner_map import OwnerMap
-    from fsql.compiler.plan_choices import PlanChoices
-    from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.deliveries import Deliveries
-    from fsql.runtime.cluster.frames import Frame, Heartbeat, Item, TickItem
-    from fsql.runtime.cluster.job_spec import JobSpec, Settings
-    from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import (
+    from fsql.runtime.cluster.coordinator_events import (
         CoordinatorEffect,
         Delivered,
         ManifestCommitted,
     )
+    from fsql.runtime.cluster.deliveries import Deliveries
+    from fsql.runtime.cluster.frames import Frame, Heartbeat, Item
+    from fsql.runtime.cluster.job_spec import JobSpec, Settings
+    from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.phase import Phase
 
 
@@ -116,10 +110,15 @@ class CoordinatorEpoch:
         self.members = EpochMembers(
             len(workers), self._links, self.detector, self._updates, self.snapshots
         )
-        self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
-        """The owners of hash bins, and the choices, while no tick is under way."""
-        self.tick: LayoutTick | None = None
-        """The tick that is under way, or the last one."""
+        self.ticks = EpochTicks(
+            spec,
+            number,
+            self._folds,
+            members=self.members,
+            snapshots=self.snapshots,
+            links=self._links,
+            acker=self.acker,
+        )
 
     @property
     def addresses(self) -> Mapping[int, str]:
@@ -171,21 +170,6 @@ class CoordinatorEpoch:
             keys = event.unneeded.get(worker, ()) if worker in self.members.layout else ()
             self._links.put(worker, SnapshotCommitted(announced.snapshot, announced.position, keys))
 
-    def propose(self, tick: int, owners: OwnerMap, choices: PlanChoices) -> None:
-        """Begin a tick with other owners of hash bins and other choices; none may be under way.
-
-        Worker `k` of `owners` is the member number `k`, counted from the least one.
-        """
-        members = self.members.numbers
-        layout = members[: owners.workers]
-        owners = owners.renumbered(layout)
-        change = self.owners, owners, choices
-        self.tick = LayoutTick(
-            tick, self.number, *change, self._folds, layout=layout, members=members
-        )
-        preparation = self.tick.preparation(snapshots=self.snapshots.hurry(HURRIED_AT_FIRST))
-        self._links.put_each(members, preparation)
-
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Carry out the consequences of the last event and of the time."""
         if self.running:
@@ -227,7 +211,7 @@ class CoordinatorEpoch:
     def next_timer(self) -> float:
         """Return when to call `advance` at the latest, infinity for never."""
         # No snapshot is announced while bins move.
-        announces = self.running and not self._is_moving
+        announces = self.running and not self.ticks.is_moving
         snapshot = self.snapshots.next_timer() if announces else None
         due = self._links.next_timer()
         return due if snapshot is None else min(due, snapshot)
@@ -252,14 +236,14 @@ class CoordinatorEpoch:
             case Blocked():
                 self._pacing.on_blocked(item)
             case SnapshotAnswer():
-                self._cancel(self.snapshots.on_answer(worker, item, now))
+                self.ticks.cancel(self.snapshots.on_answer(worker, item, now))
             case SnapshotAcknowledged():
                 self.snapshots.on_acknowledged(worker, item)
             case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
-                self._cancel(self.snapshots.on_declined(snapshot, now))
+                self.ticks.cancel(self.snapshots.on_declined(snapshot, now))
             case TickCopied() | TickPrepared() | TickDeclined() | BinsReleased() | BinsAdopted():
-                self._on_tick_item(worker, item)
+                self.ticks.on_item(worker, item)
             case Metrics():
                 self.worker_metrics[worker] = item
             case Failure(diagnostics):
@@ -286,8 +270,8 @@ class CoordinatorEpoch:
 
     def _put_urgent_updates(self) -> None:
         position = self.snapshots.position
-        if self.tick is not None and self._is_moving:
-            position = self.tick.position
+        if self.ticks.current is not None and self.ticks.is_moving:
+            position = self.ticks.current.position
         self._updates.request(position)
         for worker, min_time in self._updates.take_urgent():
             self._links.put(worker, min_time)
@@ -301,19 +285,19 @@ class CoordinatorEpoch:
 
     def _advance_snapshots(self, now: float) -> None:
         has_stored = self.deliveries.take_has_stored()
-        if self.snapshots.idle(now) and not self.is_in_tick:
+        if self.snapshots.idle(now) and not self.ticks.is_under_way:
             return
         # That min time has passed one position is sent before the next is announced.
         self._put_urgent_updates()
-        self._switch_if_agreed(now)
+        self.ticks.switch_if_agreed(now)
         self.snapshots.on_min_time(self.output.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
         lull = has_stored and self.output.out_below() >= max(promises, default=END)
         stored_below = self.deliveries.stored_below_any()
-        if not self._advance_tick(promises, now):
+        if not self.ticks.advance(promises, self.output.min_time, now):
             due = self.snapshots.due(promises, now, lull=lull, stored_below=stored_below)
             if isinstance(due, CancelSnapshot):
-                self._cancel(due)
+                self.ticks.cancel(due)
             elif due is not None:
                 self._links.put_each(self.snapshots.members_of(due.snapshot), due)
         if self.snapshots.stored_below(self.output.min_time):
@@ -322,76 +306,6 @@ class CoordinatorEpoch:
         if manifest is not None:
             request = self.snapshots.requested.answers(manifest.snapshot)
             self._effects.append(CommitManifest(manifest, request))
-
-    def _cancel(self, cancel: CancelSnapshot | None) -> None:
-        if cancel is None:
-            return
-        self._links.put_each(self.members.numbers, cancel)
-        if self.tick is not None:
-            self.tick.on_cancelled(cancel.snapshot)
-
-    @property
-    def is_in_tick(self) -> bool:
-        """Return whether a tick is under way."""
-        tick = self.tick
-        return tick is not None and tick.phase is not TickPhase.COMPLETED and not tick.refused
-
-    @property
-    def _is_moving(self) -> bool:
-        return self.tick is not None and self.tick.phase is TickPhase.MOVING
-
-    def _on_tick_item(self, worker: int, item: TickItem) -> None:
-        tick = self.tick
-        if tick is None or item.tick != tick.number:
-            return
-        match item:
-            case TickCopied():
-                if tick.on_copied(worker) and not tick.refused:
-                    self.snapshots.hurry()
-            case TickPrepared():
-                tick.on_prepared(worker)
-            case TickDeclined():
-                if not tick.refused:
-                    tick.refused = f"worker {worker}: {item.reason}"
-                    self._links.put_each(tick.members, AbandonTick(tick.number))
-                    self.snapshots.end_hurry()
-            case BinsReleased():
-                tick.on_released(worker)
-            case BinsAdopted():
-                tick.on_adopted(worker)
-
-    def _switch_if_agreed(self, now: float) -> None:
-        """Switch to the new owners if all workers have agreed and min time has not passed the position."""
-        tick = self.tick
-        if tick is None or tick.phase is not TickPhase.ANNOUNCED or not self.snapshots.agreed:
-            return
-        switches = tick.switch(self.acker)
-        if switches is None:
-            self._cancel(self.snapshots.cancel(now))
-            return
-        self.snapshots.bind()
-        for worker, switch in switches.items():
-            self._links.put(worker, switch)
-
-    def _advance_tick(self, promises: Sequence[Root], now: float) -> bool:
-        """Advance the tick as far as possible; return whether ordinary snapshots have to wait for it."""
-        tick = self.tick
-        if tick is None or not self.is_in_tick:
-            return False
-        if tick.phase is TickPhase.PREPARED:
-            self._cancel(self.snapshots.give_way(now))
-            announce = self.snapshots.announce_tick(tick.number, tick.members, promises)
-            if announce is None:
-                return False
-            tick.on_announced(announce)
-            self._links.put_each(tick.members, announce)
-        if tick.complete_at(self.output.min_time):
-            self.owners, self.choices = tick.owners, tick.choices
-            self.snapshots.owners, self.snapshots.choices = tick.owners, tick.choices
-            self.members.change_layout(tick.layout)
-            self._links.put_each(tick.members, TickCompleted(tick.number))
-            return False
-        return tick.phase is TickPhase.MOVING
 
     def _send(self, now: float) -> None:
         """Make one frame of all items for each worker, and add frontier updates to it."""

@@ -18,6 +18,24 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.control_messages import ControlMessages
 from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+from fsql.runtime.cluster.coordinator_events import (
+    CommitManifest,
+    Delivered,
+    EpochTaken,
+    Finish,
+    LeaseHeld,
+    LeaseLost,
+    ManifestCommitted,
+    ManifestNotCommitted,
+    OpenSinks,
+    Progress,
+    SinkLost,
+    SinkOpened,
+    SnapshotRequested,
+    StateLost,
+    TakeEpoch,
+    WorkerExited,
+)
 from fsql.runtime.cluster.delivery import PositionRefusedError
 from fsql.runtime.cluster.frames import (
     UNHEARD,
@@ -30,26 +48,7 @@ from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.manifest import fault_of
 from fsql.runtime.cluster.member_changes import MemberChanges
 from fsql.runtime.cluster.members import Members
-from fsql.runtime.cluster.node import (
-    CommitManifest,
-    Delivered,
-    EpochTaken,
-    Finish,
-    LeaseHeld,
-    LeaseLost,
-    ManifestCommitted,
-    ManifestNotCommitted,
-    OpenSinks,
-    Progress,
-    Received,
-    SinkLost,
-    SinkOpened,
-    SnapshotRequested,
-    StateLost,
-    TakeEpoch,
-    TimerFired,
-    WorkerExited,
-)
+from fsql.runtime.cluster.node import Received, TimerFired
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.restart_strategy import RestartStrategy
@@ -59,9 +58,9 @@ from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.metrics import Metrics
 
 if TYPE_CHECKING:
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
 
 
 class CoordinatorNode:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import START
+from fsql.runtime.cluster.coordinator_events import Deliver, SinkOpened
 from fsql.runtime.cluster.delivery import Delivery
-from fsql.runtime.cluster.node import Deliver, SinkOpened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.coordinator_events import Delivered
     from fsql.runtime.cluster.delivery import Bundle, Contents
     from fsql.runtime.cluster.job_spec import Output
-    from fsql.runtime.cluster.node import Delivered
 
 
 class Deliveries:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.node import Deliver
+from fsql.runtime.cluster.coordinator_events import Deliver
 
 if TYPE_CHECKING:
-    from fsql.runtime.cluster.node import CoordinatorEffect
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect
 
 
 class LeaseFence:

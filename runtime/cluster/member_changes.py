@@ -55,7 +55,7 @@ class MemberChanges:
         if members.joining:
             effects += self._begin(epoch, manifest, now)
         # Those that are ready wait until all that the tick needs are.
-        may_leave = missing < 0 and not epoch.is_in_tick
+        may_leave = missing < 0 and not epoch.ticks.is_under_way
         for number, address in members.take_left() if may_leave else ():
             self._members.release(number)
             effects += self._messages.end_epoch([address], epoch.number, number)

@@ -12,9 +12,9 @@ from fsql.runtime.dataflow.metrics import Metrics, merge
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fsql.runtime.cluster.coordinator_events import Deliver
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
-    from fsql.runtime.cluster.node import Deliver
     from fsql.runtime.dataflow.messages import Parcel
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
 

@@ -22,8 +22,8 @@ from fsql.runtime.cluster.tick_events import Layout, TickEnded
 if TYPE_CHECKING:
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, EpochTaken
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
-    from fsql.runtime.cluster.node import CoordinatorEffect, EpochTaken
     from fsql.runtime.cluster.tick_events import TickProposed
 
 NUMBERS_MAX: Final = 4000
@@ -122,7 +122,7 @@ class ProposedTicks:
     def advance(self, epoch: CoordinatorEpoch, now: float) -> list[TickEnded]:
         """Begin the proposed tick if none is under way, and return what has ended."""
         ended, self._refused = self._refused, []
-        proposal, tick = self._proposal, epoch.tick
+        proposal, tick = self._proposal, epoch.ticks.current
         if proposal is None:
             return ended
         if tick is None or tick.number != proposal.tick:
@@ -136,7 +136,7 @@ class ProposedTicks:
                 if proposal.owners:
                     self._owners = OwnerMap.of_ranges(proposal.owners, workers)
                 self._choices = choices_of(with_choices(self._spec.plan, proposal.choices))
-                epoch.propose(proposal.tick, self._owners, self._choices)
+                epoch.ticks.propose(proposal.tick, self._owners, self._choices)
             return ended
         if tick.phase is TickPhase.COMPLETED:
             assert tick.position is not None
@@ -164,10 +164,11 @@ class ProposedTicks:
     def on_epoch_lost(self, epoch: CoordinatorEpoch) -> None:
         """Count an epoch that was lost during the tick."""
         proposal = self._proposal
-        is_under_way = epoch.tick is not None and epoch.tick.number == getattr(proposal, "tick", 0)
-        if proposal is None or not (
-            is_under_way or epoch.members.numbers != [*epoch.members.layout]
-        ):
+        if proposal is None:
+            return
+        tick, members = epoch.ticks.current, epoch.members
+        has_begun = tick is not None and tick.number == proposal.tick
+        if not has_begun and members.numbers == [*members.layout]:
             return
         self._epochs_lost += 1
         if self._epochs_lost >= EPOCHS_MAX:

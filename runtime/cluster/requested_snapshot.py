@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.coordinator_events import SnapshotRequested
     from fsql.runtime.cluster.frames import AnnounceSnapshot
-    from fsql.runtime.cluster.node import SnapshotRequested
 
 
 class RequestedSnapshot:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.plan_choices import PlanChoices, choices_of
 from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.coordinator_events import ManifestCommitted
 from fsql.runtime.cluster.copied_state import SNAPSHOTS_OF_COMPARISON
 from fsql.runtime.cluster.frames import (
     AnnounceSnapshot,
@@ -36,15 +37,14 @@ from fsql.runtime.cluster.frames import (
     SnapshotAnswer,
 )
 from fsql.runtime.cluster.manifest import KEPT, Manifest
-from fsql.runtime.cluster.node import ManifestCommitted
 from fsql.runtime.cluster.requested_snapshot import RequestedSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fsql.runtime.cluster.coordinator_events import ManifestNotCommitted
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import SkippedRange
-    from fsql.runtime.cluster.node import ManifestNotCommitted
 
 EARLY_SECONDS: Final = 0.05
 """How many seconds early a snapshot may be taken, but never by more than half an interval."""

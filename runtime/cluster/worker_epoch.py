@@ -32,15 +32,13 @@ from fsql.runtime.cluster.frames import (
 from fsql.runtime.cluster.links import Links
 from fsql.runtime.cluster.local_fronts import LocalFronts
 from fsql.runtime.cluster.manifest import manifest_of
-from fsql.runtime.cluster.node import Transmit, Trim, Yield
+from fsql.runtime.cluster.node import Transmit
+from fsql.runtime.cluster.worker_events import Trim, Yield
+from fsql.runtime.cluster.worker_metrics import WorkerMetrics
 from fsql.runtime.cluster.worker_snapshots import WorkerSnapshots
-from fsql.runtime.cluster.worker_statistics import WorkerStatistics
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
-from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.messages import Message, MinTime
-from fsql.runtime.dataflow.metrics import MeasuredOperator, Metrics
 from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
-from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.ports import Wait
 
@@ -52,10 +50,15 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.local_fronts import LocalFront
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import ChunkRead, Loaded, NotStored, Stored, WorkerEffect
-    from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, RecordStatistics
+    from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
+    from fsql.runtime.cluster.worker_events import (
+        ChunkRead,
+        Loaded,
+        NotStored,
+        Stored,
+        WorkerEffect,
+    )
     from fsql.runtime.dataflow.outbox import Effect
-    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
 
 
 class WorkerEpoch:
@@ -84,15 +87,8 @@ class WorkerEpoch:
         self._running = False
         self._half_read: list[LocalFront] = []
         """The fronts with a chunk that is not fully processed."""
-        self._messages = 0
-        self._instrumentation: Instrumentation = uninstrumented
-        self._reading = MeasuredOperator()
-        self._statistics: WorkerStatistics | None = None
-        self._freshness = Freshness()
-        self._behind: float | None = None
-        """The lag of the output at the last update; None if no update came since the last report."""
+        self._metrics: WorkerMetrics | None = None
         self._next_heartbeat = now
-        self._next_metrics = now
 
     # Queries of the host.
 
@@ -110,8 +106,10 @@ class WorkerEpoch:
         due = min(due, self._next_heartbeat, self.detector.next_timer())
         if self._ticks is not None:
             due = min(due, self._ticks.next_timer())
-        if self._running:
-            due = min(due, self._next_metrics, self._fronts.next_timer(behind=self._is_behind))
+        if self._running and self._metrics is not None:
+            due = min(
+                due, self._metrics.next_timer, self._fronts.next_timer(behind=self._is_behind)
+            )
         return due
 
     def has_failed(self, now: float) -> bool:
@@ -133,13 +131,12 @@ class WorkerEpoch:
         start = START if manifest is None else manifest.root
         self._settings = loaded.settings
         self._plan = loaded.plan
-        self._instrumentation = loaded.settings.instrument()
-        self._statistics = WorkerStatistics(begin, loaded, now)
-        self._worker = Worker(
-            *(loaded.plan, begin.number, begin.epoch, self._instrumentation, loaded.encodings),
-            self._statistics.loads,
-        )
         self._fronts = LocalFronts(loaded.settings)
+        metrics = self._metrics = WorkerMetrics(begin, loaded, self._fronts, now)
+        self._worker = Worker(
+            *(loaded.plan, begin.number, begin.epoch, metrics.instrumentation, loaded.encodings),
+            metrics.loads,
+        )
         self._ticks = WorkerTicks(
             self._worker, begin.number, begin.epoch, self._links.put, self._put_effects
         )
@@ -167,14 +164,14 @@ class WorkerEpoch:
         here = self._fronts.get(read.front)
         if here is None or self._worker is None:
             return []
+        assert self._metrics is not None
         self._read_rest()
         here.credit = None
         here.front.bytes_passed = read.bytes_passed
-        self._reading.seconds += read.seconds
-        self._reading.busy += read.busy_seconds
+        self._metrics.on_read(read)
         if read.chunk is None:
             self._put_effects(self._worker.end(here.front, read.source_offset))
-            self._links.put(COORDINATOR, self._metrics(now))
+            self._links.put(COORDINATOR, self._metrics.report(self._worker, now))
         elif isinstance(read.chunk, Wait):
             here.waits_until = now + read.chunk.seconds
             here.front.on_wait(read.source_offset)
@@ -183,7 +180,7 @@ class WorkerEpoch:
             first = self._worker.read_first(
                 here.front, here.ordinal, read.chunk, read.source_offset
             )
-            self._freshness.on_chunk(here.front, now)
+            self._metrics.on_chunk(here.front, now)
             here.read_ahead.on_chunk(here.front, now)
             self._half_read.append(here)
             self._put_effects(first)
@@ -232,9 +229,10 @@ class WorkerEpoch:
         """Send heartbeats and metrics when it is time."""
         self._fronts.end_waits(now)
         effects = self._heartbeat(now) if now >= self._next_heartbeat else []
-        if self._running and now >= self._next_metrics:
-            self._next_metrics = now + self._settings.metrics_every
-            effects += [*self.send([self._metrics(now)], now), *self._recorded(now)]
+        worker, metrics = self._worker, self._metrics
+        if self._running and worker is not None and metrics is not None and metrics.is_due(now):
+            effects += self.send([metrics.report(worker, now)], now)
+            effects += metrics.record_statistics(worker, now)
         return effects
 
     def late_heartbeat(self, now: float) -> list[WorkerEffect]:
@@ -275,9 +273,10 @@ class WorkerEpoch:
     def _on_item(self, sender: int, item: Item, now: float) -> list[WorkerEffect]:
         assert self._worker is not None
         assert self._snapshots is not None
+        assert self._metrics is not None
         match item:
             case Message():
-                self._messages += 1
+                self._metrics.on_message()
                 self._put_effects(self._worker.receive(item))
             case MinTime():
                 self._on_min_time(item, now)
@@ -328,13 +327,14 @@ class WorkerEpoch:
     def _on_min_time(self, min_time: MinTime, now: float) -> None:
         assert self._plan is not None
         assert self._worker is not None
+        assert self._metrics is not None
         if min_time.stage < len(self._plan.stages):
             self._put_effects(self._worker.advance(min_time))
             if min_time.root == END:
                 # After this the coordinator may finish without asking again.
-                self._links.put(COORDINATOR, self._metrics(now))
+                self._links.put(COORDINATOR, self._metrics.report(self._worker, now))
             return
-        self._behind = self._freshness.seconds_behind(min_time.root, now)
+        self._metrics.on_released(min_time.root, now)
         for blocked in self._fronts.on_released(min_time.root, now, behind=self._is_behind):
             self._links.put(COORDINATOR, blocked)
 
@@ -378,23 +378,3 @@ class WorkerEpoch:
             self._next_heartbeat = now + self._settings.heartbeat_every
         has_more = self._ticks is not None and self._ticks.must_release
         return [*transmits, Yield()] if has_more else [*transmits]
-
-    def _metrics(self, now: float) -> Metrics:
-        assert self._worker is not None
-        released = self._fronts.released
-        behind, self._behind = self._behind, None
-        if behind is None:
-            behind = self._freshness.seconds_behind(released, now)
-        metrics = Metrics(messages=self._messages, seconds_behind=behind)
-        metrics.set_folds(self._worker.folds.values())
-        metrics.set_fronts(self._fronts, released)
-        metrics.set_operators({"read": self._reading, **self._instrumentation.operators})
-        return metrics
-
-    def _recorded(self, now: float) -> list[RecordStatistics]:
-        """Return the statistics since the last time, if it is time."""
-        if self._statistics is None or self._worker is None:
-            return []
-        behind = self._freshness.seconds_behind(self._fronts.released, now)
-        folds, operators = self._worker.folds.values(), self._instrumentation.operators
-        return self._statistics.record(folds, self._fronts, operators, self._reading, behind, now)

@@ -25,7 +25,10 @@ from fsql.runtime.cluster.frames import (
     Heartbeat,
     Hello,
 )
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.node import Received, TimerFired, Transmit
+from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
+from fsql.runtime.cluster.worker_epoch import WorkerEpoch
+from fsql.runtime.cluster.worker_events import (
     ChunkRead,
     Close,
     LeaderFound,
@@ -34,20 +37,15 @@ from fsql.runtime.cluster.node import (
     Loaded,
     NotLoaded,
     NotStored,
-    Received,
     Resumed,
     SourceFailed,
     Stored,
-    TimerFired,
-    Transmit,
 )
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
-from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.dataflow.invariants import InvariantError
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
-    from fsql.runtime.cluster.node import WorkerEffect, WorkerEvent
+    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
 
 
 class WorkerNode:

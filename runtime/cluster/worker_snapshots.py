@@ -12,13 +12,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.frames import SnapshotAcknowledged, SnapshotAnswer, SnapshotDeclined
-from fsql.runtime.cluster.node import Store, Stored
+from fsql.runtime.cluster.worker_events import Store, Stored
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import AnnounceSnapshot, PrepareTick
     from fsql.runtime.cluster.local_fronts import LocalFronts
-    from fsql.runtime.cluster.node import NotStored
     from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins
+    from fsql.runtime.cluster.worker_events import NotStored
     from fsql.runtime.cluster.worker_ticks import WorkerTicks
     from fsql.runtime.dataflow.outbox import Effect
     from fsql.runtime.dataflow.worker import Worker

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fsql.runtime.cluster.frames import Begin
-    from fsql.runtime.cluster.node import Loaded
+    from fsql.runtime.cluster.worker_events import Loaded
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.metrics import MeasuredOperator

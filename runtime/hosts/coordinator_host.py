@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.frames import COORDINATOR, Goodbye, Heartbeat
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.coordinator_events import (
     CommitManifest,
     Deliver,
     Delivered,
@@ -31,8 +30,9 @@ from fsql.runtime.cluster.node import (
     SnapshotRequested,
     StateLost,
     TakeEpoch,
-    Transmit,
 )
+from fsql.runtime.cluster.frames import COORDINATOR, Goodbye, Heartbeat
+from fsql.runtime.cluster.node import Transmit
 from fsql.runtime.cluster.tick_events import LoadMeasured, ProposeTick, TickEnded
 from fsql.runtime.coordination.port import (
     CoordinationDiskError,
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.cluster.node import CoordinatorEffect
     from fsql.runtime.hosts.job_state import JobState
     from fsql.runtime.hosts.ports import (
         Background,

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.runtime.cluster.frames import Datagram, Frame
-    from fsql.runtime.cluster.node import (
+    from fsql.runtime.cluster.coordinator_events import (
         CoordinatorEffect,
         CoordinatorEvent,
         Finish,
         Progress,
-        WorkerEffect,
-        WorkerEvent,
     )
+    from fsql.runtime.cluster.frames import Datagram, Frame
     from fsql.runtime.cluster.tick_events import RecordStatistics, TickEnded
+    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
 
 _Result = TypeVar("_Result")
 

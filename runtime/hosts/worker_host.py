@@ -15,7 +15,9 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.plan_choices import with_choices
 from fsql.runtime.cluster.manifest import manifest_of
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.node import Transmit
+from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
+from fsql.runtime.cluster.worker_events import (
     ChunkRead,
     Close,
     Leave,
@@ -27,11 +29,9 @@ from fsql.runtime.cluster.node import (
     SourceFailed,
     Store,
     Stored,
-    Transmit,
     Trim,
     Yield,
 )
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
 from fsql.runtime.hosts.chunk_size import ChunkSize
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.hosts.split_ends import SplitEnds
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.runtime.cluster.frames import Begin
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import WorkerEffect
+    from fsql.runtime.cluster.worker_events import WorkerEffect
     from fsql.runtime.hosts.ports import (
         Background,
         Clock,

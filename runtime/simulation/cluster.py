@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.coordinator_events import WorkerExited
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.manifest import manifest_of
-from fsql.runtime.cluster.node import WorkerExited
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.simulation.coordination import Coordination
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.cluster.coordinator_events import Finish, Progress
     from fsql.runtime.cluster.frames import Begin
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import Finish, Progress
     from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.output_checker import OutputChecker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.coordinator_events import (
     EpochTaken,
     Finish,
     LeaseHeld,

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.node import Received, TimerFired
+from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
+from fsql.runtime.cluster.worker_events import (
     ChunkRead,
     LeaderFound,
     Loaded,
     NotLoaded,
     NotStored,
-    Received,
     Resumed,
     SourceFailed,
     Stored,
-    TimerFired,
 )
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
 from fsql.runtime.hosts.hosted_nodes import HostedNodes, HostedTransport
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.transport import SimulatedTransport

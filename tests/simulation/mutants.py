@@ -16,9 +16,9 @@ from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.link_receiver import LinkReceiver
 from fsql.runtime.cluster.link_sender import LinkSender
-from fsql.runtime.cluster.node import NotLoaded
 from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
+from fsql.runtime.cluster.worker_events import NotLoaded
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.coordination.in_memory import MemoryCoordination
 from fsql.runtime.coordination.lease import Lease

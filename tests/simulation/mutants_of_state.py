@@ -12,9 +12,9 @@ import msgspec
 
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import END, START, TIME_START, Root
+from fsql.runtime.cluster.coordinator_events import SinkOpened
 from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.cluster.delivery import Delivery
-from fsql.runtime.cluster.node import SinkOpened
 from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.front import Front

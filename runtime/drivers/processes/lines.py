@@ -17,7 +17,7 @@ from fsql.runtime.drivers.descriptors import wait_readable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.cluster.node import Finish, Progress
+    from fsql.runtime.cluster.coordinator_events import Finish, Progress
     from fsql.runtime.cluster.tick_events import TickEnded
     from fsql.runtime.dataflow.barrier import Stopped
 

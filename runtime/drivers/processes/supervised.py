@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.node import Finish, Progress
+from fsql.runtime.cluster.coordinator_events import Finish, Progress
 from fsql.runtime.cluster.tick_events import TickEnded
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.runtime.cluster.node import LeaderFound, Received
+from fsql.runtime.cluster.node import Received
+from fsql.runtime.cluster.worker_events import LeaderFound
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread
 from fsql.runtime.hosts.worker_host import WorkerHost
@@ -13,7 +14,7 @@ from fsql.runtime.hosts.worker_host import WorkerHost
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.cluster.node import WorkerEvent
+    from fsql.runtime.cluster.worker_events import WorkerEvent
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport
     from fsql.runtime.hosts.ports import Transport as SendingTransport

@@ -15,30 +15,28 @@ from fsql.runtime.cluster.backoff import (
     DiskFailures,
     InvariantFailures,
 )
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
-from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.coordinator_events import (
     EpochTaken,
     Finish,
     LeaseHeld,
     LeaseLost,
     OpenSinks,
     Progress,
-    Received,
     SinkLost,
     SinkOpened,
     TakeEpoch,
-    TimerFired,
-    Transmit,
 )
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
+from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
+from fsql.runtime.cluster.node import Received, TimerFired, Transmit
 from fsql.tests.queries.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
 
 OUTPUT = Output(DeliveryOption.EXACTLY_ONCE, insert=0, name='table "out"')
 

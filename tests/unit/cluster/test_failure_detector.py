@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.coordinator_events import SinkOpened
 from fsql.runtime.cluster.failure_detector import Timeouts
 from fsql.runtime.cluster.frames import UNHEARD, Begin, Goodbye, Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import Leave, Load, Received, SinkOpened, TimerFired, Transmit
+from fsql.runtime.cluster.node import Received, TimerFired, Transmit
+from fsql.runtime.cluster.worker_events import Leave, Load
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.tests.unit.cluster.test_coordinator_backoff import Led
 

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.frames import Hello
-from fsql.runtime.cluster.job_spec import JobSpec, Settings
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.coordinator_events import (
     EpochTaken,
     LeaseHeld,
     LeaseLost,
     OpenSinks,
-    Received,
     SinkLost,
     TakeEpoch,
 )
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.frames import Hello
+from fsql.runtime.cluster.job_spec import JobSpec, Settings
+from fsql.runtime.cluster.node import Received
 from fsql.tests.queries.examples import EXAMPLES
 
 if TYPE_CHECKING:
-    from fsql.runtime.cluster.node import CoordinatorEffect
+    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect
 
 
 def node_with_a_worker() -> tuple[CoordinatorNode, list[CoordinatorEffect]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.runtime.cluster.coordinator_events import EpochTaken, LeaseHeld
 from fsql.runtime.cluster.frames import Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import EpochTaken, LeaseHeld, Received, TimerFired
+from fsql.runtime.cluster.node import Received, TimerFired
 from fsql.runtime.cluster.phase import Phase
 from fsql.tests.unit.cluster.test_lease_lost import hello, node_with_a_worker
 

@@ -7,9 +7,9 @@ from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+from fsql.runtime.cluster.coordinator_events import EpochTaken
 from fsql.runtime.cluster.job_spec import JobSpec, Settings
 from fsql.runtime.cluster.manifest import Manifest
-from fsql.runtime.cluster.node import EpochTaken
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.tick_events import Layout, TickEnded, TickProposed
 from fsql.tests.queries.examples import EXAMPLES
@@ -68,8 +68,8 @@ def test_a_proposal_that_is_known_is_not_refused() -> None:
     assert ticks.advance(epoch, 0.0) == [
         TickEnded(2, START, 0.0, refused="another tick is under way")
     ]
-    assert epoch.tick is not None
-    epoch.tick.refused = "no"
+    assert epoch.ticks.current is not None
+    epoch.ticks.current.refused = "no"
     assert ticks.advance(epoch, 2.0) == [TickEnded(1, START, 2.0, refused="no")]
     ticks.on_proposal(TickProposed(1, ALL_TO_ONE), 3.0)
     assert ticks.advance(epoch, 4.0) == []

@@ -10,14 +10,8 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Blocked, Credit, Frame, Item, Start
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import (
-    ChunkRead,
-    Loaded,
-    Received,
-    Resumed,
-    Transmit,
-    Yield,
-)
+from fsql.runtime.cluster.node import Received, Transmit
+from fsql.runtime.cluster.worker_events import ChunkRead, Loaded, Resumed, Yield
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import MinTime
 from fsql.runtime.ports import Chunk, SourceOffset

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.frames import AnnounceSnapshot, CancelSnapshot, SnapshotAnswer
-from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.coordinator_events import (
     ManifestCommitted,
     ManifestNotCommitted,
     SnapshotRequested,
 )
+from fsql.runtime.cluster.frames import AnnounceSnapshot, CancelSnapshot, SnapshotAnswer
+from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.snapshots import Snapshots, first_number
 from fsql.tests.queries.examples import EXAMPLES
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.frames import Begin, Hello
-from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
-from fsql.runtime.cluster.manifest import Manifest, SkippedRange
-from fsql.runtime.cluster.node import (
+from fsql.runtime.cluster.coordinator_events import (
     CommitManifest,
     CoordinatorEvent,
     EpochTaken,
     LeaseHeld,
     ManifestCommitted,
-    Received,
     SinkOpened,
-    Transmit,
 )
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.frames import Begin, Hello
+from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
+from fsql.runtime.cluster.manifest import Manifest, SkippedRange
+from fsql.runtime.cluster.node import Received, Transmit
 from fsql.runtime.cluster.snapshots import first_number
 from fsql.tests.queries.examples import EXAMPLES
 

@@ -16,19 +16,13 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.cluster.coordinator_events import EpochTaken, LeaseHeld, Progress, SinkOpened
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Frame, Goodbye, Hello, Ready
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
-from fsql.runtime.cluster.node import (
-    EpochTaken,
-    LeaseHeld,
-    Loaded,
-    Progress,
-    Received,
-    SinkOpened,
-    Transmit,
-)
+from fsql.runtime.cluster.node import Received, Transmit
+from fsql.runtime.cluster.worker_events import Loaded
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.barrier import Barrier

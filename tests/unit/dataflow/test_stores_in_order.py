@@ -19,7 +19,8 @@ from fsql.runtime.cluster.frames import (
     Start,
 )
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import Loaded, NotStored, Received, Store, Stored, Transmit
+from fsql.runtime.cluster.node import Received, Transmit
+from fsql.runtime.cluster.worker_events import Loaded, NotStored, Store, Stored
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import MinTime
 from fsql.tests.queries.examples import EXAMPLES

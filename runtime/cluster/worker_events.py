@@ -1,0 +1,168 @@
+"""The events that a worker node takes, and the effects that it returns; see `node`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from fsql.runtime.cluster.node import Received, TimerFired, Transmit
+from fsql.runtime.cluster.tick_events import (
+    BinsCopied,
+    BinsNotCopied,
+    Ownership,
+    WorkerTickEffect,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.assignment import FrontTask
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.manifest import StateSegment
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+    from fsql.runtime.ports import Chunk, SourceOffset, Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Effect: prepare an epoch: the plan, readers at the resume points of the manifest, the state.
+
+    Readers and stores of an earlier epoch are closed first.  Answer: `Loaded` or `NotLoaded`.
+    """
+
+    begin: Begin
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Event: everything is loaded; `state` has the incremental snapshots of each operator, oldest first.
+
+    `settings` are those of the job, and `encodings` those of its INSERTs whose rows workers encode.
+    """
+
+    epoch: int
+    plan: TickPlan
+    fronts: tuple[FrontTask, ...]
+    state: Mapping[str, tuple[IncrementalSnapshot, ...]]
+    settings: Settings
+    encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotLoaded:
+    """Event: loading failed, by a disk if `disk_failed`; with `diagnostics` (JSON) retrying is useless."""
+
+    epoch: int
+    reason: str
+    diagnostics: bytes | None = None
+    disk_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderFound:
+    """Event: the coordinator that holds the lease has this address."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRead:
+    """Event: front number `front` has read; its reader stood at `source_offset` before.  None is its end.
+
+    For monitoring: the `seconds` of the read, those on the processor, and the bytes passed of its file.
+    """
+
+    front: int
+    chunk: Chunk | Wait | None
+    source_offset: SourceOffset
+    seconds: float = 0.0
+    bytes_passed: int = 0
+    busy_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Event: the effects before `Yield` have been carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailed:
+    """Event: a source cannot be read; retrying is useless."""
+
+    diagnostics: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Effect: store incremental snapshots by operator, for `snapshot`.  Answer: `Stored` or `NotStored`.
+
+    `ownership` has the bins that the worker owns from this snapshot on, if they change.
+    """
+
+    epoch: int
+    snapshot: int
+    position: Root
+    changes: tuple[tuple[str, IncrementalSnapshot], ...]
+    ownership: Ownership | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Event: all is stored; `segments` are the segments of the worker's state at the position."""
+
+    epoch: int
+    snapshot: int
+    segments: tuple[StateSegment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotStored:
+    """Event: the snapshot is not stored; the host stores these changes with the next ones."""
+
+    epoch: int
+    snapshot: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """Effect: remove the segments under these keys, and front logs below the resume points."""
+
+    snapshot: int
+    unneeded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Effect: close readers and stores of the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """Effect: carry out the effects before this, then step with `Resumed`: the worker has more to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Effect: the job is finished; the worker may exit."""
+
+
+WorkerEvent: TypeAlias = (
+    Received
+    | TimerFired
+    | LeaderFound
+    | Loaded
+    | NotLoaded
+    | ChunkRead
+    | Resumed
+    | SourceFailed
+    | Stored
+    | NotStored
+    | BinsCopied
+    | BinsNotCopied
+)
+WorkerEffect: TypeAlias = Transmit | Yield | Load | WorkerTickEffect | Store | Trim | Close | Leave
