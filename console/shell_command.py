@@ -72,6 +72,6 @@ def shell(  # noqa: PLR0913 - the flags of the command
         from fsql.console.shell.prompt import TerminalPrompt
 
         prompt = TerminalPrompt(session)
-        prompt.declared()
+        prompt.on_declared()
         ctx.exit(the_shell.run_prompt(prompt, __version__))
     ctx.exit(the_shell.run_text(read_script("-", given).source.text))

@@ -260,7 +260,7 @@ class MemorySink:
                 self._releases.append(bundle.contents.release)
             if not bundle.last:
                 return
-            self._sequencer.stored(bundle.ends)
+            self._sequencer.on_stored(bundle.ends)
         self._acknowledged.append(self._sequencer.position)
 
     def take_acknowledged(self) -> Sequence[Root]:

@@ -181,7 +181,7 @@ class Sequencer:
         self._part += 1
         return True
 
-    def stored(self, ends: Root) -> None:
+    def on_stored(self, ends: Root) -> None:
         """Record that all parts of a bundle are stored."""
         self.position = ends
         self._part = 0
@@ -247,7 +247,7 @@ class LocalSink:
             self._store.append(data)
         if bundle.last:
             self._store.commit(bundle.ends)
-            sequencer.stored(bundle.ends)
+            sequencer.on_stored(bundle.ends)
             self._acknowledged.append(bundle.ends)
 
     def take_acknowledged(self) -> Sequence[Root]:

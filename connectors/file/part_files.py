@@ -142,7 +142,7 @@ class PartFiles:
                 self._added.append(self._parts.rows(bundle.contents.release))
             if bundle.last:
                 self._commit(bundle.ends)
-                sequencer.stored(bundle.ends)
+                sequencer.on_stored(bundle.ends)
                 self._acknowledged.append(bundle.ends)
         else:
             self._acknowledged.append(sequencer.position)

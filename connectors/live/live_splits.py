@@ -160,7 +160,7 @@ class SocketSplit:
         inflow = socket_inflow(self.settings)
         reading, writing = os.pipe()
         blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)
-        blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.failed)
+        blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.on_failure)
         bounded = _clocked(blocks, self.bounds)
         return LineReader(bounded, self.decoder(), header_of=self.name)
 
@@ -176,7 +176,7 @@ class _FedBlocks(LiveBlocks):
     feed: Feed
     _failure: FsqlError | None = None
 
-    def failed(self, error: FsqlError) -> None:
+    def on_failure(self, error: FsqlError) -> None:
         """Record why the input ended."""
         self._failure = error
 

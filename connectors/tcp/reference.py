@@ -287,7 +287,7 @@ class ConsumerServer:
         self._bytes += len(payload)
         if part.last:
             self._store.commit(ends)
-            self._sequencer.stored(ends)
+            self._sequencer.on_stored(ends)
             self._on_stored(StoredRows(ends, self._rows, self._bytes))
             self._rows = self._bytes = 0
             self.ended = ends == END

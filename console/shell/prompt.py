@@ -110,7 +110,7 @@ class TerminalPrompt:
         except EOFError:
             return None
 
-    def declared(self) -> None:
+    def on_declared(self) -> None:
         """Complete the names that are declared now."""
         self._completer.refresh()
 

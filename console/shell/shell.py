@@ -44,7 +44,7 @@ class Prompt(Protocol):
             KeyboardInterrupt: if the text was given up.
         """
 
-    def declared(self) -> None:
+    def on_declared(self) -> None:
         """Take note that tables and views have changed."""
 
 
@@ -107,7 +107,7 @@ class Shell:
             if code != exit_codes.OK:
                 return code
             if len(self.session.declarations) != before:
-                prompt.declared()
+                prompt.on_declared()
 
     def _carry_out(self, text: str) -> None:
         """Carry out one statement or command.

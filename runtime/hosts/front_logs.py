@@ -18,7 +18,7 @@ class FrontLogs:
         self._logs = logs
         self._before: Manifest | None = None
 
-    def committed(self, manifest: Manifest) -> None:
+    def on_committed(self, manifest: Manifest) -> None:
         """Remove the part that neither this snapshot needs nor the one before, which is kept with it.
 
         The manifests of older ones have been removed.  Either may need more: if the one before could not

@@ -198,7 +198,7 @@ class JobState:
             return {}
         yield
         with suppress(OSError):
-            self._logs.committed(manifest)
+            self._logs.on_committed(manifest)
         return unneeded
 
     def _commit(self, new: Committed) -> Steps[None]:

@@ -207,7 +207,7 @@ class Execution:
         if isinstance(message, ReadOn):
             self._waiting.add(number)
         else:
-            front.heed(message.bound)
+            front.on_min_time(message.bound)
         if number in self._waiting and front.ahead() < self._lead:
             self._waiting.remove(number)
             self._read(number, front)

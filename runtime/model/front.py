@@ -32,7 +32,7 @@ class Front:
             self._ahead.append(arrival[0])
         return arrival
 
-    def heed(self, min_time: Root) -> None:
+    def on_min_time(self, min_time: Root) -> None:
         """Note that nothing below `min_time` is in flight."""
         while self._ahead and self._ahead[0] < min_time:
             self._ahead.popleft()

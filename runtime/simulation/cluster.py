@@ -15,7 +15,6 @@ from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.simulation.coordination import Coordination
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
-from fsql.runtime.simulation.disk import Disk
 from fsql.runtime.simulation.hosting_process import HostingProgram
 from fsql.runtime.simulation.network import Network
 from fsql.runtime.simulation.output_checker import expected_of
@@ -28,11 +27,10 @@ from fsql.runtime.simulation.sources import (
     give_front_logs,
     paced_splits,
 )
-from fsql.runtime.simulation.stores import SimulatedDirectory, manifest_path, segment_path
+from fsql.runtime.simulation.state import SimulatedState
 from fsql.runtime.simulation.worker_process import WorkerProgram
 from fsql.runtime.simulation.workload import outputs_of
 from fsql.runtime.simulation.world import MILLISECOND, SECOND, Clock
-from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -89,19 +87,14 @@ class SimulatedCluster:
         self.coverage = coverage
         self.nodes = nodes
         self.network = Network(world, run_settings.network, coverage, codec)
-        self.disk = Disk(world.tape.stream("disk"))
-        self._disk_time = world.tape.stream("disk time")
+        self.state = SimulatedState(world, run_settings.disk_us)
         self.coordination = Coordination(world)
-        self._snapshots = Snapshots(SimulatedDirectory(self.disk))
-        self._stores_open: dict[int, str] = {}
         self.workers_wanted = run_settings.workers
-        self.when_committed: Callable[[], None] | None = None
         self.epochs: list[int] = []
         self.rows_read = 0
         self.ticks = 0
         self.over = False
         self.input_lost = False
-        self._committed = False
         self.leading: dict[str, CoordinatorProgram] = {}
         self._min_times: dict[int, Root] = {}
         self._begun = 0
@@ -118,7 +111,7 @@ class SimulatedCluster:
         self.sinks = self._sinks()
         self.coordinators, self.workers = self._processes(choices)
         for process in self.processes():
-            process.on_kill = self._killed(process)
+            process.on_kill = self._restarting(process)
 
     def _processes(self, choices: Stream) -> tuple[list[Process], list[Process]]:
         """Return the coordinators and the workers, which are not started."""
@@ -156,7 +149,7 @@ class SimulatedCluster:
         yield from self.coordinators
         yield from self.workers
 
-    def told_by_coordinator(self) -> bool:
+    def coordinator_ends_workers(self) -> bool:
         """Return whether the coordinator that has ended the job still tells workers so.
 
         If not, it is the launcher that ends them.
@@ -208,7 +201,7 @@ class SimulatedCluster:
 
         return {
             ordinal: [
-                SplitOfProcess(split, process, rows_max, self._input_lost, self._rows_read)
+                SplitOfProcess(split, process, rows_max, self._on_input_lost, self._on_rows_read)
                 for split in splits
             ]
             for ordinal, splits in self.splits.items()
@@ -225,11 +218,11 @@ class SimulatedCluster:
         self._workload = replace(self._workload, inputs=inputs)
         self.checker.expect(expected_of(self._workload.outcome_without({}), self.outputs))
 
-    def _input_lost(self) -> None:
+    def _on_input_lost(self) -> None:
         self.coverage.sometimes("input that cannot be read again")
         self.input_lost = True
 
-    def _rows_read(self, rows: int) -> None:
+    def _on_rows_read(self, rows: int) -> None:
         self.rows_read += rows
 
     def front_logs(self, process: Process) -> dict[int, SimulatedFrontLog]:
@@ -240,16 +233,10 @@ class SimulatedCluster:
             if number in self._logged
         }
 
-    def directory(self, process: Process) -> SimulatedDirectory:
-        """Return the state directory as a process has it."""
-        return SimulatedDirectory(self.disk, process, self._disk_us, self._stores_open)
-
-    def process_ended(self, process: Process) -> None:
+    def on_process_end(self, process: Process) -> None:
         """Release what a process has: its stores and its address."""
         self.network.leave(process.name)
-        opened = self._stores_open
-        for number in [number for number, name in opened.items() if name == process.name]:
-            del opened[number]
+        self.state.close_stores(process)
 
     def sources(self) -> list[tuple[int, SimulatedSplit]]:
         """Return all splits, with the numbers of their fronts."""
@@ -258,40 +245,7 @@ class SimulatedCluster:
 
     def rows_needed(self) -> dict[int, int]:
         """Return by front from which row on a kept snapshot needs the input; nothing where that is unsure."""
-        needed: dict[int, int] = {}
-        if not self._committed:
-            return {}
-        try:
-            kept = self._snapshots_kept()
-        except (DamagedSnapshotError, OSError):
-            return {}
-        for manifest in kept:
-            rows = {point.front: point.row for point in manifest.fronts}
-            for number, _ in self.sources():
-                row = rows.get(number, 0)
-                needed[number] = min(needed.get(number, row), row)
-        return needed
-
-    def committed(self) -> None:
-        """Record that a snapshot is committed."""
-        self._committed = True
-        if self.when_committed is not None:
-            self.world.after(MILLISECOND, self.when_committed)
-            self.when_committed = None
-
-    def _snapshots_kept(self) -> list[Manifest]:
-        """Return the manifests on the disk, newest last.
-
-        Raises:
-            DamagedSnapshotError: if one is not what was written.
-            OSError: if one cannot be read now.
-        """
-        return [self._snapshots.read(number) for number in reversed(self._snapshots.numbers())]
-
-    def _disk_us(self) -> int:
-        """Return how long the disk takes for something."""
-        slow_us = self.run_settings.disk_us + self.disk.delay_us
-        return 50 + self._disk_time.below(slow_us)
+        return self.state.rows_needed([number for number, _ in self.sources()])
 
     def progress(self) -> object:
         """Return something that moves as long as the job gets anywhere, and never moves back.
@@ -309,7 +263,7 @@ class SimulatedCluster:
 
     # What happens.
 
-    def phase_begins(self, progress: Progress, manifest: Manifest | None) -> None:
+    def on_phase(self, progress: Progress, manifest: Manifest | None) -> None:
         """Record a new phase of a coordinator, in an epoch that starts from a manifest."""
         phases = [driver.machine.phase for name, driver in self.leading.items()]
         if sum(phase not in {Phase.WAITING, Phase.FINISHED} for phase in phases) > 1:
@@ -328,7 +282,7 @@ class SimulatedCluster:
                 if manifest.workers != self.workers_wanted:
                     self.coverage.sometimes("recovered with another number of workers")
 
-    def begins(self, begin: Begin) -> None:
+    def on_begin(self, begin: Begin) -> None:
         """Record a `Begin` that a coordinator sends to a worker."""
         for passed in manifest_of(begin.manifest).skipped if begin.manifest else ():
             ranges = self.skipped.setdefault(passed.front, [])
@@ -336,7 +290,7 @@ class SimulatedCluster:
             if one not in ranges:
                 ranges.append(one)
 
-    def finish(self, finish: Finish) -> None:
+    def on_finish(self, finish: Finish) -> None:
         """Record that the job is finished."""
         self.over = True
         self.world.trace.record(self.world.now_us, "world", "the job is over")
@@ -350,42 +304,25 @@ class SimulatedCluster:
         if at_most_once and refused is None:
             self.checker.check_subset(lambda: self._workload.outcome_without(self.skipped))
 
-    def rot(self) -> bool:
-        """Flip a bit in a file that only the newest snapshot needs; return whether there was any.
-
-        The previous snapshot remains undamaged, so that the job can continue from it.
-        """
-        try:
-            kept = self._snapshots_kept()
-            if len(kept) < 2:
-                return False
-            self._snapshots.verify(kept[-2])
-        except (DamagedSnapshotError, OSError):
-            return False
-        older = {segment_path(segment) for each in kept[:-1] for segment in each.segments}
-        newest = [segment_path(segment) for segment in kept[-1].segments]
-        paths = [manifest_path(kept[-1].snapshot), *(p for p in newest if p not in older)]
-        return self.disk.rot(paths)
-
-    def start_again(self, process: Process) -> None:
+    def restart(self, process: Process) -> None:
         """Start a process, as the launcher does, unless the job is over."""
         if not self.over and not process.up:
             process.start()
 
-    def _killed(self, process: Process) -> Callable[[str], None]:
+    def _restarting(self, process: Process) -> Callable[[str], None]:
         kind = "worker" if process in self.workers else "coordinator"
 
-        def killed(step: str) -> None:
+        def restart(step: str) -> None:
             self.coverage.struck(f"kill {kind}", f"{kind} {step}")
             least_us, more_us = RESTART_US
-            self.world.after(least_us + self._restarts.below(more_us), self.start_again, process)
+            self.world.after(least_us + self._restarts.below(more_us), self.restart, process)
             if self.run_settings.launcher_tells:
-                tell = self._tell if process in self.workers else self._end_leadership
-                self.world.after(5 * MILLISECOND, tell, process.name)
+                report = self._report_exit if process in self.workers else self._end_leadership
+                self.world.after(5 * MILLISECOND, report, process.name)
 
-        return killed
+        return restart
 
-    def _tell(self, address: str) -> None:
+    def _report_exit(self, address: str) -> None:
         for process in self.coordinators:
             if process.up:
                 process.later(0, process.handle, WorkerExited(address))

@@ -47,7 +47,7 @@ class CoordinatorProgram:
         self.machine = cluster.nodes.coordinator(spec, process.name, cluster.settings)
         coordination = cluster.coordination
         self._state = JobState(
-            cluster.directory(process),
+            cluster.state.directory(process),
             SimulatedCoordination(coordination, process),
             SimulatedCoordination(coordination, process),
             process.name,
@@ -64,14 +64,14 @@ class CoordinatorProgram:
             keeper=SimulatedBackground(process),
             state=self._state,
             sinks=[
-                SimulatedSink(process, sink, self.delivers, self.hear) for sink in cluster.sinks
+                SimulatedSink(process, sink, self.on_delivery, self.hear) for sink in cluster.sinks
             ],
             monitor=self,
             again=True,
         )
         self.step = self._host.step
         self.next_timer = self._host.next_timer
-        self.timer_ran_out = self._host.tick
+        self.on_timer = self._host.tick
         self._phase = ""
         self._held = False
         self._held_until = 0.0
@@ -80,26 +80,26 @@ class CoordinatorProgram:
         cluster.leading[process.name] = self
         cluster.network.listen(process.name, process.receive)
 
-    def stepped(self) -> None:
+    def on_step(self) -> None:
         """See `Program`; a coordinator that has finished remains, and replies to other nodes."""
 
-    def killed(self) -> None:
+    def on_end(self) -> None:
         """See `Program`."""
-        self._cluster.process_ended(self._process)
+        self._cluster.on_process_end(self._process)
 
     def hear(self) -> None:
         """Take what sinks have acknowledged."""
         self._host.hear()
 
-    def delivers(self) -> None:
+    def on_delivery(self) -> None:
         """Record that the coordinator sends a bundle."""
         has_lease = self._cluster.coordination.holds(self._state.lease)
-        self._cluster.checker.delivers(self._process.name, has_lease=has_lease)
+        self._cluster.checker.on_delivery(self._process.name, has_lease=has_lease)
 
     def tell(self, effect: Progress | Finish | TickEnded) -> None:
         """See `Monitor`."""
         if isinstance(effect, Finish):
-            self._cluster.finish(effect)
+            self._cluster.on_finish(effect)
         elif isinstance(effect, TickEnded):
             self._cluster.coverage.sometimes("tick refused" if effect.refused else "tick taken")
             if effect.changes:
@@ -108,7 +108,7 @@ class CoordinatorProgram:
         elif effect.phase != self._phase:
             self._phase = effect.phase
             self._process.note(f"{effect.phase}, epoch {effect.epoch}: {effect.detail}")
-            self._cluster.phase_begins(effect, self._manifest)
+            self._cluster.on_phase(effect, self._manifest)
 
     def _look_at_members(self) -> None:
         """Record that workers have joined or left a running epoch."""
@@ -144,7 +144,7 @@ class CoordinatorProgram:
                     coverage.sometimes("older manifest used")
             case ManifestCommitted():
                 coverage.sometimes("snapshot committed")
-                self._cluster.committed()
+                self._cluster.state.on_committed()
             case ManifestNotCommitted():
                 coverage.sometimes("manifest not committed")
             case _:

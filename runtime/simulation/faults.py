@@ -53,11 +53,11 @@ class FaultInjector:
         cluster = self.cluster
         self.world.trace.record(self.world.now_us, "world", "quiet")
         cluster.network.heal()
-        cluster.disk.full = False
-        cluster.disk.failure_rate = 0.0
-        cluster.disk.delay_us = 0
+        cluster.state.disk.full = False
+        cluster.state.disk.failure_rate = 0.0
+        cluster.state.disk.delay_us = 0
         cluster.coordination.heal()
-        cluster.when_committed = None
+        cluster.state.when_committed = None
         for _, split in cluster.sources():
             split.poison.clear()
         for sink in cluster.sinks:
@@ -68,7 +68,7 @@ class FaultInjector:
             if process.stopped:
                 self.go_on(process)
             elif not process.up:
-                cluster.start_again(process)
+                cluster.restart(process)
 
     def _strike(self) -> None:
         if self.over or self.cluster.over:
@@ -90,7 +90,7 @@ class FaultInjector:
     def for_a_while(self, most_us: int, end: Callable[..., None], *arguments: object) -> None:
         """End a fault after a while, unless all faults end before."""
         delay_us = 10 * MILLISECOND + self.choices.below(most_us)
-        self.world.after(delay_us, self._ended, end, arguments)
+        self.world.after(delay_us, self._end, end, arguments)
 
     def set_for_a_while(
         self, most_us: int, target: object, attribute: str, *, during: object, after: object
@@ -99,7 +99,7 @@ class FaultInjector:
         setattr(target, attribute, during)
         self.for_a_while(most_us, setattr, target, attribute, after)
 
-    def _ended(self, end: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    def _end(self, end: Callable[..., None], arguments: tuple[object, ...]) -> None:
         if not self.over:
             end(*arguments)
 
@@ -166,7 +166,7 @@ def _lose_power(injector: FaultInjector, where: str) -> None:
     for process in injector.cluster.processes():
         if process.up:
             process.kill("by power loss")
-    injector.cluster.disk.crash()
+    injector.cluster.state.disk.crash()
     injector.cluster.lose_log_ends()
     for sink in injector.cluster.sinks:
         sink.lose_power()
@@ -246,21 +246,25 @@ def break_connections(injector: FaultInjector) -> None:
 def fill_disk(injector: FaultInjector) -> None:
     """No space is left (F8)."""
     injector.struck("disk full", "Store")
-    injector.set_for_a_while(4 * SECOND, injector.cluster.disk, "full", during=True, after=False)
+    injector.set_for_a_while(
+        4 * SECOND, injector.cluster.state.disk, "full", during=True, after=False
+    )
 
 
 def fail_disk(injector: FaultInjector) -> None:
     """Some operations of the disk fail (F8)."""
     injector.struck("disk fails", "Store")
     injector.set_for_a_while(
-        4 * SECOND, injector.cluster.disk, "failure_rate", during=0.2, after=0.0
+        4 * SECOND, injector.cluster.state.disk, "failure_rate", during=0.2, after=0.0
     )
 
 
 def slow_disk(injector: FaultInjector) -> None:
     """Operations of the disk take long (F8)."""
     injector.struck("disk slow", "Store")
-    injector.set_for_a_while(4 * SECOND, injector.cluster.disk, "delay_us", during=SECOND, after=0)
+    injector.set_for_a_while(
+        4 * SECOND, injector.cluster.state.disk, "delay_us", during=SECOND, after=0
+    )
 
 
 def rot_disk(injector: FaultInjector) -> None:
@@ -268,7 +272,7 @@ def rot_disk(injector: FaultInjector) -> None:
 
     Stored data is not read before a recovery; later snapshots would include the damaged data.
     """
-    if injector.cluster.rot():
+    if injector.cluster.state.corrupt_newest():
         injector.struck("bit rot", "at rest")
         for process in injector.cluster.coordinators:
             if process.up:
@@ -293,7 +297,7 @@ def change_scale(injector: FaultInjector) -> None:
                 process.kill("to change the scale")
 
     if injector.choices.below(2):
-        cluster.when_committed = lambda: change("behind a snapshot")
+        cluster.state.when_committed = lambda: change("behind a snapshot")
     else:
         change("any")
 

@@ -81,19 +81,19 @@ class HostingProgram:
         timers = (self._worker.next_timer(), self._coordinator.next_timer())
         return min((timer for timer in timers if timer is not None), default=None)
 
-    def timer_ran_out(self) -> None:
+    def on_timer(self) -> None:
         """See `Program`."""
         now, timer = self._process.now, self._worker.next_timer()
         if timer is not None and timer <= now:
-            self._worker.timer_ran_out()
-        self._coordinator.timer_ran_out()
+            self._worker.on_timer()
+        self._coordinator.on_timer()
 
-    def stepped(self) -> None:
+    def on_step(self) -> None:
         """Let the nodes exchange what they have sent to each other."""
         self._nodes.exchange()
-        self._worker.stepped()
-        self._coordinator.stepped()
+        self._worker.on_step()
+        self._coordinator.on_step()
 
-    def killed(self) -> None:
+    def on_end(self) -> None:
         """See `Program`."""
-        self._coordinator.killed()
+        self._coordinator.on_end()

@@ -200,9 +200,9 @@ class Network:
         if ordered:
             # One microsecond apart, so that no tie can reorder one connection.
             time_us = path.arrives_us = max(time_us, path.arrives_us + 1)
-        self._world.at(time_us, self._arrived, path, path.broken, *packet)
+        self._world.at(time_us, self._deliver, path, path.broken, *packet)
 
-    def _arrived(
+    def _deliver(
         self, path: _Path, broken: int, source: str, address: str, payload: What | list[bytes]
     ) -> None:
         if path.cut or path.broken != broken:

@@ -169,7 +169,7 @@ class OutputChecker:
             for number, (output, rows) in enumerate(zip(outputs, expected.rows, strict=True))
         ]
 
-    def stored(
+    def on_stored(
         self, output: int, follows: Root, ends: Root, contents: Sequence[Contents | None]
     ) -> None:
         """Record that a sink has stored a bundle.
@@ -195,7 +195,7 @@ class OutputChecker:
         for ledger, rows in zip(self._ledgers, expected.rows, strict=True):
             ledger.expect(rows)
 
-    def begins(self, output: int, position: Root) -> None:
+    def on_epoch(self, output: int, position: Root) -> None:
         """Record that an epoch begins at a position; an output of option NONE may lack rows below it."""
         ledger = self._ledgers[output]
         if ledger.option is DeliveryOption.NONE:
@@ -207,7 +207,7 @@ class OutputChecker:
         ledger.rows = [row for row in ledger.rows if row[0] < position]
         ledger.position = position
 
-    def delivers(self, address: str, *, has_lease: bool) -> None:
+    def on_delivery(self, address: str, *, has_lease: bool) -> None:
         """Record that a coordinator sends a bundle.
 
         Raises:

@@ -32,15 +32,15 @@ class Program(Protocol):
         """Have the host step its node."""
 
     def next_timer(self) -> float | None:
-        """Return when to call `timer_ran_out` at the latest."""
+        """Return when to call `on_timer` at the latest."""
 
-    def timer_ran_out(self) -> None:
+    def on_timer(self) -> None:
         """Do what the time demands."""
 
-    def stepped(self) -> None:
+    def on_step(self) -> None:
         """Record that the node was stepped: its next timer may have changed."""
 
-    def killed(self) -> None:
+    def on_end(self) -> None:
         """Record that the process has ended."""
 
 
@@ -121,7 +121,7 @@ class Process:
         assert program is not None
         self._forget()
         self.note(f"killed {event}{where}", fault=True)
-        program.killed()
+        program.on_end()
         self.on_kill(where)
 
     def end(self) -> None:
@@ -130,7 +130,7 @@ class Process:
         program = self.program
         self._forget()
         if program is not None:
-            program.killed()
+            program.on_end()
 
     def _forget(self) -> None:
         self.program = None
@@ -216,7 +216,7 @@ class Process:
         try:
             action(*arguments)
             if program is not None:
-                program.stepped()
+                program.on_step()
                 if self.program is program:
                     self._set_timer(program)
         except ProcessKilledError:
@@ -238,7 +238,7 @@ class Process:
         self._timer_us = None
         due = program.next_timer()
         if due is not None and due <= self.now:
-            program.timer_ran_out()
+            program.on_timer()
 
     # Calls of ports.
 

@@ -140,7 +140,7 @@ def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> Non
     if cluster.checker.refused is not None and not cluster.input_lost:
         raise DivergenceError(f"the job refused to go on: {cluster.checker.refused}")
     world.run(world.now_us + RECOVERY_US, over=lambda: not cluster.workers_up())
-    if cluster.workers_up() and cluster.told_by_coordinator():
+    if cluster.workers_up() and cluster.coordinator_ends_workers():
         raise DivergenceError("the job is over, and a worker does not end")
 
 

@@ -113,7 +113,7 @@ class ExternalSink:
 
         if self._takes_repeats:
             self.position = opening.begins
-            self._checker.begins(self.number, opening.begins)
+            self._checker.on_epoch(self.number, opening.begins)
         connection = Connection(epoch, answer_later)
         self._connections = [*self._connections[-3:], connection]
         return connection, OpenReply(self.position, self._window)
@@ -155,7 +155,7 @@ class ExternalSink:
 
     def _store(self, parts: list[Bundle]) -> None:
         follows, ends = parts[-1].follows, parts[-1].ends
-        self._checker.stored(self.number, follows, ends, [part.contents for part in parts])
+        self._checker.on_stored(self.number, follows, ends, [part.contents for part in parts])
         self.bundles += 1
         self.position = ends if self._takes_repeats else max(self.position, ends)
         self._not_synced.append(self.position)
@@ -257,10 +257,10 @@ class SimulatedSink:
         self._process.check(self._life)
         self._connection = None
         self._positions, self._lost = [], None
-        self._connection, opened = self._sink.open(opening, self._process, self._answered)
+        self._connection, opened = self._sink.open(opening, self._process, self._take_answer)
         return opened
 
-    def _answered(self, connection: Connection, says: Says) -> None:
+    def _take_answer(self, connection: Connection, says: Says) -> None:
         if connection is not self._connection:
             return
         if isinstance(says, SinkLostError):

@@ -36,4 +36,4 @@ class SimulatedTransport:
         """Record what is sent, over the network or within the process."""
         look_at(what, self._cluster.coverage)
         if isinstance(what, Begin):
-            self._cluster.begins(what)
+            self._cluster.on_begin(what)

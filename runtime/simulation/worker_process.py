@@ -46,7 +46,7 @@ class WorkerProgram:
         self._cluster = cluster
         name = f"{process.name} {process.starts}"
         self.machine = cluster.nodes.worker(cluster.job, name, process.name, cluster.settings)
-        self._directory = cluster.directory(process)
+        self._directory = cluster.state.directory(process)
         self._host = WorkerHost(
             WatchedNode(process, self.machine, lambda _: None),
             lambda: process.now,
@@ -62,12 +62,12 @@ class WorkerProgram:
         cluster.network.listen(process.name, process.receive)
         process.later(0, self._ask_for_leader)
 
-    def timer_ran_out(self) -> None:
+    def on_timer(self) -> None:
         """Read for the front that has waited longest for its source, if one has."""
         self._read_now()
         self._host.tick()
 
-    def stepped(self) -> None:
+    def on_step(self) -> None:
         """Read if a front may, when all is dealt with that has come by then."""
         if self._host.done:
             if not self._is_hosted:
@@ -76,9 +76,9 @@ class WorkerProgram:
             self._reads = True
             self._process.later(READ_US, self._read)
 
-    def killed(self) -> None:
+    def on_end(self) -> None:
         """See `Program`."""
-        self._cluster.process_ended(self._process)
+        self._cluster.on_process_end(self._process)
 
     def _ask_for_leader(self) -> None:
         if self.machine.epoch is None:

@@ -237,13 +237,13 @@ def a_manifest_is_committed_before_it_is_durable(patch: Patch) -> None:
 
 
 def front_logs_keep_what_the_newest_snapshot_needs_only(patch: Patch) -> None:
-    right = FrontLogs.committed
+    right = FrontLogs.on_committed
 
-    def committed(self: FrontLogs, manifest: Any) -> None:
+    def on_committed(self: FrontLogs, manifest: Any) -> None:
         self._before = manifest
         right(self, manifest)
 
-    patch.setattr(FrontLogs, "committed", committed)
+    patch.setattr(FrontLogs, "on_committed", on_committed)
 
 
 def rows_of_front_logs_are_read_before_they_are_durable(patch: Patch) -> None:

@@ -61,13 +61,13 @@ class Playing:
         for effect in self._node.step(event, self._process.now):
             self._network.transmit(self._process.name, effect.address, effect.what)
 
-    def timer_ran_out(self) -> None:
+    def on_timer(self) -> None:
         self.step(TimerFired())
 
-    def stepped(self) -> None:
+    def on_step(self) -> None:
         pass
 
-    def killed(self) -> None:
+    def on_end(self) -> None:
         self._network.leave(self._process.name)
 
 

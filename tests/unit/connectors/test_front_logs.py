@@ -42,7 +42,7 @@ def test_what_the_two_newest_snapshots_need_stays(tmp_path: Path) -> None:
     found = []
     # The third is behind the second: that could not be restored, and the job went back.
     for line in (4, 7, 5, 8, 8):
-        logs.committed(at(line))
+        logs.on_committed(at(line))
         found.append(first_line(tmp_path))
     assert found == [0, 3, 4, 4, 7]
 

@@ -27,7 +27,7 @@ def test_a_front_is_ahead_by_what_it_handed_in_at_or_above_min_time() -> None:
         ahead.append(front.ahead())
     assert ahead == [1, 2, 3, 4]
     for bound, left in ((1, 4), (2, 3), (3, 1), (5, 1), (6, 0)):
-        front.heed(Root(bound, 0))
+        front.on_min_time(Root(bound, 0))
         assert front.ahead() == left
 
 
