@@ -35,7 +35,9 @@ class ConnectorContext:
     cannot be read again is read through its log there.  `journal` is the prefix of the path at which a sink
     keeps its position; without one the sink belongs to a run without state.  With `append` a new job appends
     to its files; otherwise it empties them.  `memory` has the rows of tables of the program itself, by the
-    name of the table.  `shard` is the number of the shard that a sink writes, if its table is sharded.
+    name of the table.  `columns_read` has the columns that the job makes use of, by the name of the table; of
+    a table that is not there it may use all.  `shard` is the number of the shard that a sink writes, if its
+    table is sharded.
     """
 
     base_directory: Path
@@ -47,6 +49,7 @@ class ConnectorContext:
     journal: Path | None = None
     append: bool = False
     memory: Mapping[str, pa.Table] = field(default_factory=dict)
+    columns_read: Mapping[str, frozenset[str]] = field(default_factory=dict)
     shard: int | None = None
 
     def resolve(self, path: str) -> Path:

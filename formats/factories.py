@@ -125,10 +125,15 @@ class Parts(Protocol):
         """Return the bytes of a file with these rows."""
 
 
-def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> FileSplit:
-    """Return a file as a split of a table with these columns, by the option `format`."""
+def make_split(
+    name: str, path: Path, columns: Schema, settings: Settings, read: frozenset[str] | None
+) -> FileSplit:
+    """Return a file as a split of a table with these columns, by the option `format`.
+
+    Only the columns named by `read`, if it is given, need values; the others may be NULL.
+    """
     module: Any = _module(settings, "split")
-    split: FileSplit = module.make_split(name, path, columns, settings)
+    split: FileSplit = module.make_split(name, path, columns, settings, read)
     return split
 
 

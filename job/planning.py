@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
+from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
@@ -71,6 +72,7 @@ def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> C
         compiled.script.base_directory,
         front_logs=front_logs,
         memory={} if memory is None else memory.tables,
+        columns_read=columns_read(compiled.bound),
     )
 
 

@@ -121,7 +121,8 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     columns, keys = record_columns(table), metadata_of(table)
     splits: Sequence[FileSplit | WholeFile]
     if has_layout(settings, Layout.FILE):
-        splits = [make_split(name, path, columns, settings) for name, path in found]
+        read = context.columns_read.get(table.name)
+        splits = [make_split(name, path, columns, settings, read) for name, path in found]
     else:
         decoder, option = make_decoder(columns, settings), settings.text("compression")
         splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]

@@ -37,6 +37,9 @@ dates, DATE dates, TIME times, BYTES binary, ARRAY lists.  A time
 that is not of the years 1 to 9999, text that is not UTF-8, and NULL in a NOT NULL column make a malformed
 row.
 
+A column that no query of the script uses is not read, so what is wrong in its values is not found.  It has to
+be there, with a type that fits.
+
 A table that is written is a directory of files `part-00000000.parquet`, `part-00000001.parquet` and so on.
 A Parquet file cannot be appended to, so a file appears when it has all its rows, and never changes: all
 files in the order of their names are the result so far, and the last rows come with the end of the input.

@@ -15,6 +15,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.formats.operations import unknown_operations
 from fsql.formats.parquet.columns import convert, faults, fits
+from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class ParquetSplit:
     columns: Schema
     changes: bool = False
     """Whether the first column is the kind of change."""
+    read: frozenset[str] | None = None
+    """The names of the columns that are read, None if all are; the others are NULL."""
 
     def open(self, source_offset: SourceOffset | None = None) -> ParquetReader:
         """Return a reader that stands at the first row, or at `source_offset`.
@@ -46,7 +49,9 @@ class ParquetSplit:
             FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
                 if it is not the file that was read.
         """
-        return ParquetReader(self.path, self.columns, source_offset, changes=self.changes)
+        return ParquetReader(
+            self.path, self.columns, source_offset, changes=self.changes, read=self.read
+        )
 
     def check(self) -> None:
         """Check that the file has the columns.
@@ -57,9 +62,11 @@ class ParquetSplit:
         self.open().close()
 
 
-def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> ParquetSplit:
-    """Return the file as a split of a table with these columns."""
-    return ParquetSplit(name, path, columns, settings.reads_changes)
+def make_split(
+    name: str, path: Path, columns: Schema, settings: Settings, read: frozenset[str] | None
+) -> ParquetSplit:
+    """Return the file as a split of a table with these columns, of which those named by `read` are read."""
+    return ParquetSplit(name, path, columns, settings.reads_changes, read)
 
 
 class ParquetReader:
@@ -72,8 +79,14 @@ class ParquetReader:
         source_offset: SourceOffset | None,
         *,
         changes: bool,
+        read: frozenset[str] | None,
     ) -> None:
         self._path = path
+        self._read = [
+            column
+            for at, column in enumerate(columns)
+            if read is None or column.name in read or (changes and at == 0)
+        ]
         self._changes = changes
         self._columns = columns
         try:
@@ -127,6 +140,9 @@ class ParquetReader:
         dead_letters: dict[int, DeadLetter] = {}
         columns = []
         for column in self._columns:
+            if column not in self._read:
+                columns.append(pa.nulls(part.num_rows, arrow_type(column.type)))
+                continue
             given = part.column(column.name)
             converted = convert(given, column.type)
             for row, error in faults(column, given, converted):
@@ -150,7 +166,7 @@ class ParquetReader:
 
     def _from(self, row: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows from number `row` on."""
-        names = [column.name for column in self._columns]
+        names = [column.name for column in self._read]
         first = 0
         for group in range(self._file.metadata.num_row_groups):
             count = self._file.metadata.row_group(group).num_rows

@@ -58,6 +58,23 @@ def demanded_columns(job: logical.Job) -> Demand:
     return demand
 
 
+def columns_read(job: logical.Job) -> dict[str, frozenset[str]]:
+    """Return which columns of its tables a job makes use of, by the names of both.
+
+    For a job before the rules, it is part of what the script means: a row is malformed by what is in a
+    column only if the column is read.
+    """
+    demand = demanded_columns(job)
+    read: dict[str, frozenset[str]] = {}
+    for plan, columns in demand.of.items():
+        if isinstance(plan, logical.Scan):
+            table, schema = plan.table, plan.schema
+            used = columns if table.event_time is None else columns | columns_of(table.event_time)
+            names = frozenset(schema[i].name for i in used)
+            read[table.name] = read.get(table.name, frozenset()) | names
+    return read
+
+
 def everything(plan: logical.Plan) -> Columns:
     """Return all columns of `plan`."""
     return frozenset(range(len(plan.schema)))

@@ -251,6 +251,31 @@ def test_values_that_make_a_row_malformed(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("read", "rows", "malformed"),
+    [
+        ({"n"}, {0: (1, None, None), 1: (2, None, None), 2: (3, None, None)}, [(3, "n")]),
+        ({"s"}, {0: (None, "a", None), 2: (None, "b", None), 3: (None, None, None)}, [(1, "s")]),
+        (set(), dict.fromkeys(range(4), (None, None, None)), []),
+        ({"n", "s", "at"}, {0: (1, "a", 0)}, [(1, "s"), (2, "at"), (3, "n")]),
+    ],
+)
+def test_columns_that_are_not_read_are_not_judged(
+    read: set[str],
+    rows: dict[int, tuple[object, ...]],
+    malformed: list[tuple[int, str]],
+    tmp_path: Path,
+) -> None:
+    columns = (Column("n", BIGINT, nullable=False), Column("s", STRING), Column("at", TIMESTAMP))
+    bad = pa.array([b"a", b"\xff", b"b", None], pa.binary()).view(pa.string())
+    at = pa.array([0, 0, 10**12, 0], pa.timestamp("s"))
+    pq.write_table(pa.table({"n": [1, 2, 3, None], "s": bad, "at": at}), tmp_path / "a")
+    split = ParquetSplit("a", tmp_path / "a", columns, read=frozenset(read))
+    found = read_all(split.open(), columns, 3)
+    assert found.rows == rows
+    assert [(each.row, each.field) for each in found.dead_letters] == malformed
+
+
 def test_a_reader_goes_on_in_the_middle(tmp_path: Path) -> None:
     columns = (Column("n", BIGINT),)
     path = tmp_path / "a"
