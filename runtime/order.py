@@ -18,6 +18,7 @@ from fsql.runtime.decimals import ranks_of
 from fsql.runtime.dictionaries import DictionaryRanks, begins_with
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.nested_types import has_doubles, nested
+from fsql.runtime.packed_columns import order_within_runs, packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,9 +72,14 @@ def lexicographic_order(columns: Sequence[Ints]) -> Ints | None:
         rows = _rows(columns)
         few = sorted(range(count), key=rows.__getitem__)
         return None if few == list(range(count)) else np.array(few)
-    if _in_order(columns):
+    leading = _leading_in_order(columns)
+    if leading == len(columns):
         return None
-    words = _packed(columns)
+    if leading:
+        starts = starts_of_runs(*columns[:leading])
+        if (found := order_within_runs(starts, columns[leading:])) is not None:
+            return found
+    words = packed(columns)
     order = stable_order(words[-1])
     for word in reversed(words[:-1]):
         order = order[stable_order(word[order])]
@@ -84,41 +90,21 @@ def _rows(columns: Sequence[Ints]) -> list[tuple[int, ...]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _packed(columns: Sequence[Ints]) -> list[Ints]:
-    """Return fewer columns of the same lexicographic order: neighbours that fit 63 bits share one."""
-    words: list[Ints] = []
-    room = 0
-    for column in columns:
-        least, greatest = int(column.min()), int(column.max())
-        bits = (greatest - least).bit_length()
-        if bits == 0:
-            continue
-        if words and bits <= room:
-            words[-1] = (words[-1] << bits) | (column - least)
-            room -= bits
-        elif bits <= 63:
-            words.append(column - least)
-            room = 63 - bits
-        else:
-            words.append(column)
-            room = 0
-    return words or [columns[0]]
-
-
-def _in_order(columns: Sequence[Ints]) -> bool:
+def _leading_in_order(columns: Sequence[Ints]) -> int:
+    """Return how many of the first columns order the rows as they are; all of them if all do."""
     undecided = None
-    for column in columns:
+    for place, column in enumerate(columns):
         before, after = column[:-1], column[1:]
         wrong = before > after
         if undecided is not None:
             wrong &= undecided
         if wrong.any():
-            return False
+            return place
         equal = before == after
         undecided = equal if undecided is None else undecided & equal
         if not undecided.any():
-            return True
-    return True
+            break
+    return len(columns)
 
 
 def _strictly_in_order(columns: Sequence[Ints]) -> bool:

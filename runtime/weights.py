@@ -44,6 +44,8 @@ def consolidate(batch: Batch, *, by_path: bool, by: Sequence[pa.Array] | None = 
         return batch
     sums = np.add.reduceat(batch.weights()[order], starts)
     kept = np.flatnonzero(sums)
+    if len(kept) == len(batch):
+        return batch  # No two are the same.
     rows = order[starts[kept]]
     in_order = stable_order(rows)
     result = batch.take(rows[in_order])

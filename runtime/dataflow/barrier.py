@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from fsql.compiler.logical import Changes
 from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.dataflow.change_order import canonical_order, order_of_replacements
 from fsql.runtime.dataflow.invariants import InvariantError, check_not_below
 from fsql.runtime.dataflow.messages import Parcel, PortKind
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
@@ -30,7 +31,6 @@ from fsql.runtime.dictionaries import DictionaryRanks
 from fsql.runtime.order import (
     canonical_rank,
     concat,
-    fixed_width,
     lexicographic_order,
     position_order,
     starts_of_runs,
@@ -43,7 +43,6 @@ from fsql.runtime.ports import (
     DeadLetter,
     Release,
 )
-from fsql.runtime.ties import told_apart
 from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
@@ -286,12 +285,14 @@ class _Gate:
     def _changes(self, rows: Batch) -> Release:
         if self._port.marked:
             return self._marked_changes(rows)
-        values = self._values(rows)
-        if self._repaired or not self._port.consolidated:
-            rows = consolidate(rows, by_path=False, by=values.columns)
-            values = self._values(rows)
-        key = self._port.table.key
-        order, paired = _canonical_order(values, key)
+        values, key = self._values(rows), self._port.table.key
+        found = order_of_replacements(values, key)
+        if found is None:
+            if self._repaired or not self._port.consolidated:
+                rows = consolidate(rows, by_path=False, by=values.columns)
+                values = self._values(rows)
+            found = canonical_order(values, key)
+        order, paired = found
         weight = rows.weights()[order]
         operations = np.where(weight > 0, INSERT, DELETE).astype(np.int8)
         operations[paired] = UPDATE_BEFORE
@@ -327,30 +328,3 @@ class _Gate:
             operations = operations[order]
         rows = Batch(rows.columns, rows.time, rows.origin, ())
         return self._release(rows, order, operations)
-
-
-def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, Ints]:
-    """Return the canonical order of changes, and where in it a removal is followed by its addition."""
-    if len(rows) == 1:
-        return np.zeros(1, np.int64), np.empty(0, np.int64)
-    weight = rows.weights()
-    columns = [rows.time, rows.origin]
-    columns += [canonical_rank(rows.columns[index]) for index in key or ()]
-    direction = np.where(weight > 0, 1, 0)
-    order = lexicographic_order([*columns, direction])
-    if order is None:
-        order = np.arange(len(rows))
-    in_order = [column[order] for column in columns]
-    if len(starts_of_runs(*in_order, direction[order])) < len(order):
-        leading = [*takewhile(lambda column: fixed_width(column.type), rows.columns)]
-        codes = [*columns, direction, *map(canonical_rank, leading)]
-        codes = told_apart(codes, rows.columns[len(leading) :], canonical_rank)
-        sorted_order = lexicographic_order(codes)
-        order = np.arange(len(rows)) if sorted_order is None else sorted_order
-    if key is None or len(order) < 2:
-        return order, np.empty(0, np.int64)
-    starts = starts_of_runs(*in_order)
-    sizes = np.diff(np.append(starts, len(order)))
-    weight = weight[order]
-    pairs = starts[sizes == 2]
-    return order, pairs[(weight[pairs] == -1) & (weight[pairs + 1] == 1)]

@@ -20,6 +20,7 @@ from fsql.runtime.batch import END, Root
 from fsql.runtime.dataflow import barrier, exchange, fold
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.applied_rows import AppliedRows
+from fsql.runtime.dataflow.change_order import canonical_order
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Kind
@@ -158,12 +159,13 @@ def rows_that_tie_come_as_they_arrive(patch: Patch) -> None:
 
 
 def updates_are_not_paired(patch: Patch) -> None:
-    right = barrier._canonical_order
+    right = canonical_order
 
     def order(rows: Any, key: tuple[int, ...] | None) -> Any:
-        return right(rows, key)[0], np.empty(0, np.int64)
+        return right(rows, key).rows, np.empty(0, np.int64)
 
-    patch.setattr(barrier, "_canonical_order", order)
+    patch.setattr(barrier, "canonical_order", order)
+    patch.setattr(barrier, "order_of_replacements", lambda *_: None)
 
 
 def routes_depend_on_the_batch(patch: Patch) -> None:
