@@ -32,6 +32,10 @@ POSITION_COLUMN: Final = "position"
 """The field of a sharded table with the root position of each row."""
 
 
+FOLLOW: Final = "source.monitor-interval"
+"""The option of a table whose files are followed: its input is live."""
+
+
 METADATA: Final = "metadata"
 """The option of a table that is read in which its metadata columns stand; scripts cannot set it."""
 FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}

@@ -86,6 +86,9 @@ class _ConsoleObserver:
     def on_choice(self, choice: AutoChoice) -> None:
         self._job_progress.on_choice(choice)
 
+    def on_input_note(self, note: str) -> None:
+        self._reporter.inform("input", {"note": note}, f"note: {note}\n")
+
     def on_drained(self) -> None:
         self._reporter.inform("drained", {}, "the job is stopped at a committed position\n")
 

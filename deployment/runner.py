@@ -228,6 +228,10 @@ class _Observer:
         """Record why a tick was proposed, or what kept one from being chosen."""
         self.log("tick_chosen", choice.fields())
 
+    def on_input_note(self, note: str) -> None:
+        """Record what happened to followed files."""
+        self.log("input", {"note": note})
+
     def on_drained(self) -> None:
         """Record that the run ended at a committed position."""
         self.drained = True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.connectors.live.live_splits import is_followed
 from fsql.job.written import target_of
 from fsql.runtime.drivers.local import held_name
 
@@ -104,8 +105,8 @@ def _sink(sink: SinkTable) -> Sink:
 
 
 def _file_bytes(table: Table, splits: Sequence[Split]) -> int | None:
-    """Return the size of the files of a table as they are stored, None if it is not read from files."""
-    if dict(table.options)["connector"] != "file":
+    """Return the size of the files of a table as they are stored, None if it reads no files at rest."""
+    if dict(table.options)["connector"] != "file" or is_followed(table):
         return None
     total = 0
     for split in splits:

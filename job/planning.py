@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
 from fsql.compiler.rules.prune_columns.demand import columns_read
@@ -12,6 +13,7 @@ from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
+from fsql.connectors.live.live_splits import is_followed
 from fsql.connectors.opening import open_source
 from fsql.job.places import locate_errors
 from fsql.job.stages import verify_product
@@ -117,6 +119,11 @@ def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:
     note = f"{reader} reads all input before it starts"
     without = f"leave out --engine {engine}"
     for table in compiled.job.tables:
+        if is_followed(table):
+            message = f'table "{table.name}" follows files and has no end, and {note}'
+            helps = (f"leave out '{FOLLOW}'", f"or {without}")
+            with locate_errors(compiled.syntax, table.name, FOLLOW):
+                raise FsqlError([Diagnostic("E534", message, helps=helps)])
         if "idle" in dict(table.options):
             message = f'table "{table.name}" has option "idle", which {reader} does not support'
             with locate_errors(compiled.syntax, table.name, "idle"):

@@ -41,6 +41,9 @@ class ProcessObserver(Protocol):
     def on_choice(self, choice: AutoChoice) -> None:
         """Take note of a tick that was proposed by itself, or of what kept it from being chosen."""
 
+    def on_input_note(self, note: str) -> None:
+        """Take note of what happened to followed files."""
+
     def on_drained(self) -> None:
         """Take note that the run ended at a committed position, because that was asked for."""
 

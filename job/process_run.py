@@ -6,6 +6,7 @@ The console and the library call it, each with an observer.
 from __future__ import annotations
 
 import secrets
+from collections import deque
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ from fsql.job.functions import modules_of
 from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
 from fsql.job.hosting import hosting_flags
 from fsql.job.listener import joining_address, open_listener
-from fsql.job.planning import open_splits
+from fsql.job.planning import open_splits, source_surroundings
 from fsql.job.process_flags import access_flags, coordinator_flags, worker_flags
 from fsql.job.run_outcome import stopped_of
 from fsql.job.standard_output_server import StandardOutputServer
@@ -295,21 +296,26 @@ def _serve_standard_output(
 def _open_feeds(
     job: PreparedJob, state: Path, observer: ProcessObserver, server: StandardOutputServer | None
 ) -> Iterator[Callable[[], None]]:
-    """Write data from standard input and sockets to front logs.
+    """Write data from standard input, sockets and followed files to front logs.
 
     Return a function that raises interrupts, and errors of live input, standard output and the state.
     """
     errors: list[FsqlError] = []
+    notes: deque[str] = deque()
+    context = source_surroundings(job.compiled)
     with ExitStack() as stack:
         check_state = stack.enter_context(deletion_check(state))
         for table in job.compiled.job.tables:
             if needs_front_log(table):
-                feed = open_feed(table, job.description.front_logs(), errors.append)
+                logs = job.description.front_logs()
+                feed = open_feed(table, logs, errors.append, context, notes.append)
                 stack.callback(feed.close)
 
         def check() -> None:
             observer.check()
             check_state()
+            while notes:
+                observer.on_input_note(notes.popleft())
             for error in errors:
                 raise error
             if server is not None:

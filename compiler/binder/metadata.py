@@ -9,7 +9,7 @@ from fsql.compiler.binder.catalog import MetadataColumn
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import listing
 from fsql.compiler.binder.type_names import bind_type
-from fsql.compiler.connectors import FILE_METADATA
+from fsql.compiler.connectors import FILE_METADATA, FOLLOW
 from fsql.compiler.schema import Column
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ def _column(written: syntax.MetadataColumn, place: int, options: TableOptions) -
         Refusal: E301, E318.
     """
     if not options.connector.has_metadata:
-        raise not_implemented(
-            f"metadata columns of connector '{options.connector.name}'", written.span
-        )
+        of = f"connector '{options.connector.name}'"
+        if FOLLOW in options.spans:
+            of = "files that are followed"
+        raise not_implemented(f"metadata columns of {of}", written.span)
     named = written.name.name if written.key is None else written.key.value
     key = _SYNONYMS.get(named.lower(), named.lower())
     if key not in FILE_METADATA:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import listing
-from fsql.compiler.connectors import COMPRESSION_SUFFIXES, Connector
+from fsql.compiler.connectors import COMPRESSION_SUFFIXES, FOLLOW, Connector
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
     from fsql.compiler.text.source import Span
 
+_OF_FOLLOWED: Final = {"on_truncate", "idle", "max_ahead", "log_mib"}
+"""Options of files that are followed, and of no others."""
 _AT_MOST_ONCE: Final = "at-most-once"
 
 
@@ -58,6 +60,8 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
     format_ = _format(table, bare, declared)
     connector = declared.with_format(bare, "" if format_ is None else format_.name)
     values: dict[str, syntax.TableOption] = {}
+    if any(option.key.value.lower() == FOLLOW for option in table.options):
+        connector = replace(connector, logs_arrival=True, has_metadata=False)
     with report.whole():
         for option in table.options:
             with report.part():
@@ -226,6 +230,14 @@ def _check_required(
             values["rejects_path"].key.span,
             help="add 'on_error' = 'reject'",
         )
+    if connector.option(FOLLOW) is not None and FOLLOW not in values:
+        for key in sorted(_OF_FOLLOWED & values.keys()):
+            raise refusal(
+                "E222",
+                f"option '{key}' has no effect without '{FOLLOW}'",
+                values[key].key.span,
+                help=f"add '{FOLLOW}' = '1 s', and the files are followed",
+            )
 
 
 def _check_disjoint(options: TableOptions) -> None:

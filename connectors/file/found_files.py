@@ -5,9 +5,12 @@ from __future__ import annotations
 import glob
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.connectors import paths
+
+if TYPE_CHECKING:
+    from fsql.compiler.diagnostics import FsqlError
 
 
 class FoundFile(NamedTuple):
@@ -32,35 +35,56 @@ def find_files(path: Path) -> list[FoundFile]:
         FsqlError: E531, if there is none.
     """
     try:
-        if is_pattern(path):
-            return _matching(path)
-        if path.is_dir():
-            names = sorted(entry.name for entry in os.scandir(path) if _counts(entry))
-            if not names:
-                help_ = "hidden files and directories within it are not read"
-                raise paths.cannot_open("E531", path, "the directory has no files", help_)
-            return [FoundFile(name, path / name) for name in names]
-        if not path.exists():
-            raise paths.cannot_open("E531", path, "there is no such file", *paths.near(path))
-        if not path.is_file():
-            help_ = "to read a stream, use 'connector' = 'stdin'"
-            raise paths.cannot_open("E531", path, "it is not a regular file", help_)
-        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        found = files_there(path, pattern=is_pattern(path))
+        if not found:
+            raise _none_found(path)
+        if found[0].path == path:
+            os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
         raise paths.cannot_open("E531", path, error) from None
-    return [FoundFile(path.name, path)]
+    return found
+
+
+def files_there(path: Path, *, pattern: bool) -> list[FoundFile]:
+    """Return the files that a path names now, sorted by name; there may be none.
+
+    Raises:
+        OSError: if a directory cannot be read.
+    """
+    if pattern:
+        return _matching(path)
+    if path.is_dir():
+        names = sorted(entry.name for entry in os.scandir(path) if _counts(entry))
+        return [FoundFile(name, path / name) for name in names]
+    return [FoundFile(path.name, path)] if path.is_file() else []
+
+
+def _none_found(path: Path) -> FsqlError:
+    if is_pattern(path):
+        return paths.cannot_open("E531", path, "no file matches it")
+    if path.is_dir():
+        help_ = "hidden files and directories within it are not read"
+        return paths.cannot_open("E531", path, "the directory has no files", help_)
+    if not path.exists():
+        return paths.cannot_open("E531", path, "there is no such file", *paths.near(path))
+    help_ = "to read a stream, use 'connector' = 'stdin'"
+    return paths.cannot_open("E531", path, "it is not a regular file", help_)
+
+
+def pattern_root(pattern: Path) -> Path:
+    """Return the last directory that all files are in which match a pattern."""
+    parts = pattern.parts
+    return Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))])
 
 
 def _matching(pattern: Path) -> list[FoundFile]:
-    parts = pattern.parts
-    fixed = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    root = Path(*parts[:fixed])
-    matches = glob.iglob(str(Path(*parts[fixed:])), root_dir=root, recursive=True)  # noqa: PTH207 - a Path's finds hidden files
+    root = pattern_root(pattern)
+    rest = str(pattern.relative_to(root))
+    matches = glob.iglob(rest, root_dir=root, recursive=True)  # noqa: PTH207 - a Path's finds hidden files
     found = [root / each for each in matches]
-    files = [FoundFile(path.relative_to(root).as_posix(), path) for path in found if path.is_file()]
-    if not files:
-        raise paths.cannot_open("E531", pattern, "no file matches it")
-    return sorted(files)
+    return sorted(
+        FoundFile(path.relative_to(root).as_posix(), path) for path in found if path.is_file()
+    )
 
 
 def _counts(entry: os.DirEntry[str]) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 
 from fsql.compiler.connectors import (
     CHANGE_OPTIONS,
+    FOLLOW,
     FORMAT,
     RECORD_OPTIONS,
     SHARDS_MAX,
@@ -15,6 +16,7 @@ from fsql.compiler.connectors import (
     Option,
     OptionKind,
 )
+from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION
 
 CONNECTOR: Final = Connector(
     "file",
@@ -42,6 +44,22 @@ CONNECTOR: Final = Connector(
         *TIME_OPTIONS,
         *RECORD_OPTIONS,
         *CHANGE_OPTIONS,
+        Option(
+            FOLLOW,
+            OptionKind.DURATION,
+            "the files are followed: new lines and new files are looked for at this interval; see below",
+            elsewhere=("monitor-interval", "mode", "follow"),
+        ),
+        Option(
+            "on_truncate",
+            OptionKind.CHOICE,
+            "what a followed file does that loses what was read of it: stop the job, or be read again from"
+            " its beginning",
+            ("stop", "reread"),
+            default="stop",
+        ),
+        *CLOCK_OPTIONS,
+        LOG_OPTION,
     ),
     layouts=(Layout.LINES, Layout.FILE),
     notes="""\
@@ -51,6 +69,19 @@ for any directories.  Splits are in the order of the files' names.
 
 A table that is read need not declare its columns: they are [inferred](language.md#inferred-columns) from
 the files.
+
+With `'source.monitor-interval' = '1 s'` the files are followed, and the input has no end.  Each file is read
+as it grows, and so is each file that comes later; a line counts once its line end is there.  In every round
+files are read one after the other, those that were there before first, new ones by name.  This order is
+noted, and a job that continues has the same rows: all files of the table are one split, whose rows are
+numbered as they are read.  A job that keeps state writes what it reads to its state directory first, so
+files may be removed once they are read.  Files are known by their identity, not by their names.  One that is
+renamed or removed, as by `logrotate`, is read to its end, and a new file of its name from the beginning; if
+that begins with all that was read of a file that was removed, as if a program had written it anew, it is
+read on behind that.  A file that becomes shorter, or has other bytes than those that were read, stops the
+job with [E536](errors.md), unless `on_truncate` says that it is read from its beginning.  Compressed files
+are left out.  With event time, lines are late that are read after those of another file with later times, as
+when a job begins with several files of the same hours: such files are better read without following.
 
 A compressed file is decompressed from its beginning when a job continues in the middle of it, and must not
 change meanwhile.  One that is written has a gzip member or zstd frame for each bundle of rows; its rows

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import Layout
 from fsql.connectors import paths
 from fsql.connectors.file.compression import CompressedBlocks, codec_of
+from fsql.connectors.file.following.opening import check_followed, open_follower
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.metadata import MetadataSplit, metadata_of, record_columns
+from fsql.connectors.live.live_splits import (
+    InflowSplit,
+    bound_options,
+    front_log_of,
+    ignore_note,
+    is_followed,
+)
+from fsql.connectors.live.log_split import LogSplit
 from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.blocks import FileBlocks
 from fsql.connectors.streams.line_reader import LineReader, read_header
@@ -110,11 +120,13 @@ class FileSplit:
 
 
 def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
-    """Return the files that the path names as splits, sorted by name.
+    """Return the files that the path names as splits, sorted by name; as one split if they are followed.
 
     Raises:
         FsqlError: E531, E533, E534, E535 or E543, if they cannot be opened.
     """
+    if is_followed(table):
+        return [_followed_split(table, settings, context)]
     found = find_files(context.resolve(settings.text("path")))
     for file in found:  # a directory may have links that lead elsewhere
         context.resolve(str(file.path))
@@ -129,3 +141,20 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     for split in splits:
         split.check()
     return [MetadataSplit(split, keys) for split in splits] if keys else splits
+
+
+def _followed_split(table: Table, settings: Settings, context: ConnectorContext) -> Split:
+    """Return the files that the path names while they grow, directly or by way of their log.
+
+    Raises:
+        FsqlError: E531, E533 or E534, if they cannot be followed.
+    """
+    log = None if context.front_logs is None else front_log_of(context.front_logs, table)
+    check_followed(settings, context, begun=log is not None and log.exists())
+    decoder, bounds = make_decoder(table.columns, settings), bound_options(table, settings)
+    name = PurePath(settings.text("path")).name
+    if log is not None:
+        return LogSplit(name, log, decoder, bounds)
+    return InflowSplit(
+        name, lambda: open_follower(table, settings, context, ignore_note), decoder, bounds
+    )

@@ -74,15 +74,23 @@ def _written_end(directory: Path) -> int | None:
 class LogWriter:
     """Writes a log, or continues one."""
 
-    def __init__(self, directory: Path, bytes_max: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        bytes_max: int,
+        segment_bytes: int = SEGMENT_BYTES,
+        known_end: int | None = None,
+    ) -> None:
         """Continue after the last whole line; there is never much more than `bytes_max` on disk.
+
+        If it is only known what the log has up to `known_end`, the rest is cut off: no reader has seen it.
 
         Raises:
             FsqlError: E532 or E535, if the log cannot be written; E536, if its end is lost.
         """
         self.directory = directory
-        self.before_flush: Callable[[], None] | None = None
-        """Makes durable what belongs to the written lines."""
+        self.before_flush: list[Callable[[], None]] = []
+        """Make durable what belongs to the written lines."""
         self._bytes_max = bytes_max
         self._segment_bytes = min(segment_bytes, max(bytes_max // 4, 1))
         self._descriptor: int | None = None
@@ -92,7 +100,7 @@ class LogWriter:
                 _FILES.sync_directory(each.parent)
             self._flushed = FlushedLengthWriter(directory)
             self.ended = _written_end(directory) is not None
-            self._resume()
+            self._resume(known_end)
         except OSError as error:
             raise paths.cannot_open("E532", directory, error) from None
 
@@ -182,8 +190,8 @@ class LogWriter:
         if self._descriptor is None or not self.unflushed:
             return
         try:
-            if self.before_flush is not None:
-                self.before_flush()
+            for make_durable in self.before_flush:
+                make_durable()
             os.fdatasync(self._descriptor)
             self._flushed.write(self.length)
         except OSError as error:
@@ -196,19 +204,22 @@ class LogWriter:
             os.close(descriptor)
             self._flushed.close()
 
-    def _resume(self) -> None:
-        """Open the last segment, cut after its last whole line.
+    def _resume(self, known_end: int | None) -> None:
+        """Open the last segment, cut after its last whole line, and at the end that is known.
 
         Raises:
             FsqlError: E536, if it ends before what readers were let see.
         """
         known = segments(self.directory)
+        while known_end is not None and known and known[-1].start > known_end:
+            known.pop().path.unlink()
         start = known[-1].start if known else 0
         if not self.ended:
             content = known[-1].path.read_bytes() if known else b""
             if start + len(content) < self._flushed.length:
                 raise _end_lost(self.directory, start + len(content), self._flushed.length)
-            whole = content.rfind(b"\n") + 1
+            lines = content if known_end is None else content[: known_end - start]
+            whole = lines.rfind(b"\n") + 1
             # Before the cut: if this process ends between the two, that is not taken for a loss.
             self._flushed.write(min(self._flushed.length, start + whole))
             if whole < len(content):

@@ -10,14 +10,16 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.durations import duration_us
 from fsql.compiler.logical import TimeKind
 from fsql.connectors import paths
 from fsql.connectors.addresses import loopback
+from fsql.connectors.file.following.opening import open_follower, open_journal
 from fsql.connectors.live.front_log import LogWriter, segments
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, PipeOutflow, SocketInflow
 from fsql.connectors.live.logged_bounds import BoundWriter, LogClock
-from fsql.connectors.live.options import NO_LIMIT
+from fsql.connectors.live.options import LOG_SIZE, NO_LIMIT
 from fsql.connectors.live.time_bounds import ArrivalClock, BoundOptions, ClockedBlocks
 from fsql.connectors.settings import settings_of
 from fsql.connectors.streams.blocks import LiveBlocks
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.diagnostics import FsqlError
     from fsql.compiler.logical import Table
+    from fsql.connectors.context import ConnectorContext
+    from fsql.connectors.live.inflows import Inflow
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
@@ -39,9 +43,22 @@ _BLOCK_BYTES: Final = 1 << 20
 _MIB: Final = 1 << 20
 
 
+def ignore_note(note: str) -> None:
+    """Tell nobody."""
+    del note
+
+
 def needs_front_log(table: Table) -> bool:
     """Return whether what the table reads cannot be read again."""
-    return settings_of(table.options).connector.option("log_mib") is not None
+    connector = settings_of(table.options).connector
+    if connector.option(FOLLOW) is not None:
+        return is_followed(table)
+    return connector.option(LOG_SIZE) is not None
+
+
+def is_followed(table: Table) -> bool:
+    """Return whether the table reads files while they grow."""
+    return FOLLOW in dict(table.options)
 
 
 def is_live(table: Table) -> bool:
@@ -55,20 +72,35 @@ def front_log_of(front_logs: Path, table: Table) -> Path:
 
 
 def open_feed(
-    table: Table, front_logs: Path, on_failure: Callable[[FsqlError], None], stdin: int = 0
+    table: Table,
+    front_logs: Path,
+    on_failure: Callable[[FsqlError], None],
+    context: ConnectorContext,
+    on_note: Callable[[str], None] = ignore_note,
 ) -> Feed:
     """Begin to write what comes for a table into its log, in a thread.
 
+    `on_failure` and `on_note`, which is told what a user may want to know, are called in that thread.
+
     Raises:
-        FsqlError: E531, E532 or E534, if it is not possible.
+        FsqlError: E531, E532, E534, E535 or E536, if it is not possible.
     """
     settings = settings_of(table.options)
-    log = LogWriter(front_log_of(front_logs, table), settings.number("log_mib") * _MIB)
-
+    directory = front_log_of(front_logs, table)
+    journal = open_journal(directory) if is_followed(table) else None
+    bytes_max = settings.number(LOG_SIZE) * _MIB
+    log = LogWriter(directory, bytes_max, known_end=None if journal is None else journal.end)
+    inflow: Inflow
     try:
-        clock = _log_clock(front_log_of(front_logs, table), log, bound_options(table, settings))
-        reads_stdin = settings.connector.name == "stdin"
-        inflow = DescriptorInflow(stdin) if reads_stdin else socket_inflow(settings)
+        clock = _log_clock(directory, log, bound_options(table, settings))
+        if journal is not None:
+            inflow = open_follower(table, settings, context, on_note)
+            inflow.resume(journal, log)
+            log.before_flush.append(journal.sync)
+        elif settings.connector.name == "stdin":
+            inflow = DescriptorInflow(context.stdin)
+        else:
+            inflow = socket_inflow(settings)
     except BaseException:
         log.close()
         raise
@@ -141,23 +173,23 @@ class StreamSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class SocketSplit:
-    """What comes by connections to an address, in a run that keeps no state."""
+class InflowSplit:
+    """What comes by connections to an address, or of followed files, in a run that keeps no state."""
 
     name: str
-    settings: Settings
+    inflow: Callable[[], Inflow]
     decoder: Callable[[], LineDecoder]
     bounds: BoundOptions
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
-        """Listen, and return a reader of what comes.
+        """Open the inflow, and return a reader of what comes.
 
         Raises:
             FsqlError: E531, if that is not possible; E536, if it is to be read from a place on.
         """
         if source_offset is not None and source_offset.byte:
             raise not_replayable(self.name, source_offset, "a stream can be read once only")
-        inflow = socket_inflow(self.settings)
+        inflow = self.inflow()
         reading, writing = os.pipe()
         blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)
         blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.on_failure)

@@ -47,7 +47,7 @@ class LogClock:
         self._clock = clock
         self._log = log
         self._writer = writer
-        log.before_flush = writer.sync
+        log.before_flush.append(writer.sync)
         clock.resume(writer.last_us)
 
     def on_activity(self) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from fsql.compiler.connectors import Option, OptionKind
 
 NO_LIMIT: Final = "none"
+LOG_SIZE: Final = "log_mib"
 
 CLOCK_OPTIONS: Final = (
     Option(
@@ -25,7 +26,7 @@ CLOCK_OPTIONS: Final = (
 )
 
 LOG_OPTION: Final = Option(
-    "log_mib",
+    LOG_SIZE,
     OptionKind.POSITIVE,
     "how many MiB are kept on disk to be read again, in a job that keeps state; when it is full, the"
     " source is not read until a snapshot makes room",

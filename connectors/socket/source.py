@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.connectors.live.live_splits import SocketSplit, bound_options, front_log_of
+from fsql.connectors.live.live_splits import (
+    InflowSplit,
+    bound_options,
+    front_log_of,
+    socket_inflow,
+)
 from fsql.connectors.live.log_split import LogSplit
 from fsql.formats.factories import make_decoder
 
@@ -28,4 +33,4 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     if context.front_logs is not None:
         log = front_log_of(context.front_logs, table)
         return [LogSplit("socket", log, decoder, bounds)]
-    return [SocketSplit("socket", settings, decoder, bounds)]
+    return [InflowSplit("socket", lambda: socket_inflow(settings), decoder, bounds)]

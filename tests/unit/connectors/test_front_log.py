@@ -322,7 +322,7 @@ def test_what_cannot_be_read_again_has_a_log(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.write(writing, b"one\ntwo")
     os.close(writing)
-    feed = open_feed(from_stdin, tmp_path, no_failure, stdin=reading)
+    feed = open_feed(from_stdin, tmp_path, no_failure, ConnectorContext(tmp_path, stdin=reading))
     (split,) = open_source(from_stdin, ConnectorContext(tmp_path, front_logs=tmp_path))
     reader = split.open()
     read: list[str] = []

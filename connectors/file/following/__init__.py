@@ -1,0 +1,1 @@
+"""Files that are followed: they grow, are rotated, and new ones come."""

@@ -1,0 +1,181 @@
+"""One file that is followed: how far it is read, and the whole records that it has behind that."""
+
+from __future__ import annotations
+
+import os
+from codecs import BOM_UTF8
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.connectors.file.following.journal import FileId
+from fsql.connectors.streams.replay import content_before
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.connectors.file.following.journal import Piece
+    from fsql.connectors.file.following.records import WholeRecords
+
+_SEARCHED_BYTES: Final = 1 << 20
+
+
+class Part(NamedTuple):
+    """Bytes for the log, and the bytes `[begin, end)` of the file that they are."""
+
+    data: bytes
+    begin: int
+    end: int
+
+
+class FollowedFile:
+    """A file, by its identity: its name may change."""
+
+    def __init__(self, path: Path, descriptor: int, offset: int = 0, content: str = "") -> None:
+        """Take the descriptor; what stands before `offset` is read, and has the hash `content`."""
+        self.id = id_of(os.fstat(descriptor))
+        self.path = path
+        self.offset = offset
+        self.content = content
+        self.removed = False
+        """Whether no more can come."""
+        self.renamed = False
+        """Whether it has a name now that is not looked for."""
+        self._descriptor: int | None = descriptor
+        self._searched = 0
+
+    @classmethod
+    def at(cls, path: Path, piece: Piece | None = None) -> FollowedFile:
+        """Open the file at a path, behind a piece of it.
+
+        Raises:
+            OSError: if it cannot be opened.
+        """
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return (
+            cls(path, descriptor)
+            if piece is None
+            else cls(path, descriptor, piece.end, piece.content)
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the file is held open: then it can be read after it was renamed or removed."""
+        return self._descriptor is not None
+
+    @property
+    def names_count(self) -> int:
+        """Return how many names the open file has."""
+        return os.fstat(self._opened()).st_nlink
+
+    def size(self) -> int:
+        """Return how long the file is.
+
+        Raises:
+            OSError: if it cannot be told.
+        """
+        return os.fstat(self._opened()).st_size if self.is_open else self.path.stat().st_size
+
+    def is_unchanged(self) -> bool:
+        """Return whether the file has what was read of it, as its last bytes before the place tell.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        descriptor = self._opened()
+        if os.fstat(descriptor).st_size < self.offset:
+            return False
+        return not self.content or content_before(descriptor, self.offset) == self.content
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Return bytes of the file, fewer only at its end.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        pieces = []
+        while begin < end and (piece := os.pread(self._opened(), end - begin, begin)):
+            pieces.append(piece)
+            begin += len(piece)
+        return b"".join(pieces)
+
+    def next_part(self, records: WholeRecords, size: int, *, with_header: bool) -> Part | None:
+        """Return the next whole records of the first `size` bytes, None if there is none yet.
+
+        A line that is longer than a record may be is cut.  Of a file that was `removed`, the last line is
+        given an end.  The header comes as a part of its own if asked for.
+
+        Raises:
+            FsqlError: E543, if the header is not that of the table.
+            OSError: if the disk fails.
+        """
+        if self.offset == 0:
+            header = self._pass_header(records, size)
+            if header is None or (header.data and with_header):
+                return header
+            self.offset = header.end
+        data = self.read(self.offset, min(size, self.offset + records.block_bytes))
+        length = records.length(data)
+        if not length and len(data) == records.block_bytes:
+            return self._long_line(data[: records.kept_bytes], size)
+        if length or not self.removed:
+            data = data[:length]
+        end = self.offset + len(data)
+        if data and not data.endswith(b"\n"):
+            data += b"\n"
+        return Part(data, self.offset, end) if data else None
+
+    def go_to(self, offset: int) -> None:
+        """Go on at a place before which everything is read.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        self.offset, self.content = offset, content_before(self._opened(), offset)
+
+    def begin_anew(self) -> None:
+        """Read the file from its beginning."""
+        self.offset, self.content, self._searched = 0, "", 0
+
+    def take_over(self, other: FollowedFile) -> None:
+        """Go on with another file, which has what was read of this one."""
+        self.close()
+        self.id, self.path, self._descriptor = other.id, other.path, other._opened()
+
+    def close(self) -> None:
+        """Close the file; it is opened by its name when it is read again."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _opened(self) -> int:
+        if self._descriptor is None:
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        return self._descriptor
+
+    def _pass_header(self, records: WholeRecords, size: int) -> Part | None:
+        """Return what stands before the first record: the header; None if it is not whole yet."""
+        data = self.read(0, min(size, records.kept_bytes + len(BOM_UTF8)))
+        begin = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
+        if not records.has_header:
+            return Part(b"", 0, begin) if data else None
+        end = data.find(b"\n") + 1
+        if not end and (not data or (len(data) < records.kept_bytes and not self.removed)):
+            return None
+        header = data[begin : end or len(data)]
+        records.check_header(header.rstrip(b"\n"), str(self.path))
+        return Part(header, begin, begin + len(header))
+
+    def _long_line(self, kept: bytes, size: int) -> Part | None:
+        """Return the beginning of a line that is too long, None if the line has no end yet."""
+        place = max(self._searched, self.offset + len(kept))
+        while place < size and (block := self.read(place, min(size, place + _SEARCHED_BYTES))):
+            newline = block.find(b"\n")
+            if newline >= 0:
+                return Part(kept + b"\n", self.offset, place + newline + 1)
+            place += len(block)
+        self._searched = place
+        return Part(kept + b"\n", self.offset, size) if self.removed else None
+
+
+def id_of(status: os.stat_result) -> FileId:
+    """Return the identity of a file."""
+    return FileId(status.st_dev, status.st_ino)

@@ -1,0 +1,97 @@
+"""Followed files as the tables of a script name them: what opens their inflow and their log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.connectors import FOLLOW, Layout
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.durations import duration_us
+from fsql.connectors import paths
+from fsql.connectors.file.compression import codec_of
+from fsql.connectors.file.following.follower import Follower, FollowOptions
+from fsql.connectors.file.following.journal import FollowJournal
+from fsql.connectors.file.following.records import WholeRecords
+from fsql.connectors.file.found_files import files_there, find_files, is_pattern, pattern_root
+from fsql.connectors.settings import has_layout
+from fsql.formats.factories import make_decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from fsql.compiler.logical import Table
+    from fsql.connectors.context import ConnectorContext
+    from fsql.connectors.file.found_files import FoundFile
+    from fsql.formats.settings import Settings
+
+_SECOND_US: Final = 1_000_000
+
+
+def open_follower(
+    table: Table, settings: Settings, context: ConnectorContext, on_note: Callable[[str], None]
+) -> Follower:
+    """Return an inflow of the records of the files that a table follows.
+
+    Raises:
+        FsqlError: E531, E533 or E534, if the options cannot be followed.
+    """
+    interval_us = duration_us(settings.text(FOLLOW))
+    assert interval_us is not None, "the compiler checked it"
+    options = FollowOptions(
+        _finder(settings, context),
+        WholeRecords(make_decoder(table.columns, settings)),
+        interval_us / _SECOND_US,
+        settings.text("on_truncate") == "reread",
+        on_note,
+    )
+    return Follower(options)
+
+
+def open_journal(directory: Path) -> FollowJournal:
+    """Return the journal beside a front log.
+
+    Raises:
+        FsqlError: E532, if it cannot be read.
+    """
+    try:
+        return FollowJournal(directory)
+    except OSError as error:
+        raise paths.cannot_open("E532", directory, error) from None
+
+
+def check_followed(settings: Settings, context: ConnectorContext, *, begun: bool) -> None:
+    """Check that the files of a table can be followed; a directory or a pattern may have none yet.
+
+    Once a job has `begun`, a file may also be missing for a while, as when it is rotated.
+
+    Raises:
+        FsqlError: E531, E533 or E534, if not.
+    """
+    if has_layout(settings, Layout.FILE):
+        raise _unsupported(f"files of format '{settings.text('format')}' cannot be followed")
+    if settings.text("compression") not in {"auto", "none"}:
+        raise _unsupported("compressed files cannot be followed")
+    path = context.resolve(settings.text("path"))
+    if not begun and not path.is_dir() and not (is_pattern(path) and pattern_root(path).is_dir()):
+        find_files(path)
+
+
+def _finder(settings: Settings, context: ConnectorContext) -> Callable[[], Sequence[FoundFile]]:
+    path, option = context.base_directory / settings.text("path"), settings.text("compression")
+    pattern = is_pattern(path)
+
+    def find() -> Sequence[FoundFile]:
+        found = files_there(path, pattern=pattern)
+        plain = [each for each in found if codec_of(each.path, option) is None]
+        for each in plain:  # a directory may have links that lead elsewhere
+            context.resolve(str(each.path))
+        return plain
+
+    return find
+
+
+def _unsupported(reason: str) -> FsqlError:
+    message = f"option '{FOLLOW}' is not supported: {reason}"
+    helps = ("leave the option out, and the files are read once",)
+    return FsqlError([Diagnostic("E534", message, helps=helps)])

@@ -1,0 +1,104 @@
+"""A job that follows files, driven step by step, for tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.connectors.file.following.follower import Follower, FollowOptions
+from fsql.connectors.file.following.journal import FollowJournal
+from fsql.connectors.file.following.records import WholeRecords
+from fsql.connectors.file.found_files import files_there
+from fsql.connectors.live.front_log import LogWriter
+from fsql.connectors.live.log_split import LogSplit
+from fsql.connectors.live.time_bounds import BoundOptions
+from fsql.formats.text.decoder import TextDecoder
+from fsql.runtime.ports import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsql.formats.lines import LineDecoder
+    from fsql.runtime.ports import SplitReader
+
+LARGE = 1 << 40
+
+
+def text() -> LineDecoder:
+    return TextDecoder(1000)
+
+
+class Job:
+    """A front log and its follower, driven step by step; what is killed is only not used any more."""
+
+    def __init__(
+        self,
+        path: Path,
+        logs: Path,
+        *,
+        rereads: bool = False,
+        decoder: Callable[[], LineDecoder] = text,
+    ) -> None:
+        self.path = path
+        self.logs = logs
+        self.rereads = rereads
+        self.decoder = decoder
+        self.notes: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        journal = FollowJournal(self.logs)
+        self.log = LogWriter(self.logs, LARGE, segment_bytes=200, known_end=journal.end)
+        pattern = "*" in self.path.name
+        options = FollowOptions(
+            lambda: files_there(self.path, pattern=pattern),
+            WholeRecords(self.decoder),
+            0.0,
+            self.rereads,
+            self.notes.append,
+        )
+        self.follower = Follower(options, lambda: 0.0)
+        self.follower.resume(journal, self.log)
+        self.log.before_flush.append(journal.sync)
+
+    def step(self, bytes_max: int = LARGE) -> bytes | None:
+        """Carry what is there from the files to the log, as a feed does; return it."""
+        data = self.follower.read(bytes_max, 0.0)
+        if data:
+            assert self.log.append(data) == len(data)
+        return data
+
+    def step_in_part(self, count: int) -> None:
+        """Be killed in the middle of a step."""
+        data = self.follower.read(LARGE, 0.0)
+        if data:
+            self.log.append(data[: count % len(data)])
+
+    def drain(self) -> None:
+        """Carry all that is there, and let the reader see it; files that are gone are noticed before."""
+        idle = 0
+        while idle < 3:
+            idle = 0 if self.step() else idle + 1
+        self.log.flush()
+
+    def lines(self) -> list[str]:
+        return available(LogSplit("t", self.logs, self.decoder, BoundOptions()).open())
+
+
+def available(reader: SplitReader) -> list[str]:
+    read: list[str] = []
+    while isinstance(chunk := reader.read(100), Chunk):
+        assert not chunk.dead_letters
+        read += chunk.columns[0].to_pylist()
+    return read
+
+
+def append(path: Path, data: str) -> None:
+    with path.open("a") as file:
+        file.write(data)
+
+
+def job_of(tmp_path: Path, *, rereads: bool = False) -> Job:
+    for name in ("in", "log"):
+        (tmp_path / name).mkdir()
+    return Job(tmp_path / "in" / "*.log", tmp_path / "log", rereads=rereads)
