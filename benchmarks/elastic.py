@@ -83,7 +83,7 @@ def _parameters(words: int, peak: Peak) -> tuple[tuple[str, int], ...]:
 
 @dataclass(slots=True)
 class _Ticks:
-    """Proposes other numbers of workers where that is asked for, and reads what ticks there were."""
+    """Proposes other numbers of workers where that is requested, and reads what ticks there were."""
 
     elastic: Elastic
     records: list[TickRecord] = field(default_factory=list)

@@ -142,7 +142,7 @@ def percentiles(late_ms: Floats) -> dict[str, float]:
 def run_paced(
     paced: Paced, meanwhile: Callable[[JobProcess, float], None] | None = None
 ) -> PacedRun:
-    """Run it; `meanwhile` is called with the run and its start, and may do harm.
+    """Run it; `meanwhile` is called with the run and its start, and may kill processes.
 
     Raises:
         JobFailedError: if the run does not come to its end, or documents are missing.

@@ -59,7 +59,7 @@ class OptionKind(enum.Enum):
 class Option:
     """One option: its key, its values, and what it means; `about` is a line of documentation.
 
-    `elsewhere` are the keys that other systems give it; whoever writes one of these is told the key.
+    `elsewhere` are the keys that other systems give it; an error about one of these names the key.
     """
 
     key: str

@@ -11,7 +11,7 @@ SCHEMA: Final = 2
 """The version of the tables; a reader ignores files of another one."""
 
 TICK_SECONDS: Final = 10.0
-"""How often workers write statistics, and ticks are chosen, if nothing else is asked for."""
+"""How often workers write statistics, and ticks are chosen, if nothing else is requested."""
 
 DIRECTORY: Final = "statistics"
 """The directory in a state directory that has a directory for each table."""

@@ -2,7 +2,7 @@
 
 A relative path is taken from the directory of the script.  Where `data_roots` are given, a path must
 lead to a place under one of them after every link and `..` in it is followed; so a user who can write a
-query cannot thereby read or write any file of the machine.
+query cannot read or write all files of the machine.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ _drain_seconds = click.option(
 )
 @existing_outputs
 @click.option("--dry-run", is_flag=True, help="Print what would be done; do nothing.")
-@click.option("--rebuild", is_flag=True, help="Compute all state anew, by reading the input again.")
+@click.option("--rebuild", is_flag=True, help="Recompute all state by reading the input again.")
 @click.option(
     "--allow-state-loss",
     is_flag=True,

@@ -64,9 +64,7 @@ class Series:
         """Return the faults and states that a soak must reach and this series has not reached."""
         coverage = self.coverage
         need_not = {*SELDOM, *OF_WRONG_ROWS}
-        probes = [
-            f"state of affairs: {probe}" for probe in coverage.never_met() if probe not in need_not
-        ]
+        probes = [f"situation: {probe}" for probe in coverage.never_met() if probe not in need_not]
         return [*coverage.never_struck(FAULTS_TO_MEET), *probes]
 
     @property

@@ -20,7 +20,7 @@ def proposal_of(tick: TickProposal | TickRecord) -> TickProposal:
 
 
 def state_word(tick: TickProposal | TickRecord) -> str:
-    """Return what has become of a tick, as a word."""
+    """Return the outcome of a tick, as a word."""
     if not isinstance(tick, TickRecord):
         return "proposed"
     return "refused" if tick.refused else "taken"

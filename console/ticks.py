@@ -45,7 +45,7 @@ def propose_tick(
 ) -> None:
     """Propose a tick to the deployed job `name`, or to the run in `state`.
 
-    With the flag `wait`, print what has become of it.
+    With the flag `wait`, print its outcome.
 
     Raises:
         FsqlError: E637, if the job does not run; E651 or E652, if the tick is not taken.

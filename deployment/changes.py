@@ -29,7 +29,7 @@ LOAD_BYTES_PER_SECOND: Final = 50e6
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a job's plan: what becomes of its state, and about how long output pauses."""
+    """A change of a job's plan: what happens to its state, and about how long output pauses."""
 
     old: Job
     new: Job

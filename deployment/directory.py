@@ -183,7 +183,7 @@ class JobDirectory:
         write_json(self.path / "status.json", status, durable=False)
 
     def outcome(self) -> Outcome | None:
-        """Return how the last run ended; None if it has not, or nobody could record it."""
+        """Return how the last run ended; None if it has not, or its end was not recorded."""
         return read_json(self.path / "outcome.json", Outcome)
 
     def set_outcome(self, outcome: Outcome | None) -> None:
@@ -367,7 +367,7 @@ def take_lock(path: Path) -> int | None:
 
 
 def locked_by(path: Path) -> int | None:
-    """Return the id of the process that has a lock, None if nobody has; 0 if it is not known yet."""
+    """Return the id of the process that has a lock, None if none has it; 0 if it is not known yet."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -93,7 +93,7 @@ def _agent(cluster: ClusterDirectory) -> Check:
 
 
 def _statistics(cluster: ClusterDirectory) -> Iterator[Check]:
-    """Return whether there is a Java, and whether the statistics service runs if it is asked for."""
+    """Return whether there is a Java, and whether the statistics service runs if it is requested."""
     try:
         wanted = cluster.statistics_settings().collector == "spark"
     except FsqlError as error:

@@ -92,7 +92,7 @@ def _run_line(line: str, fork_server: ForkServer | None) -> int:
 def run_job(path: Path, started: float | None = None, fork_server: ForkServer | None = None) -> int:
     """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code.
 
-    `started` is when that was asked for: when the process was started, unless given.  The coordinator and
+    `started` is when that was requested: when the process was started, unless given.  The coordinator and
     the workers come from `fork_server`, or from one of its own.
     """
     job = JobDirectory(path)
@@ -308,7 +308,7 @@ class _Observer:
         return self._overview.min_time_text(total.held_by, total.min_time)
 
     def check(self) -> None:
-        """End the run if that was asked for.
+        """End the run if that was requested.
 
         Raises:
             _Stop: if it was.

@@ -1,4 +1,4 @@
-"""The statistics service as a child of the agent: started if it is asked for, and again if it ends."""
+"""The statistics service as a child of the agent: started if it is requested, and again if it ends."""
 
 from __future__ import annotations
 

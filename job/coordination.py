@@ -140,7 +140,7 @@ def check_coordination(opening: OpenCoordination, state: Path) -> None:
 
 
 def remove_coordination(address: ZooKeeperAddress, credentials: Path | None) -> None:
-    """Delete what ZooKeeper keeps of a job that nobody continues, if it can be reached now."""
+    """Delete what ZooKeeper keeps of a job that is not continued, if it can be reached now."""
     from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 
     found = find_credentials(address, credentials)

@@ -39,7 +39,7 @@ class StateChange(enum.Enum):
 
 
 class Fate(enum.Enum):
-    """What becomes of an operator's state."""
+    """What happens to an operator's state."""
 
     KEPT = "kept"
     REBUILT = "rebuilt"
@@ -49,7 +49,7 @@ class Fate(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorFate:
-    """An operator with state, what becomes of it and why; `rows` and `size` are those of its state."""
+    """An operator with state, what happens to it and why; `rows` and `size` are those of its state."""
 
     operator: str
     text: str
@@ -82,7 +82,7 @@ class GraphDiff:
 
 
 def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) -> GraphDiff:
-    """Return what becomes of each operator; sizes are those in `manifest`."""
+    """Return what happens to each operator; sizes are those in `manifest`."""
     before, after = state_operators(old), state_operators(new)
     rows: dict[str, int] = {}
     sizes: dict[str, int] = {}
@@ -123,7 +123,7 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
 
 
 def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> None:
-    """Check that a change is one that was asked for, and that it is possible.
+    """Check that a change is one that was requested, and that it is possible.
 
     Raises:
         FsqlError: E638, if state would be lost, or cannot be rebuilt.
@@ -142,7 +142,7 @@ def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> No
         notes = tuple(f"{each.text}: {each.fate.value}, {each.reason}" for each in lost)
         raise _refused(
             "the change would lose state",
-            "compute it anew from the input: --rebuild",
+            "recompute it from the input: --rebuild",
             "or go on without it: --allow-state-loss",
             notes=notes,
         )

@@ -4,7 +4,7 @@ The run before has ended at a committed position T: outputs have what is below i
 state of operators that are kept is named in a new manifest, as of T and of the new plan.  The commit of
 that manifest is the change: a failure before it leaves the old plan, one behind it the new one.  What
 goes with it, the description and the ends of splits, is written beside the old files first (`*.next`),
-and put in their place by whoever starts the job next.
+and put in their place at the next start of the job.
 
 The ordinals of tables are kept by name, since they are part of root positions; so rows of tables that
 stay keep their positions, and the splits of these tables stay the same.
@@ -289,7 +289,7 @@ def _write_next(state: Path, following: JobDescription, fronts: Mapping[int, int
 
 
 def _remove_journals(state: Path, old: Compiled, new: Compiled) -> None:
-    """Forget the positions of outputs that are gone: one that comes back begins anew."""
+    """Forget the positions of outputs that are gone: one that comes back begins again."""
     for journal in FileUses(old).journals - FileUses(new).journals:
         for path in (state / "positions").glob(f"{journal}.*"):
             path.unlink(missing_ok=True)

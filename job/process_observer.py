@@ -33,19 +33,19 @@ class ProcessObserver(Protocol):
         """Return a context in which the progress of the run is shown; `resumed` if it was started before."""
 
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
-        """Take note of a report of the coordinator, which is in the metrics already."""
+        """Record a report of the coordinator, which is in the metrics already."""
 
     def on_tick(self, tick: TickReport) -> None:
-        """Take note of a tick that was taken or refused."""
+        """Record a tick that was taken or refused."""
 
     def on_choice(self, choice: AutoChoice) -> None:
-        """Take note of a tick that was proposed by itself, or of what kept it from being chosen."""
+        """Record a tick that was chosen from statistics and proposed, or what kept one from being chosen."""
 
     def on_input_note(self, note: str) -> None:
         """Take note of what happened to followed files."""
 
     def on_drained(self) -> None:
-        """Take note that the run ended at a committed position, because that was asked for."""
+        """Record that the run ended at a committed position, because that was requested."""
 
     def check(self) -> None:
         """Raise to end the run; called several times a second."""

@@ -29,7 +29,7 @@ class ProcessOptions:
         credentials: the file with the credentials for ZooKeeper; None for those of the environment, if any.
         keys: the directory of the CURVE keys; None for none: then all nodes are on the loopback.
         json_messages: whether processes print messages about connections as JSON.
-        change: what becomes of the state of a drained job whose plan is another one; None refuses it.
+        change: what happens to the state of a drained job whose plan is another one; None refuses it.
         start_process: starts the processes of the run; None for a fork server of its own.
         hosted: whether worker 0 hosts the coordinator; None: if input is live and none is started by hand.
         contracts: whether owners of hash bins change by load, if it does.

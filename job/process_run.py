@@ -139,7 +139,7 @@ def _choose_ticks(
     observer: ProcessObserver,
     stack: ExitStack,
 ) -> list[Callable[[], None]]:
-    """Choose ticks while the stack is open, if that is asked for; return what passes on which these are."""
+    """Choose ticks while the stack is open, if that is requested; return what passes on which these are."""
     if not options.auto:
         return []
     return [stack.enter_context(auto_ticks(job, state, observer.on_choice, hosted=bool(hosting)))]

@@ -86,7 +86,7 @@ def spark_run(
 
 
 def partitions_of(options: RunOptions) -> int:
-    """Return into how many partitions rows with keys are shuffled: one for each worker that is asked for."""
+    """Return into how many partitions rows with keys are shuffled: one for each worker that is requested."""
     return options.workers if options.workers > 1 else PARTITIONS
 
 

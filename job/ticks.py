@@ -1,4 +1,4 @@
-"""Proposing a tick to a running job, and reading what has become of ticks, by way of its coordination."""
+"""Proposing a tick to a running job, and reading the outcome of ticks, by way of its coordination."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def propose(
 def wait_until_ended(
     state: Path, tick: int, *, seconds: float, is_running: Callable[[], bool]
 ) -> TickRecord:
-    """Return what has become of a tick, when it has ended.
+    """Return the outcome of a tick, when it has ended.
 
     Raises:
         FsqlError: E652, if the job ends before, or `seconds` are over; E614, E615, E642 or E643.

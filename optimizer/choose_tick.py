@@ -63,7 +63,7 @@ class Situation:
 
     `since` is the interval in which the last tick was taken.  `ages` says how many intervals ago ticks were
     taken that the optimizer had proposed.  `hosted` tells whether worker 0 is beside the coordinator,
-    `chooses_policies` whether none was asked for.
+    `chooses_policies` whether none was requested.
     """
 
     plan: TickPlan

@@ -1,9 +1,9 @@
 """Dictionaries that only grow, and what is worth remembering about them.
 
 Text has the same words again and again.  A `Vocabulary` gives the columns of a stream dictionaries each of
-which begins with the one before it, so that what somebody knows of each word (its slot, its rank) has to be
-found for the new words only.  Nobody relies on it: whoever remembers something compares the dictionaries
-first, which costs a comparison of memory, and otherwise starts afresh.
+which begins with the one before it, so that what is known of each word (its slot, its rank) has to be found
+for the new words only.  This is not relied on: code that remembers something compares the dictionaries
+first, which costs a comparison of memory, and otherwise starts again.
 """
 
 from __future__ import annotations

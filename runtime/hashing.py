@@ -37,7 +37,7 @@ def _mix_column(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 _FACTORS = _mix_column(np.arange(1 << _FACTOR_BITS, dtype=np.uint64)) | np.uint64(1)
-"""An odd factor for each place in a text; from one lap through them to the next they are mixed anew."""
+"""An odd factor for each place in a text; from one lap through them to the next they are mixed again."""
 
 _SHORT: Final = 64
 _FACTORS_OF_SHORT: Final = _FACTORS[:_SHORT].tolist()

@@ -23,7 +23,7 @@ _OWNER_ONLY: Final = 0o600
 def cluster_key(path: Path) -> bytes:
     """Return the key in the file at `path`; if there is no file, make one with a new key.
 
-    Whoever calls at the same time gets the same key.
+    Concurrent calls return the same key.
 
     Raises:
         FsqlError: E602, if the file is not a key, or not for its owner alone.

@@ -217,7 +217,7 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
 def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.Array:
     """Return one array over the dictionaries one after the other, which may share values.
 
-    Rows that are fewer are encoded anew, since repairs would double them each time; not so lists.
+    Rows that are fewer are encoded again, since repairs would double them each time; not so lists.
     """
     if sum(len(array.dictionary) for array in arrays) > sum(map(len, arrays)):
         rows = pa.concat_arrays([plain(array) for array in arrays])

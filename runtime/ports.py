@@ -76,7 +76,7 @@ class Chunk:
             >= ROWS_MAX
         ):
             message = f"a split has more than {ROWS_MAX:,} rows"
-            helps = ("start the job anew, with an empty state directory and new input",)
+            helps = ("start the job again, with an empty state directory and new input",)
             raise FsqlError([Diagnostic("E539", message, helps=helps)])
 
 

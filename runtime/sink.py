@@ -91,7 +91,7 @@ class Sink(Protocol):
         """Hand over a bundle, or a part of one.
 
         Raises:
-            FsqlError: E535 or E537, if the sink has failed for good.
+            FsqlError: E535 or E537, if the sink has failed permanently.
             SinkLostError: if it may in another epoch.
         """
 
@@ -99,7 +99,7 @@ class Sink(Protocol):
         """Return the positions that the sink has acknowledged since the last call, without waiting.
 
         Raises:
-            FsqlError: E537, if the sink has failed for good.
+            FsqlError: E537, if the sink has failed permanently.
             SinkLostError: if it may in another epoch.
         """
 

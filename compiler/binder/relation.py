@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Relation:
     """A plan and the names of its columns; hidden columns have no field.
 
-    `row_time` is the index of the hidden column with the time of each row, if that is asked for.
+    `row_time` is the index of the hidden column with the time of each row, if that is requested.
     """
 
     plan: Plan

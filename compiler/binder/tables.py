@@ -57,7 +57,7 @@ def find_entry(name: QualifiedName, context: Context) -> Entry:
 
 
 def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False) -> Relation:
-    """Return the rows of the table or view, under its name; with the time of each if it is asked for.
+    """Return the rows of the table or view, under its name; with the time of each if it is requested.
 
     Raises:
         Refusal: E201, E217, E315.

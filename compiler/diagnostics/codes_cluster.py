@@ -188,8 +188,8 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E638",
         "plan of a job cannot be changed",
-        "State would be lost without being asked for, or what is asked for is not possible with the job.",
-        "`--rebuild` computes state anew from all input; `--allow-state-loss` goes on without.",
+        "State would be lost without a request, or what is requested is not possible with the job.",
+        "`--rebuild` recomputes state from all input; `--allow-state-loss` goes on without.",
         "fsql deploy new.sql --name orders  # which groups by another column",
     ),
     (

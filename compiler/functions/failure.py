@@ -2,7 +2,7 @@
 
 A failure belongs to the row, not to the query: the row becomes an error at its position.  The message
 is part of what is released, so it depends on the values only; code that computes whole
-columns gets it by evaluating the failing row once more with `evaluate`.
+columns gets it by evaluating the failing row again with `evaluate`.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from typing import Final
 _FLOAT: Final = struct.Struct("<f")
 _LEAST_NORMAL: Final = 2.0**-126
 _DIGITS_ENOUGH: Final = 6
-"""Every decimal of so many digits is told apart by a FLOAT that is normal."""
+"""Normal FLOATs distinguish all decimals of so many digits."""
 _DIGITS_MAX: Final = 9
-"""Every FLOAT is told apart by so many digits."""
+"""So many digits distinguish all FLOATs."""
 _EXACT_BITS: Final = 53
 _KEPT_BITS: Final = 30
 

@@ -208,7 +208,7 @@ class _Scalar:
             return str(failure).removeprefix(f"{self._python.name} ")
 
     def _given(self, values: Sequence[Value]) -> list[object]:
-        # Made anew for each call: the function may change a list that it is given.
+        # Made again for each call: the function may change a list that it is given.
         pairs = zip(values, self._types.parameters, strict=True)
         return [to_python(value, type_) for value, type_ in pairs]
 

@@ -74,7 +74,7 @@ def compiled(pattern: str) -> Compiled:
 
 @lru_cache(maxsize=256)
 def _groups(pattern: str) -> int:
-    """Return how many groups a pattern has; RE2 counts them anew each time."""
+    """Return how many groups a pattern has; RE2 counts them again each time."""
     return compiled(pattern).groups
 
 

@@ -29,7 +29,7 @@ class Scan(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the table's physical columns, and the time of the row if it is asked for."""
+        """Return the table's physical columns, and the time of the row if it is requested."""
         return self.table.schema
 
 

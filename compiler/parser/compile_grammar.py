@@ -86,7 +86,7 @@ def _actions(
 
 
 def _rule(rule: LarkRule) -> Rule:
-    """Return what becomes of the children of `rule`, by Lark's own conventions.
+    """Return what happens to the children of `rule`, by Lark's own conventions.
 
     A keyword or sign that the grammar does not name is dropped, a rule whose name begins with `_` is
     spliced in, and each clause in square brackets that is missing leaves one None for each thing in it.

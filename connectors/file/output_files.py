@@ -1,4 +1,4 @@
-"""Files that jobs write: one job at a time writes a file, and none overwrites rows unless that is asked for.
+"""Files that jobs write: one job at a time writes a file, and none overwrites rows unless that is requested.
 
 The lock is advisory (`flock`), on the file itself, so that it needs no separate file and ends with the
 process that holds it.  Child processes that inherit the descriptor hold the lock as well.  Devices and FIFOs

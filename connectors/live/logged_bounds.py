@@ -1,7 +1,7 @@
 """The bounds of a front log, in a file beside its segments, so that a replay finds each at its place.
 
 A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes behind it, any
-other at once.  Once there are many records, the file is written anew without those that nobody needs any
+other at once.  Once there are many records, the file is rewritten without those that nobody needs any
 more: its first record says how many came before the others, and how many of these it repeats.
 """
 
@@ -30,7 +30,7 @@ _RECORD_BYTES: Final = 64
 LINE_BYTES_MAX: Final = 1 << 19
 """Half a block of a log: a line that is not longer is read as a whole."""
 RECORDS_MIN: Final = 1 << 14
-"""The file of bounds is not written anew before it has so many records."""
+"""The file of bounds is not rewritten before it has so many records."""
 _KINDS: Final[Mapping[bytes, type[TimeBound]]] = {
     b"least": AtLeast,
     b"most": AtMost,
@@ -156,7 +156,7 @@ class BoundWriter:
             self._synced = True
 
     def forget_before(self, first_byte: int) -> None:
-        """Drop the bounds that nobody needs who reads from a place on, if there are many records.
+        """Drop the bounds below the place from which readers start, if there are many records.
 
         Raises:
             OSError: if the disk fails.
@@ -274,7 +274,7 @@ class BoundReader:
         return True
 
     def _replaced(self) -> bool:
-        """Return whether the file that is open was written anew."""
+        """Return whether the file that is open was rewritten."""
         assert self._descriptor is not None
         try:
             return self._path.stat().st_ino != os.fstat(self._descriptor).st_ino
@@ -342,7 +342,7 @@ def _records(path: Path) -> _Records:
     except FileNotFoundError:
         return _Records(0, [])
     base = _fields(data[:_RECORD_BYTES])
-    # A file of a version that did not write any anew has no base.
+    # A file of a version that did not rewrite any has no base.
     has_base = base is not None and base[1] == _BASE
     places = range(_RECORD_BYTES if has_base else 0, len(data), _RECORD_BYTES)
     decoded = [_decoded(data[at : at + _RECORD_BYTES]) for at in places]

@@ -2,7 +2,7 @@
 
 It is what `fsql consume` runs, and what a launcher runs in front of its standard output.  One connection at a
 time is the current one.  Another may take its place: with a later epoch, or with the same one, since the old
-connection may be dead without anybody having noticed; an older epoch is refused.  What is no frame ends its
+connection may be broken without notice; an older epoch is refused.  What is no frame ends its
 connection, and nothing else.
 """
 
@@ -134,7 +134,7 @@ class ConsumerServer:
         """Deal with what comes, for up to `seconds` if nothing does.
 
         Raises:
-            FsqlError: E535, if the store fails for good.
+            FsqlError: E535, if the store fails permanently.
         """
         for key, events in self._selector.select(seconds):
             if key.data is None:

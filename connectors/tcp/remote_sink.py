@@ -117,7 +117,7 @@ class TcpSink:
         """Begin an epoch, and wait for the answer.
 
         Raises:
-            FsqlError: E537, if the consumer refuses for good.
+            FsqlError: E537, if the consumer refuses permanently.
             SinkLostError: if it refuses temporarily, or does not answer.
         """
         with self._turn:
@@ -136,7 +136,7 @@ class TcpSink:
         """Send a bundle, or a part of one.
 
         Raises:
-            FsqlError: E537, if the consumer refuses for good.
+            FsqlError: E537, if the consumer refuses permanently.
             SinkLostError: if it refuses for now, or has not been reached for too long.
         """
         if bundle.part != self._next_part:
@@ -170,7 +170,7 @@ class TcpSink:
         """Return the positions that the consumer has acknowledged since the last call.
 
         Raises:
-            FsqlError: E537, if the consumer refuses for good.
+            FsqlError: E537, if the consumer refuses permanently.
             SinkLostError: if it refuses for now, or has not been reached for too long.
         """
         with self._turn:
@@ -184,7 +184,7 @@ class TcpSink:
         Any thread may wait for that.
 
         Raises:
-            FsqlError: E537, if the consumer refuses for good.
+            FsqlError: E537, if the consumer refuses permanently.
             SinkLostError: if it refuses for now, or does not answer.
         """
         asked: socket.socket | None = None

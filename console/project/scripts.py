@@ -84,7 +84,7 @@ def _with_parameters(script: Script) -> Script:
 def script_names(names: Sequence[str]) -> list[str]:
     """Return the names of scripts, with the scripts of each directory among them, sorted.
 
-    A directory without scripts stands for itself, which nobody can read.  Without names they are the
+    A directory without scripts is returned as it is, and reading it fails.  Without names they are the
     `scripts` of the project.
 
     Raises:

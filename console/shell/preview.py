@@ -21,7 +21,7 @@ class Preview:
         self.rows = 0
 
     def write(self, data: memoryview) -> None:
-        """Write whole lines, up to the last that is asked for.
+        """Write whole lines, up to the last that is requested.
 
         Raises:
             PreviewEndedError: if that has been written.

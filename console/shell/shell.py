@@ -45,7 +45,7 @@ class Prompt(Protocol):
         """
 
     def on_declared(self) -> None:
-        """Take note that tables and views have changed."""
+        """Record that tables and views have changed."""
 
 
 class _EndedError(Exception):

@@ -12,7 +12,7 @@ record is decoded by these two modules in four cases:
   of ROWs, that were found in it, then its keys are exactly those, each once.  This costs one pass over the
   bytes.  It also bounds the nesting, because only an unknown field can nest deeper than its type.
 
-Records with unknown fields fail that last test, so they are decoded once more without types, and their
+Records with unknown fields fail that last test, so they are decoded again without types, and their
 keys counted.  If they still seem to have too many, there may be colons within texts: then the parser of the
 standard library compares the keys of each object.
 """

@@ -15,7 +15,7 @@ HALF_LIFE: Final = 2.0
 GONE_AFTER: Final = 3
 """A worker that has written nothing for so many intervals has left."""
 _FLAT: Final = 1e-6
-"""Below this part of the product of both sums of squares, rows and calls cannot be told apart."""
+"""Below this part of the product of both sums of squares, rows and calls cannot be distinguished."""
 
 
 class Span(NamedTuple):
@@ -92,7 +92,7 @@ class Sums(NamedTuple):
 def cost_of(sums: Sums) -> tuple[float | None, float | None]:
     """Return the seconds for a row and for a call that fit best, neither below 0.
 
-    If both cannot be told apart, all of the time is that of rows, and that of a call is not known.
+    If both cannot be distinguished, all of the time is that of rows, and that of a call is not known.
     """
     determinant = sums.rr * sums.cc - sums.rc * sums.rc
     if sums.rr <= 0:

@@ -1,4 +1,4 @@
-"""Result tables that a collector has left in a state directory for whoever needs them next.
+"""Result tables that a collector has written to a state directory, for later readers.
 
     STATE/statistics/results.json
 
@@ -42,7 +42,7 @@ def results_bytes(interval: int, statistics: Statistics) -> bytes:
     """Return the content of the file, for statistics that know of intervals up to `interval`.
 
     Raises:
-        ValueError: if nobody would read so many bytes.
+        ValueError: if readers would refuse so many bytes.
     """
     tables = msgspec.json.encode(statistics)
     if len(tables) > FILE_BYTES_MAX // 2:

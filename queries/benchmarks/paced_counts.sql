@@ -1,5 +1,5 @@
 -- Rows that fall due at a rate: for each, how many rows its key has had.  The key is long, and there are as many
--- as asked for, so that the state has the size that is asked for.
+-- as asked for, so that the state has the size that is requested.
 
 CREATE TABLE documents (
     id BIGINT,

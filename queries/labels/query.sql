@@ -1,7 +1,7 @@
 -- The sums of the meters of each set of labels, as a map, from samples that have their values in buckets.
 --
 -- Equal maps are one key, in whatever order their labels were written. MAP_AGG over sums that change makes its
--- map anew.
+-- map again.
 
 CREATE TABLE samples (
     meter STRING,

@@ -111,7 +111,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class SinkLost:
-    """Event: the sink of an output does not answer, or refused; `diagnostics` if it has failed for good.
+    """Event: the sink of an output does not answer, or refused; `diagnostics` if it has failed permanently.
 
     `disk_failed` says that the sink has no room on its disk, or cannot use it.
     """

@@ -249,7 +249,7 @@ class CoordinatorNode:
     def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
         lost = self._members.on_hello(worker, address, now)
         if lost is not None:
-            return self._on_worker_lost(lost, f"the worker at {address} has begun anew", now)
+            return self._on_worker_lost(lost, f"the worker at {address} has started again", now)
         if self.phase is Phase.WAITING:
             return []
         # It may have to wait long, and must know that there is a coordinator.

@@ -57,7 +57,7 @@ class EpochMembers:
         self._set_present()
 
     def drop(self, number: int) -> None:
-        """Forget a worker that was lost before it was ready: nobody knows it."""
+        """Forget a worker that was lost before it was ready: no other worker knows it."""
         self.joining.remove(number)
         self._links.remove(number)
         self._detector.forget(number)

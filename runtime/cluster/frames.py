@@ -211,7 +211,7 @@ class AbandonTick:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A worker has failed for good; for example a source cannot be read.
+    """A worker has failed permanently; for example a source cannot be read.
 
     `diagnostics` is JSON, written and read by the hosts.
     """

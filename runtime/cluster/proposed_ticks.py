@@ -193,7 +193,7 @@ class ProposedTicks:
         if max(readers, default=0) >= workers:
             return f"worker {max(readers)} reads a part of the input, and would leave"
         if present + epoch.members.next_number > NUMBERS_MAX:
-            return "too many workers have joined and left since the job began anew"
+            return "too many workers have joined and left since the job was started again"
         if present < workers and now - self._proposed_at > self._loading:
             return f"it needs {workers} workers, and only {present} came in {self._loading:g} s"
         return ""

@@ -1,7 +1,7 @@
 """Shards: the parts of the rows of one INSERT, each an output with a sink of its own.
 
 The shard of a row depends on the row alone: on its key, or on its root position.  So every shard has the
-same rows in every run, whoever releases and writes it.
+same rows in every run, for any worker that writes it.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class Snapshots:
     def give_way(self, now: float) -> CancelSnapshot | None:
         """Return the cancellation of an announced snapshot that a tick need not wait for.
 
-        That is one to whose position not all workers have agreed, and that nobody has requested.
+        That is one to whose position not all workers have agreed, and that was not requested.
         """
         pending = self._pending
         if pending is None or self._agreed() or self.requested.is_of(pending):

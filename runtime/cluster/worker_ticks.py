@@ -1,7 +1,7 @@
 """A worker's part in the ticks of one epoch: it hands bins over, adopts others, and changes its plan.
 
     PrepareTick       read back the stored state of the bins that go, and send it to their new owners in parts
-    StatePart         stage it: load it where nobody sees it yet
+    StatePart         stage it: load it where no kernel reads it yet
     snapshots         what they change in these bins goes to the new owners as well, once it is stored; when
                       this is little, the worker is prepared
     AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)

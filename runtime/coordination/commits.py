@@ -26,7 +26,7 @@ EPOCH: Final = "epoch"
 SNAPSHOT: Final = "snapshot"
 _NO_SNAPSHOT: Final = b"null"
 _ATTEMPTS: Final = 16
-"""Other clients write seldom, and a read is stale for a short time only."""
+"""Other clients write rarely, and a read is stale for a short time only."""
 
 
 class Committed(msgspec.Struct, frozen=True):

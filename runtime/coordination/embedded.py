@@ -332,7 +332,7 @@ def _uri(path: Path, *, read_only: bool) -> str:
     """Return the file's name for SQLite.
 
     A reader may lack the permission to write the files beside it by which SQLite separates readers from
-    writers.  If there is no log, nobody writes, and the reader does not need them.
+    writers.  If there is no log, there is no writer, and the reader does not need them.
     """
     mode = "rw"
     if read_only:

@@ -111,10 +111,10 @@ class Lease:
     def renew(self) -> bool:
         """Extend the lease; return whether it is still held.
 
-        If not, it is lost for good; `acquire` can acquire it anew, with another session.
+        If not, it is lost permanently; `acquire` can acquire it again, with another session.
         """
         if self._session is None or not self._has_entry:
-            # A process that has tried in vain to acquire the lease has a session, too.
+            # A process that has tried without success to acquire the lease has a session, too.
             return False
         start = self._clock()
         try:

@@ -1,7 +1,7 @@
 """The port to coordination: small entries under keys, changed by compare-and-set, and sessions that end.
 
 * A **session** lives while it is kept alive at least every `ttl_seconds`.  A session that has ended never
-  lives again, and nobody can write under it.  This fences a process that was stopped for too long.  Every
+  lives again, and no client can write under it.  This fences a process that was stopped for too long.  Every
   client can write under a session or close it; the client that has opened it keeps it alive and creates its
   ephemeral entries.
 * An **entry** has a version, which changes with each write while the entry exists.  An ephemeral entry is

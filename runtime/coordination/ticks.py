@@ -1,4 +1,4 @@
-"""Ticks in coordination: the one that is proposed, and what has become of the last ones.
+"""Ticks in coordination: the one that is proposed, and the outcome of the last ones.
 
 A proposal is written by compare-and-set, so its number is its own.  It is open until there is a record of its
 number, and outlives a coordinator that fails.  Nobody can propose another one while it is open.  Records are
@@ -56,7 +56,7 @@ class TickProposal(msgspec.Struct, frozen=True):
 
 
 class TickRecord(msgspec.Struct, frozen=True):
-    """What has become of a proposal: it was taken at `position`, or `refused` says why not.
+    """The outcome of a proposal: it was taken at `position`, or `refused` says why not.
 
     If it was taken, `proposal` has all owners and choices that are in force since then.  `changes` says which
     choices have changed, a line each.
@@ -114,7 +114,7 @@ def newest_proposal(coordination: Coordination) -> TickProposal | None:
 
 
 def put_record(coordination: Coordination, session: int, record: TickRecord) -> None:
-    """Record what has become of a tick, unless there is a record of it already.
+    """Record the outcome of a tick, unless there is a record of it already.
 
     Raises:
         CoordinationError: if it cannot be written.

@@ -1,7 +1,7 @@
 """A change of owners and plan choices at a position, as one worker carries it out while rows flow.
 
-Contract.  Bins have new owners for rows with roots at or above `position`.  Whoever sends a row asks for the
-owner as of the row's root, so what undoes a row takes its way.  The old owner applies the rows below the
+Contract.  Bins have new owners for rows with roots at or above `position`.  A sender looks up the owner as of
+the root of the row, so what undoes a row takes the same way.  The old owner applies the rows below the
 position, and hands the state over when min time has passed them; the new owner queues rows of the bins until
 it has adopted that state.
 

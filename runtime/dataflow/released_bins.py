@@ -1,6 +1,6 @@
 """The state of bins that a fold has given up, which it drops a part at a time.
 
-Nobody sees it meanwhile: no rows of these bins come, their windows close without rows, and snapshots have the
+This does not show: no rows of these bins come, their windows close without rows, and snapshots have the
 rows of bins only that the worker owns.
 """
 

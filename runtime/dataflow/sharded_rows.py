@@ -1,6 +1,6 @@
 """What sharded outputs add to rows: the number of the shard, and the position as text.
 
-Both depend on the row and its root position alone, so whoever computes them gets the same.
+Both depend on the row and its root position alone, so every worker computes the same.
 """
 
 from __future__ import annotations

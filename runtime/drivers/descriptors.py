@@ -13,7 +13,7 @@ _SELECT_MAX: Final = 1_024
 
 
 def wait_readable(descriptors: Collection[int], seconds: float | None) -> list[int]:
-    """Return those of the descriptors that can be read; wait for one up to `seconds`, None for ever.
+    """Return those of the descriptors that can be read; wait for one up to `seconds`, None forever.
 
     A descriptor whose other end is closed can be read.
     """

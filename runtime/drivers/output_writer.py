@@ -35,7 +35,7 @@ class OutputWriter:
         """Open the consumer.
 
         Raises:
-            FsqlError: E532, if it cannot be reached or refuses; E537, if it refuses for good.
+            FsqlError: E532, if it cannot be reached or refuses; E537, if it refuses permanently.
         """
         self._output = output
         self._sink = sink

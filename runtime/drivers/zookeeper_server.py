@@ -258,7 +258,7 @@ def _jars() -> list[str]:
 
 
 def _free_port(wanted: int) -> int:
-    """Return a port that nobody listens at: the wanted one, or any if that is 0.
+    """Return a port that is free: the wanted one, or any if that is 0.
 
     Raises:
         FsqlError: E645, if somebody listens there.
@@ -268,7 +268,7 @@ def _free_port(wanted: int) -> int:
             return int(listening.getsockname()[1])
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
-        raise _not_running(f"port {wanted} cannot be listened at: {reason}") from None
+        raise _not_running(f"cannot listen on port {wanted}: {reason}") from None
 
 
 def _answers(port: int, *, alone: bool) -> bool:

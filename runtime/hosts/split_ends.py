@@ -176,6 +176,6 @@ def _grown(table: str, split: Split, end: End) -> FsqlError:
     note = f"it ended after row {end.row:,}, at byte {end.byte:,}, and results were released"
     helps = (
         "remove what was added",
-        "or start the job anew, with an empty state directory",
+        "or start the job again, with an empty state directory",
     )
     return FsqlError([Diagnostic("E538", message, notes=(note,), helps=helps)])

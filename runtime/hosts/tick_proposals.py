@@ -1,4 +1,4 @@
-"""Ticks between coordination and a coordinator: proposals in, what has become of them out."""
+"""Ticks between coordination and a coordinator: proposals in, the outcome of them out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TickProposals:
         self._ended = []
 
     def on_ended(self, ended: TickEnded) -> None:
-        """Keep what has become of a proposal until it is recorded."""
+        """Keep the outcome of a proposal until it is recorded."""
         proposal = self._proposal
         if proposal is None or proposal.tick != ended.tick:
             return

@@ -68,7 +68,7 @@ def _released(function: CombineSessions, session: Session) -> tuple[Row, ...]:
 
 
 def _with_bounds(function: CombineSessions, row: Row, start: int, bounds: Values) -> Row:
-    """Return a row with the bounds of its session, in the order that is asked for."""
+    """Return a row with the bounds of its session, in the order that is requested."""
     path = row.path
     if function.order_column is not None:
         order = row.values[function.order_column]

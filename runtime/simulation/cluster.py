@@ -1,4 +1,4 @@
-"""A simulated cluster: its processes, what lies between them, and who starts them again."""
+"""A simulated cluster: its processes, what connects them, and their launcher."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.world import World
 
 RESTART_US = (20 * MILLISECOND, 1500 * MILLISECOND)
-"""After how long the launcher starts a process again that was killed: at the least, and on top of it."""
+"""After how long the launcher restarts a process that was killed: the least time, and what may be added."""
 
 
 class Nodes(NamedTuple):

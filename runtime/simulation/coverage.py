@@ -1,6 +1,6 @@
 """What a set of runs has met: a soak that never met something proves little about it.
 
-`PROBES` are states of affairs that a soak has to meet sometimes.  The table of faults has for each fault the
+`PROBES` are situations that a soak has to meet sometimes.  The table of faults has for each fault the
 steps of the protocol that it struck.  `STEPS` are those that some fault has to strike: whatever travels, and
 either side of every effect at which a process can be killed.
 """
@@ -51,7 +51,7 @@ PROBES: Final = (
     "input that cannot be read again",
     "end of a front log lost",
 )
-"""States of affairs that a soak has to meet, but for those of `SELDOM`."""
+"""Situations that a soak has to meet, but for those of `SELDOM`."""
 
 OF_WRONG_ROWS: Final = ("stopped at an error row", "rejects under way")
 """Those that only input with wrong rows meets: a user's may have none, and our own queries have none."""

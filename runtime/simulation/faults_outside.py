@@ -1,4 +1,4 @@
-"""Faults of what lies outside of the cluster's processes: clocks, the input, and who takes the output."""
+"""Faults outside of the processes of the cluster: clocks, the input, and the sinks."""
 
 from __future__ import annotations
 

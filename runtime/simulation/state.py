@@ -21,7 +21,7 @@ class SimulatedState:
     """What is on the disk that all processes share."""
 
     def __init__(self, world: World, slow_us: int) -> None:
-        """Start with an empty disk; `slow_us` is how long it takes for something at the most."""
+        """Start with an empty disk; `slow_us` is how long it takes for something at most."""
         self.disk = Disk(world.tape.stream("disk"))
         self.when_committed: Callable[[], None] | None = None
         """To be called soon after the next snapshot is committed."""

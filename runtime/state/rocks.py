@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from fsql.runtime.state.store import Octets
 
 SLICE_BYTES: Final = 1 << 18
-"""A slice is copied in about 0.2 ms, and nobody else runs meanwhile."""
+"""A slice is copied in about 0.2 ms, during which no other thread runs."""
 PAUSE_SECONDS: Final = 1e-4
-"""How long others may run between two slices; they run on if they have more to do."""
+"""How long other threads may run between two slices, at least."""
 _FLUSH_BYTES: Final = 16 << 20
 """What is flushed at once; well below the memory table, so that a write never waits for one."""
 _WRITE_BUFFER_BYTES: Final = 64 << 20

@@ -12,7 +12,7 @@
 Numbers are little-endian.  This table holds for all versions, so that a node of another version can be
 recognized.
 
-Without the key nobody can make a frame that is accepted.  xxh3 is not a cryptographic hash, so a party that
+A frame that is accepted cannot be made without the key.  xxh3 is not a cryptographic hash, so a party that
 sees a sealed frame could make another one with the same seal; nodes communicate over the loopback only, where
 no other party sees frames.  Old frames that are sent again do no harm: links detect duplicates, and nodes
 check the epoch.

@@ -266,7 +266,7 @@ def test_a_job_that_is_over_says_so(tmp_path: Path) -> None:
             'error[FSQL-E538]: split "numbers.jsonl" of table "numbers" has grown since its end was read\n'
             "  = note: it ended after row 1, at byte 8, and results were released\n"
             "  = help: remove what was added\n"
-            "  = help: or start the job anew, with an empty state directory\n"
+            "  = help: or start the job again, with an empty state directory\n"
         ),
     )
     assert (tmp_path / "out.jsonl").read_text() == '{"n":1}\n'

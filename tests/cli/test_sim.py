@@ -57,8 +57,8 @@ def test_a_soak_that_has_not_met_everything_fails() -> None:
     code, out, _ = fsql(*arguments)
     lines = out.splitlines()
     assert (code, lines[-1]) == (70, "0 divergences")
-    assert "never occurred: state of affairs: older manifest used" in lines
-    assert "never occurred: state of affairs: rejects under way" not in lines
+    assert "never occurred: situation: older manifest used" in lines
+    assert "never occurred: situation: rejects under way" not in lines
 
 
 def test_a_replay_from_a_file_is_the_same_run(tmp_path: Path) -> None:

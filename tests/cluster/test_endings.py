@@ -1,4 +1,4 @@
-"""How runs end, and what is left of them: the state that was asked for, and nothing else."""
+"""How runs end, and what is left of them: the state that was requested, and nothing else."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SECONDS: Final = 8.0
 
 
 class Deaf(NullStore):
-    """Stores one bundle, and is busy with it for ever."""
+    """Stores one bundle, and is busy with it forever."""
 
     def __init__(self) -> None:
         super().__init__()

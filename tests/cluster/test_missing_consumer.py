@@ -1,4 +1,4 @@
-"""A consumer that is not there: waited for, visibly, and not for ever where the run has not begun yet."""
+"""A consumer that is not there: waited for, visibly, and not forever where the run has not begun yet."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every query of the case files and the examples, on real worker processes: the same bytes as in one process.
 
-Each runs on 2 or 4 workers, and once more, on 1, 2 or 4, with a worker that is killed in the middle: moments
+Each runs on 2 or 4 workers, and again, on 1, 2 or 4, with a worker that is killed in the middle: moments
 and numbers of workers take turns.  Chunks have four rows and the lead is sixteen, so that
 there is a middle.  Late rows, rejects and standard output are compared as well, and where a job stops.
 

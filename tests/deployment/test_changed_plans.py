@@ -157,7 +157,7 @@ def test_loss_of_state_is_refused_and_said(change: Change) -> None:
         "FSQL-E638",
         "the change would lose state",
         [
-            "compute it anew from the input: --rebuild",
+            "recompute it from the input: --rebuild",
             "or go on without it: --allow-state-loss",
         ],
     )

@@ -320,7 +320,7 @@ class Plans:
         index = self.random.randrange(len(schema))
         column = self.column(schema, index)
         if column.type == DOUBLE and self.random.random() < 0.5:
-            # Only so is -0.0 told apart from 0.0, which it equals.
+            # Only so is -0.0 distinguished from 0.0, which it equals.
             text = Literal(STRING, nullable=False, value="-0.0")
             return _call("ne", BOOLEAN, Cast(STRING, column.nullable, column), text)
         if column.type.element is not None or self.random.random() < 0.15:

@@ -41,7 +41,7 @@ _OF_GROUPS: Final = ("COUNT(DISTINCT", "SUM(DISTINCT", "MAX_BY", "STRING_AGG")
 class RelationText:
     """A table or view: its columns, whether it takes rows back, about how many rows it has.
 
-    `key` are the columns by which its rows are told apart, where that is known.
+    `key` are the columns by which its rows are distinguished, where that is known.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Corners that random cases seldom reach, each worked out by hand and run all ways.
+"""Corners that random cases rarely reach, each worked out by hand and run all ways.
 
 What fails first, zeros and NaN as keys, sums that leave the range and come back, times that cannot be.
 """

@@ -6,7 +6,7 @@ prefix before.  The roots to look at are those of the rows, and the closing posi
 The first root with an error ends the output; nothing of that root is released.
 
 Nothing here is shared with fsql but the plan's data types: expressions, functions, aggregates, order
-and text are written anew in this folder.  The oracle catches what is wrong in lowering, in operators
+and text are rewritten in this folder.  The oracle catches what is wrong in lowering, in operators
 and their state, in order, labels and text, in repairs, routes and progress.  It cannot catch what is
 wrong in the plan itself (parser, binder): there it evaluates the same mistake.
 """

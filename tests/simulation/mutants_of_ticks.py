@@ -124,7 +124,7 @@ def two_ticks_are_under_way(patch: Patch) -> None:
 
 
 def workers_that_leave_hold_windows_back(patch: Patch) -> None:
-    """Windows that are open in the ack table when their worker leaves stay there for ever."""
+    """Windows that are open in the ack table when their worker leaves stay there forever."""
     patch.setattr(Fold, "hold_nothing", lambda _: None)
 
 

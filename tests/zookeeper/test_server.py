@@ -118,7 +118,7 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
         port = listening.getsockname()[1]
         said = fsql("zookeeper", "--data", tmp_path / "zk", "--port", str(port))
     message = (
-        f"error[FSQL-E645]: the ZooKeeper server does not run: port {port} cannot be listened at:"
+        f"error[FSQL-E645]: the ZooKeeper server does not run: cannot listen on port {port}:"
         " address already in use\n"
         "  = help: Use a free port and a directory of its own; read `zookeeper.log` in that directory.\n"
     )

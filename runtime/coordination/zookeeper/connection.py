@@ -193,7 +193,7 @@ class Connection:
             raise self._unavailable(type(error).__name__) from None
 
     def _note_expiry(self, state: KazooState) -> None:
-        """Note that the session has ended: kazoo opens another one, which nobody is to use."""
+        """Record that the session has ended: kazoo opens another one, which must not be used."""
         self._expired = self._expired or state == KazooState.LOST
 
     def _refused(self, error: KazooException) -> CoordinationRefusedError:
@@ -214,8 +214,8 @@ class _Threads(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no
 class _Network(ConnectionHandler):  # type: ignore[misc] # kazoo has no types
     """The network side of a connection.
 
-    Kazoo would keep a session alive by pings for as long as the process exists, also if whoever has to say
-    that it works is stuck.  With `on_request`, pings are sent only while an answer is awaited, to notice a
+    Kazoo would keep a session alive by pings for as long as the process exists, also if the thread that
+    has to renew it is stuck.  With `on_request`, pings are sent only while an answer is awaited, to notice a
     server that hangs.
     """
 

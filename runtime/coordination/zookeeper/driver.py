@@ -116,7 +116,7 @@ class ZooKeeperCoordination:
         self._under(session, self._own_connection(session))
 
     def close_session(self, session: int) -> None:
-        """End the session, if it has not ended, whoever has opened it."""
+        """End the session, if it has not ended; any process may have opened it."""
         self._prepare()
         for _ in range(_ATTEMPTS):
             if self._end(session):
@@ -223,7 +223,7 @@ class ZooKeeperCoordination:
         return results[-1]
 
     def _prepare(self) -> None:
-        """Make the path, or check that it is there; check that nobody else can change it."""
+        """Make the path, or check that it is there; check that no other user can change it."""
         if self._prepared:
             return
         connection = self._connection

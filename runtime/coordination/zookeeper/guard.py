@@ -1,4 +1,4 @@
-"""Checks that nobody without the credentials can change what is kept."""
+"""Checks that only the credentials allow changes of what is kept."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def _read_pair(path: Path) -> KeyPair:
 
 
 def _read_private(path: Path) -> str:
-    """Return the text of a file that nobody else may use.
+    """Return the text of a file that no other user may read.
 
     Raises:
         FsqlError: E646, if it cannot be read or others may use it.

@@ -190,7 +190,7 @@ class Kernel(Protocol[UndoT]):
         """Close the windows whose punctuation is below `min_time`; each closes once."""
 
     def give_up(self, bins: BinRanges) -> None:
-        """Make no more rows of keys in these bins, () for none: the fold releases their slots by and by."""
+        """Make no more rows of keys in these bins, () for none: the fold releases their slots gradually."""
 
     def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
         """Return those of the slots whose keys have hashes in some bins."""

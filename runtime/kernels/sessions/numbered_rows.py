@@ -1,7 +1,7 @@
 """Rows by number: a kernel refers to rows in columns by it, and takes them out when it needs them.
 
 The rows are in chunks that are merged as they grow, so each row is moved a logarithmic number of times, and
-taking rows costs a step for each of few chunks.  When most rows were forgotten, the others are numbered anew.
+taking rows costs a step for each of few chunks.  When most rows were forgotten, the others are renumbered.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class NumberedRows:
 
     @property
     def mostly_forgotten(self) -> bool:
-        """Return whether the rows should be numbered anew."""
+        """Return whether the rows should be renumbered."""
         return self.held > _FORGOTTEN_MAX + 2 * self.live
 
     @property

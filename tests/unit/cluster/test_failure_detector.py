@@ -1,4 +1,4 @@
-"""Workers that are silent: each epoch that is lost to it in vain has the next one wait twice as long."""
+"""Workers that are silent: after each epoch that is lost to silence, the next one waits twice as long."""
 
 from __future__ import annotations
 

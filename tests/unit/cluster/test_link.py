@@ -24,7 +24,7 @@ from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
 
 QUIET_AFTER_SECONDS = 600.0
-"""Far more simulated time than any run below needs; a link that talks for ever reaches it."""
+"""Far more simulated time than any run below needs; a link that talks forever reaches it."""
 
 
 @dataclass
@@ -184,7 +184,7 @@ def test_a_burst_of_losses_is_mended_in_a_few_round_trips() -> None:
     pair.run(0.65)
     assert pair.received[1] == pair.given[0]
     pair.run(QUIET_AFTER_SECONDS)
-    # The timer ran out at 0.2 in vain and at 0.6.
+    # The timer ran out at 0.2 without success and at 0.6.
     assert pair.links[0].resent == 201
 
 
@@ -258,7 +258,7 @@ def test_a_peer_that_is_slow_is_waited_for_twice_as_long_as_it_took() -> None:
     told(4, 3.5)
     link.send([Start()], 4.0)
     assert link.next_due() == 5.0
-    # One that is fast again is believed by and by, one that takes for ever not for ever.
+    # A peer that is fast again is believed gradually; one that never answers is not waited for forever.
     for sequence in range(5, 200):
         told(sequence, sequence - 0.999)
         link.send([Start()], float(sequence))

@@ -43,7 +43,7 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
             "SELECT window_end, COUNT(*) AS n FROM t GROUP BY TUMBLE(at, INTERVAL '1' HOUR)",
             (("window_end",),),
         ),
-        # What a row is unnested to is told apart by the ordinal only.
+        # What a row is unnested to is distinguished by the ordinal only.
         ("SELECT k, x FROM counts, UNNEST(SPLIT(k, ' ')) AS u(x)", ()),
         (
             "SELECT k, x, o FROM counts, UNNEST(SPLIT(k, ' ')) WITH ORDINALITY AS u(x, o)",
@@ -53,7 +53,7 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
             "SELECT k, x FROM counts, LATERAL (SELECT x FROM UNNEST(SPLIT(k, ' ')) AS u(x) GROUP BY x)",
             (("k", "x"),),
         ),
-        # A pair is told apart by both rows, or by the one that meets one other at most.
+        # A pair is distinguished by both rows, or by the one that meets one other at most.
         ("SELECT b, s, n FROM totals JOIN counts ON b = n", ()),
         (
             "SELECT c.k AS k, i, b FROM totals JOIN counts AS c ON b = c.n",

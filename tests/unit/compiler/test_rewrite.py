@@ -1,6 +1,6 @@
 """The driver: what it promises of any rules.
 
-Catches a driver that stops early, goes on for ever, recurses, forgets what it did, or tears apart what is
+Catches a driver that stops early, goes on forever, recurses, forgets what it did, or tears apart what is
 shared.  What real rules do is in tests/cases/rules, and that they change nothing in tests/property.
 """
 

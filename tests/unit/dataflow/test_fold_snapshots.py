@@ -367,7 +367,7 @@ def test_rows_of_a_join_are_in_one_snapshot_each_in_any_order() -> None:
     assert first is not None
     assert kept([first]) == [("b", 0, 2, 1)]
     fold.accept(1, rows("b", [9]))
-    fold.accept(0, rows("b", [6]))  # a repair: the row at 2 settles once more
+    fold.accept(0, rows("b", [6]))  # a repair: the row at 2 settles again
     assert fold.announce(at(10))
     second = crossed(fold, 10)
     assert second is not None

@@ -113,7 +113,7 @@ def test_a_join_looks_only_at_pairs_in_its_time_range(
     outcome = run_in_memory(choose(lower(job), policy=policy), inputs, seed=1, batch_rows=ROWS)
     pairs = 3 * ROWS - 2
     assert len(outcome.released[0]) == pairs
-    # New rows of both sides look at each other from both sides; a repair looks once more.
+    # New rows of both sides look at each other from both sides; a repair looks again.
     assert pairs <= looked_at <= 4 * pairs
 
 

@@ -1,7 +1,7 @@
 """The lead of a front: what is under way comes to what came out lately, whatever the speed of the job.
 
 Catches: a lead that grows without bound before a slow consumer, one that starves a job whose way out is
-long, and one that stays closed for ever.
+long, and one that stays closed forever.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fronts: how far they may be ahead, and that waiting never becomes for ever.
+"""Fronts: how far they may be ahead, and that waiting never becomes forever.
 
 Catches: a lead that is not kept, fronts that wait for one another.  Does not catch: promises that are wrong
 (test_acker, and the assertions of acker and barrier in every run).

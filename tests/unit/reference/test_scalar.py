@@ -44,7 +44,7 @@ def literal(value: Value, type_: SqlType) -> Literal:
 
 
 def outcome(expression: Expression) -> object:
-    """Return the value of a constant expression, told apart by sameness, or how it fails."""
+    """Return the value of a constant expression, distinguished by sameness, or how it fails."""
     try:
         value = evaluate(expression, ())
     except FailureError as failure:

@@ -1,4 +1,4 @@
-"""Incremental snapshots for tests, and what becomes of them by hand: a dictionary of rows by key."""
+"""Incremental snapshots for tests, and what happens to them by hand: a dictionary of rows by key."""
 
 from __future__ import annotations
 
