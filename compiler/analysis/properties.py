@@ -93,15 +93,45 @@ def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns
         case Rank():
             found = tuple(column and replace(column, open=False) for column in below[0])
         case Union():
-            first, *others = below
-            found = tuple(
-                column if all(other[i] == column for other in others) else None
-                for i, column in enumerate(first)
-            )
+            found = _of_branches(below)
         case _:
             found = ()
     # Columns that an operator appends or computes are not bounds.
     return found + (None,) * (len(plan.schema) - len(found))
+
+
+def _of_branches(below: Sequence[WindowColumns]) -> WindowColumns:
+    """Return the window columns of a UNION ALL: as in the first branch, where all have windows of one kind.
+
+    The bounds of one window in the first branch are bounds of one window in each of the others.
+    """
+    found, *others = below
+    for other in others:
+        both = [
+            (mine, theirs) if mine and theirs and _alike(mine, theirs) else None
+            for mine, theirs in zip(found, other, strict=True)
+        ]
+        windows: dict[object, set[object]] = {}
+        for mine, theirs in filter(None, both):
+            windows.setdefault(mine.windows, set()).add(theirs.windows)
+        found = tuple(
+            replace(pair[0], open=pair[0].open or pair[1].open)
+            if pair and len(windows[pair[0].windows]) == 1
+            else None
+            for pair in both
+        )
+    return found
+
+
+def _alike(one: WindowColumn, other: WindowColumn) -> bool:
+    """Return whether columns have the same bound of windows that are computed in the same way."""
+    match one.windows, other.windows:
+        case AssignWindows() as mine, AssignWindows() as theirs:
+            kind = mine.size_us, mine.slide_us, mine.offset_us
+            same = kind == (theirs.size_us, theirs.slide_us, theirs.offset_us)
+        case mine, theirs:
+            same = mine == theirs
+    return same and one.bound is other.bound
 
 
 def _passed_on(expression: Expression, below: WindowColumns) -> WindowColumn | None:

@@ -36,7 +36,7 @@ from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.temporal_join import join_versions
 from fsql.compiler.binder.using import equalities, merge, merged_columns
 from fsql.compiler.binder.window import assign_windows, read_window_call
-from fsql.compiler.logical import JoinKind, WindowAggregate, operators
+from fsql.compiler.logical import JoinKind, WindowAggregate, append_only, operators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -275,7 +275,8 @@ class FromBinder:
         joined = outer_join(kind, left.relation, right.relation, on, self.context.source_spans)
         if joined is None:
             return None
-        self.context.report.warn(unbounded_join(span, (), None))
+        if not append_only(joined.plan):
+            self.context.report.warn(unbounded_join(span, (), None))
         return Source(joined, left.taken)
 
     def _on(self, left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Expression]:

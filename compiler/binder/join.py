@@ -180,16 +180,16 @@ def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> Fo
         conditions = [each for each in conditions if _equality(each) is None]
     width = len(left.schema)
     starts = {
-        **_window_starts(left),
+        **window_starts(left),
         **{
             start + width: (end + width, size)
-            for start, (end, size) in _window_starts(right).items()
+            for start, (end, size) in window_starts(right).items()
         },
     }
     return find_time_range(conditions, Times((*left.schema, *right.schema), width, starts))
 
 
-def _window_starts(plan: Plan) -> dict[int, tuple[int, int]]:
+def window_starts(plan: Plan) -> dict[int, tuple[int, int]]:
     """Return the starts of windows whose end is event time, each with the column of the end and the size."""
     columns = [(i, column) for i, column in enumerate(window_columns(plan)) if column is not None]
     ends = {

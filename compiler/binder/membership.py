@@ -20,7 +20,7 @@ from fsql.compiler.binder.outer_join import outer_join
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subquery import unbounded
-from fsql.compiler.logical import JoinKind
+from fsql.compiler.logical import JoinKind, append_only
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,11 +90,15 @@ def join_test(
             )
         return joined
 
-    context.report.warn(unbounded(written.span))
+    def warned(joined: Relation) -> Relation:
+        if not append_only(joined.plan):
+            context.report.warn(unbounded(written.span))
+        return joined
+
     theirs = [shift_columns(inner, width, spans) for _, inner in pairs]
     equal = [call("eq", mine, other) for (mine, _), other in zip(pairs, theirs, strict=True)]
     if not test.negated:
-        return join(JoinKind.SEMI, relation, equal)
+        return warned(join(JoinKind.SEMI, relation, equal))
     unknown = [
         call("is_null", each)
         for pair in zip(theirs, [mine for mine, _ in pairs], strict=True)
@@ -109,7 +113,7 @@ def join_test(
         )
     for conditions in (equal, *([each] for each in unknown)):
         relation = join(JoinKind.ANTI, relation, conditions)
-    return relation
+    return warned(relation)
 
 
 def _name(test: Test) -> str:

@@ -24,6 +24,7 @@ from fsql.compiler.binder.join import (
     side_by_side,
 )
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
+from fsql.compiler.binder.window_join import Conditions, window_join
 from fsql.compiler.expression import Case, Literal
 from fsql.compiler.logical import Join, JoinKind, Plan, Project, Union
 from fsql.compiler.sqltypes import INT
@@ -62,11 +63,16 @@ def outer_join(
     if not equalities and (keyed or over_both):
         return None
     pairs = [pair for found in equalities.values() for pair in found] or [(ZERO, ZERO)]
-    if over_both:
+    own = [shift_columns(each, -left.width, source_spans) for each in of_right]
+    of_both = [each for each in rest if each not in of_left and each not in of_right]
+    conditions = Conditions(pairs, of_left, own, of_both)
+    windowed = window_join(kind, left.plan, right.plan, conditions, source_spans)
+    if windowed is not None:
+        plan = windowed
+    elif of_both:
         matching = Join(left.plan, right.plan, *_keys(pairs), None)
         plan = _by_pairs(kind, left.plan, right.plan, filter_relation(matching, rest))
     else:
-        own = [shift_columns(each, -left.width, source_spans) for each in of_right]
         left_plan, right_plan = left.plan, right.plan
         if kind.keeps_left:
             pairs += [(zero_where(each), ZERO) for each in of_left]
