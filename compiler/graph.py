@@ -89,6 +89,13 @@ class ScanRows(MapFunction):
 
 
 @dataclass(frozen=True, eq=False)
+class Renumber(MapFunction):
+    """Replace the path, which is the number of a scan, by `ordinal`: the rows become those of a copy."""
+
+    ordinal: int
+
+
+@dataclass(frozen=True, eq=False)
 class Pad(MapFunction):
     """Pad the path with -1 to `depth`, so that it compares with the other branches of a merge."""
 

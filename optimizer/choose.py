@@ -106,7 +106,7 @@ def _shows_each_change(stage: Stage, step: int) -> bool:
 
 
 def _keeps_rows_apart(stage: Stage, step: Step) -> bool:
-    if isinstance(step.function, graphs.Select):
+    if isinstance(step.function, graphs.Select | graphs.Renumber):
         return True
     if not isinstance(step.function, graphs.Compute):
         return False

@@ -123,7 +123,7 @@ def _row_parts(function: g.MapFunction, names: Sequence[str], made: Schema) -> t
             return (Part("expressions", "", computed),)
         case g.ToWindows():
             return windows_parts(function, names)
-        case g.ScanRows(ordinal=ordinal):
+        case g.ScanRows(ordinal=ordinal) | g.Renumber(ordinal=ordinal):
             return (Part("scan", "scan", ordinal),)
         case g.Pad(depth=depth):
             return (Part("depth", "to depth", depth),)

@@ -12,7 +12,7 @@ import dataclasses
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fsql.compiler.graph import Broadcast, Graph, Operation, Source, Vertex
+from fsql.compiler.graph import Broadcast, Graph, LateSink, Operation, Source, Vertex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +29,7 @@ class Draft:
         self._sources: dict[Table, int] = {}
         self._cycle_count = 0
         self._late_window_count = 0
+        self._late_rows: dict[Plan, int] = {}
 
     def __getitem__(self, index: int) -> Vertex:
         """Return the vertex at `index`, for its schema and depth."""
@@ -56,10 +57,17 @@ class Draft:
         self._cycle_count += 1
         return self._cycle_count - 1
 
-    def next_late_window(self) -> int:
-        """Return the number of a new port for late rows."""
+    def add_late_port(self, plan: Plan, rows: int) -> None:
+        """Append a port for the late rows of an operator, which come from a vertex."""
+        port = LateSink(self._late_window_count)
         self._late_window_count += 1
-        return self._late_window_count - 1
+        self._late_rows[plan] = rows
+        self.add_behind(port, rows, self._vertices[rows].origin)
+
+    def copy_late_port(self, copy: Plan, original: Plan) -> None:
+        """Append a port for late rows like that of `original`, if it has one and the copy has none yet."""
+        if original in self._late_rows and copy not in self._late_rows:
+            self.add_late_port(copy, self._late_rows[original])
 
     def close_cycle(self, merge: int, way_back: int) -> None:
         """Add `way_back` to the inputs of `merge`: the only input that comes later than its reader."""

@@ -1,7 +1,7 @@
 """The walk from a job's plans to one graph.
 
 Plan nodes are interned, so a memo keyed on the node lowers common subplans once; `Draft` shares them through
-a Broadcast.
+a Broadcast.  Subplans that only the numbers of their scans tell apart are lowered once as well (`copies`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.compiler.lowering.aggregate import lower_aggregate
 from fsql.compiler.lowering.changes import lower_changes
+from fsql.compiler.lowering.copies import copies_of, lower_copy, without_copies
 from fsql.compiler.lowering.draft import Draft
 from fsql.compiler.lowering.join import lower_join
 from fsql.compiler.lowering.over import lower_over
@@ -34,9 +35,16 @@ def lower(job: logical.Job) -> Graph:
     """
     draft = Draft(operator_ids(job))
     lowered: dict[logical.Plan, int] = {}
+    copies = copies_of(job)
+    wanted = without_copies(job, copies)
     for number, insert in enumerate(job.inserts):
         for plan in logical.operators(insert.query):
-            if plan not in lowered:
+            if plan in lowered or plan not in wanted:
+                continue
+            if plan in copies:
+                original = copies[plan]
+                lowered[plan] = lower_copy(draft, plan, original, lowered[original])
+            else:
                 inputs = tuple(lowered[below] for below in plan.inputs)
                 lowered[plan] = _lower_operator(draft, plan, inputs)
         lower_insert(draft, insert, number, lowered[insert.query])

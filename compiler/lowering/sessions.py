@@ -16,7 +16,6 @@ from fsql.compiler.expression import Call, ColumnRef
 from fsql.compiler.graph import (
     CombineSessions,
     Compute,
-    LateSink,
     Map,
     Select,
     SessionClosing,
@@ -50,5 +49,5 @@ def lower_sessions(draft: Draft, plan: AssignSessions, rows: int) -> int:
         ColumnRef(column.type, column.nullable, index) for index, column in enumerate(below.schema)
     )
     kept = draft.add(Vertex(Map(Compute(own)), (late,), below.schema, levels, origin))
-    draft.add_behind(LateSink(draft.next_late_window()), kept, origin)
+    draft.add_late_port(plan, kept)
     return draft.add(Vertex(where("is_not_null"), (both,), plan.schema, levels, origin))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import delay_us
-from fsql.compiler.graph import Closing, CombineAggregate, Late, LateSink, Map, OnTime
+from fsql.compiler.graph import Closing, CombineAggregate, Late, Map, OnTime
 from fsql.compiler.logical import append_only, grain_us, least_scan_number
 from fsql.compiler.lowering.cycle import add_cycle
 
@@ -42,5 +42,5 @@ def lower_closing(
     origin = type(plan).__name__
     closing = Closing(window_end, delay_us(plan.input, window_end), grain_us(plan.input))
     late = draft.add_behind(Map(Late(closing)), rows, origin)
-    draft.add_behind(LateSink(draft.next_late_window()), late, origin)
+    draft.add_late_port(plan, late)
     return closing, draft.add_behind(Map(OnTime(closing)), rows, origin)

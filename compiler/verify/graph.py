@@ -125,7 +125,7 @@ def _depth_behind(function: g.MapFunction, depth: int) -> int:
             return depth + 1
         case g.Pad():
             return max(depth, function.depth)
-        case g.CombineAggregate() | g.CombineChanges() | g.CombineRank():
+        case g.CombineAggregate() | g.CombineChanges() | g.CombineRank() | g.Renumber():
             return 1
         case g.CombineSessions(order_column=order):
             return depth + session_levels(order)

@@ -85,6 +85,10 @@ def _scan_rows(function: g.ScanRows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, function.ordinal, ())]
 
 
+def _renumber(function: g.Renumber, row: Row, _root: Root) -> list[Row]:
+    return [Row(row.values, (function.ordinal,), row.weight)]
+
+
 def _pad(function: g.Pad, row: Row, _root: Root) -> list[Row]:
     missing = function.depth - len(row.path)
     return [Row(row.values, row.path + (-1,) * missing, row.weight)]
@@ -114,6 +118,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.ExplodeAggregate: _explode_aggregate,
     g.ToWindows: _to_windows,
     g.ScanRows: _scan_rows,
+    g.Renumber: _renumber,
     g.Pad: _pad,
     g.Side: _side,
     g.OnTime: _on_time,

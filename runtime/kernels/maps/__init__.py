@@ -19,22 +19,24 @@ from fsql.compiler.graph import (
     MapFunction,
     OnTime,
     Pad,
+    Renumber,
     ScanRows,
     Select,
     ToWindows,
 )
-from fsql.runtime.batch import Batch
 from fsql.runtime.kernels.expressions import Program, compile_expressions
 from fsql.runtime.kernels.expressions.vectors import first_failure, truth
 from fsql.runtime.kernels.maps.explode import compile_explode
 from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
+from fsql.runtime.kernels.maps.paths import with_path_behind
 from fsql.runtime.kernels.maps.windows import compile_punctuality, compile_to_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Batch
 
 
 def compile_map(  # noqa: PLR0911 - one line for each function
@@ -52,10 +54,8 @@ def compile_map(  # noqa: PLR0911 - one line for each function
             return compile_explode_aggregate(function, len(input_schema))
         case ToWindows():
             return compile_to_windows(function)
-        case ScanRows(ordinal=ordinal):
-            return lambda batch: MapResult(_deeper(batch, [ordinal]), None)
-        case Pad(depth=depth):
-            return lambda batch: MapResult(_deeper(batch, [-1] * (depth - len(batch.path))), None)
+        case ScanRows() | Renumber() | Pad():
+            return lambda batch: MapResult(with_path_behind(function, batch, batch.columns), None)
         case OnTime(closing=closing):
             return compile_punctuality(closing, keep_late=False)
         case Late(closing=closing):
@@ -100,9 +100,3 @@ def _compile_compute(function: Compute) -> Callable[[Batch], MapResult]:
         return MapResult(rows, errors)
 
     return apply
-
-
-def _deeper(batch: Batch, appended: list[int]) -> Batch:
-    """Return the batch with constant columns behind its path."""
-    levels = (np.full(len(batch), ordinal, np.int64) for ordinal in appended)
-    return Batch(batch.columns, batch.time, batch.origin, (*batch.path, *levels), batch.weight)

@@ -35,6 +35,7 @@ from fsql.compiler.graph import (
     MapFunction,
     OnTime,
     Pad,
+    Renumber,
     ScanRows,
     Select,
     ToWindows,
@@ -52,6 +53,7 @@ from fsql.compiler.sqltypes import (
 )
 from fsql.runtime.arrow_types import decoded, from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
+from fsql.runtime.kernels.maps.paths import with_path_behind
 from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column, repeats_of
 from fsql.runtime.kernels.maps.segments import lists
 
@@ -155,10 +157,10 @@ def compile_few(  # noqa: PLR0911 - one line for each function
 ) -> FewFunction | None:
     """Return the function over a few rows; None if it must be executed in columns."""
     match function:
-        case ScanRows(ordinal=ordinal):
-            return lambda rows: _deeper(rows, [ordinal])
-        case Pad(depth=depth):
-            return lambda rows: _deeper(rows, [-1] * (depth - len(rows.positions.path)))
+        case ScanRows() | Renumber() | Pad():
+            return lambda rows: FewRows(
+                rows.columns, with_path_behind(function, rows.positions, ())
+            )
         case Select(predicate) if _is_small(predicate):
             return _few_select(predicate)
         case Compute(expressions) if all(map(_is_small, expressions)):
@@ -181,7 +183,7 @@ def is_trivial(function: MapFunction) -> bool:
     """Return whether a function reads no values, so that columns are as fast."""
     if isinstance(function, Compute):
         return all(isinstance(expression, ColumnRef) for expression in function.expressions)
-    return isinstance(function, ScanRows | Pad)
+    return isinstance(function, ScanRows | Renumber | Pad)
 
 
 def _is_small(expression: Expression) -> bool:
@@ -208,15 +210,6 @@ def _used(expressions: Sequence[Expression]) -> list[int]:
     """Return the indexes of the columns that expressions look at."""
     nodes = (node for expression in expressions for node in walk(expression))
     return sorted({node.index for node in nodes if isinstance(node, ColumnRef)})
-
-
-def _deeper(rows: FewRows, appended: list[int]) -> FewRows:
-    positions = rows.positions
-    levels = [np.full(len(positions), ordinal, np.int64) for ordinal in appended]
-    path = (*positions.path, *levels)
-    span, ascending = positions.known_span, positions.ascending
-    deeper = Batch((), positions.time, positions.origin, path, positions.weight, span, ascending)
-    return FewRows(rows.columns, deeper)
 
 
 def _few_select(predicate: Expression) -> FewFunction:

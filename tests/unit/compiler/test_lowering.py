@@ -118,6 +118,37 @@ def test_window_aggregate_turns_late_rows_off_before_its_cycle() -> None:
     assert grouping == g.Grouping((grouped.keys,), 2, closing)
 
 
+def test_a_copy_over_another_scan_is_the_first_one_renumbered() -> None:
+    copies = [
+        p.window_group(
+            p.hop(p.scan(BIDS, number), "at", 10 * p.SECOND), ["window_end"], n=p.count()
+        )
+        for number in (0, 1)
+    ]
+    assert outline(logical.Union(tuple(copies))) == [
+        "0 Source() depth 0",
+        "1 ScanRows(0) depth 1",
+        "2 ToWindows(1) depth 2",
+        "3 Broadcast(2) depth 2",
+        "4 Late(3) depth 2",
+        "5 Broadcast(4) depth 2",
+        "6 LateSink(5) depth 2",
+        "7 OnTime(3) depth 2",
+        "8 Merge(7,11) depth 2 cycle 0",
+        "9 Grouping(8) depth 2 cycle 0",
+        "10 CombineAggregate(9) depth 1 cycle 0",
+        "11 Broadcast(10) depth 1 cycle 0",
+        "12 Finish(11) depth 1 cycle 0",
+        "13 Broadcast(12) depth 1",
+        "14 LateSink(5) depth 2",
+        "15 Renumber(13) depth 1",
+        "16 Merge(13,15) depth 1",
+        "17 Sink(16) depth 1",
+    ]
+    other = p.window_group(p.hop(p.scan(BIDS, 1), "at", 9 * p.SECOND), ["window_end"], n=p.count())
+    assert not any("Renumber" in line for line in outline(logical.Union((copies[0], other))))
+
+
 def test_over_becomes_a_cycle_bucketed_by_the_partition() -> None:
     running = p.over(p.scan(WORDS), ["word"], n=p.count())
     graph = lower(p.job(running))

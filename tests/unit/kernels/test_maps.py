@@ -3,7 +3,17 @@ from __future__ import annotations
 import pyarrow as pa
 
 from fsql.compiler.expression import Call, ColumnRef, Literal
-from fsql.compiler.graph import Closing, Compute, Explode, Late, OnTime, Pad, ScanRows, Select
+from fsql.compiler.graph import (
+    Closing,
+    Compute,
+    Explode,
+    Late,
+    OnTime,
+    Pad,
+    Renumber,
+    ScanRows,
+    Select,
+)
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, TIMESTAMP, array_of
 from fsql.runtime.batch import PUNCTUATION, TIME_START, Batch, Root
@@ -56,6 +66,8 @@ def test_select_by_a_constant() -> None:
 def test_scan_and_pad_deepen_the_path() -> None:
     renumbered = compile_map(ScanRows(3), NUMBERS)(batch()).rows
     assert [row.path for row in rows_of(renumbered, [BIGINT, BIGINT])] == [(0, 3)] * 4
+    copied = compile_map(Renumber(3), NUMBERS)(batch()).rows
+    assert [row.path for row in rows_of(copied, [BIGINT, BIGINT])] == [(3,)] * 4
     padded = compile_map(Pad(3), NUMBERS)(batch()).rows
     assert [row.path for row in rows_of(padded, [BIGINT, BIGINT])] == [(0, -1, -1)] * 4
     same = compile_map(Pad(1), NUMBERS)(batch()).rows
