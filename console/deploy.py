@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
+from fsql.console.bootstrap import deploy_bootstrapped, until_of
 from fsql.console.connections import connections_of
 from fsql.console.project.scripts import named_script
 from fsql.console.text_table import text_table
@@ -65,7 +68,17 @@ def deploy_script(
     )
     check_job_name(request.name)
     _check_connections(cluster, request)
-    if request.name in cluster.by_name():
+    until = until_of(flags["bootstrap_until"])
+    exists = request.name in cluster.by_name()
+    if flags["bootstrap"] and not flags["dry_run"] and not exists:
+        deploy_bootstrapped(
+            reporter, cluster, replace(request, change=None), flags["master"], until
+        )
+    elif flags["bootstrap"] and exists:
+        message = f'job "{request.name}" cannot be bootstrapped: it is deployed already'
+        helps = ("drop it first", "or deploy it under another name with --name")
+        raise FsqlError([Diagnostic("E662", message, helps=helps)])
+    elif exists:
         _change_job(reporter, cluster, compiled, request, dry_run=flags["dry_run"])
     else:
         _deploy_new(reporter, cluster, request, dry_run=flags["dry_run"])
@@ -96,8 +109,6 @@ def _change(flags: Mapping[str, Any]) -> StateChange:
 def _deploy_new(
     reporter: Reporter, cluster: ClusterDirectory, request: Deploy, *, dry_run: bool
 ) -> None:
-    from msgspec.structs import replace
-
     if dry_run:
         fields: dict[str, object] = {"job": request.name}
         reporter.inform("would_deploy", fields, f"{request.name} would be a new job\n")

@@ -83,6 +83,24 @@ _drain_seconds = click.option(
     is_flag=True,
     help="Drop state of operators that are gone, and let new ones begin empty.",
 )
+@click.option(
+    "--bootstrap",
+    is_flag=True,
+    help="Compute state and output over history on Spark first; the job goes on from there.",
+)
+@click.option(
+    "--bootstrap-until",
+    metavar="TIME",
+    help="Where history ends: a timestamp, or a row number where rows have no event time. "
+    "Default: behind all rows of tables that are not live.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    default="local[*]",
+    show_default=True,
+    help="The Spark master for --bootstrap.",
+)
 @_drain_seconds
 @reporting
 def deploy(
@@ -102,6 +120,10 @@ def deploy(
     the job when its plan is changed; a job stays coordinated where it began.  --workers, --snapshot-ms,
     --delivery, --auto and --tick stay as they were, too.
 
+    --bootstrap is for a new job.  Spark processes the rows of its tables at rest, or those before
+    --bootstrap-until.  The command writes their output and the state, and then the job begins behind them.
+    Outputs have the same bytes as without.
+
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
     "operator", "text", "fate", "reason", "rows", "bytes"), "outputs" and "tables" (each "kept", "added" and
     "dropped"), "kept_bytes" and "pause_seconds".
@@ -110,6 +132,8 @@ def deploy(
 
     if flags["rebuild"] and flags["allow_state_loss"]:
         raise click.UsageError("--rebuild and --allow-state-loss exclude each other")
+    if flags["bootstrap_until"] is not None and not flags["bootstrap"]:
+        raise click.UsageError("--bootstrap-until needs --bootstrap")
     existing = existing_of(overwrite=bool(flags["overwrite"]), append=bool(flags["append"]))
     deploy_script(reporter, script, name, directory, existing.value, flags)
 

@@ -171,7 +171,7 @@ class _Agent:
                     request.snapshot_ms or SNAPSHOT_MS_DEFAULT,
                     request.delivery,
                     request.existing,
-                    "running",
+                    request.wanted,
                     time.time(),
                     connections=request.connections.or_else(self._directory.connections()),
                     auto=bool(request.auto),

@@ -35,7 +35,8 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Deploy a compiled plan as a new job, or change the plan of a job.
 
     `plan` is the content of a plan file.  `change` is given for a job that exists: what may become of its
-    state, and a drain of `drain_seconds` at most comes first.  What is None stays as it was.
+    state, and a drain of `drain_seconds` at most comes first.  What is None stays as it was.  `wanted` says
+    whether a new job is started.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     change: Literal["keep", "lose", "rebuild"] | None = None
     drain_seconds: float = 60.0
     connections: Connections = Connections()
+    wanted: Literal["running", "stopped"] = "running"
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

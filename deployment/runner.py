@@ -12,25 +12,21 @@ import signal
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
-from fsql.connectors.file.output_files import Existing
 from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_lock
+from fsql.deployment.launch_options import launch_options
 from fsql.deployment.plans import check_deployable
 from fsql.deployment.spare import PREPARE, READY
 from fsql.job.compilation import compile_job
-from fsql.job.graph_diff import StateChange
 from fsql.job.overview import JobOverview, describe_job
-from fsql.job.plan_file import script_of_plan
-from fsql.job.planning import RunOptions
 from fsql.job.process_metrics import ProcessMetrics
-from fsql.job.process_options import ProcessOptions
 from fsql.job.process_run import run_on_processes
 from fsql.runtime.cluster.phase import Phase
-from fsql.runtime.coordination.zookeeper.address import parse_address
 from fsql.runtime.drivers.processes.fork_server import ForkServer
 
 if TYPE_CHECKING:
@@ -125,26 +121,9 @@ def _run(
     Raises:
         FsqlError: why it cannot run.
     """
-    plan, connections = job.plan_of(deployment), deployment.connections
-    address = connections.coordination
-    script = script_of_plan(str(plan), plan.read_bytes(), {})
-    options = RunOptions(workers=deployment.workers, existing=Existing(deployment.existing))
-    process_options = ProcessOptions(
-        state=job.state,
-        snapshot_every=deployment.snapshot_ms / 1000,
-        delivery=deployment.delivery,
-        change=None if deployment.change is None else StateChange(deployment.change),
-        listen=connections.listen,
-        joining=connections.joining or 0,
-        coordination=None if address is None else parse_address(address),
-        credentials=None if connections.credentials is None else Path(connections.credentials),
-        keys=None if connections.keys is None else Path(connections.keys),
-        json_messages=True,
-        start_process=None if fork_server is None else fork_server.start,
-        hosted=False,  # each node is a process of its own
-        auto=deployment.auto,
-        tick_seconds=deployment.tick_seconds,
-    )
+    script, options, process_options = launch_options(job, deployment)
+    if fork_server is not None:
+        process_options = replace(process_options, start_process=fork_server.start)
     observer.catch_signals()
     compiled = compile_job(script)
     check_deployable(compiled)

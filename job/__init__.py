@@ -35,6 +35,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `state_operators`                  | the stateful operators of a job, by their ids                      |
 | `snapshot_request`                 | asks a running job for a snapshot                                  |
 | `snapshot_copy`                    | copies of snapshots, and how they are restored                     |
+| `bootstrap`                        | begins a job with the state of its history, computed on Spark      |
 | `graph_diff`, `graph_tick`         | what a changed script does to the state of a job                   |
 | `ticks`, `auto_ticks`              | propose ticks to a running job: on request, or from statistics     |
 | `choices_file`                     | the choices of a plan in a file that a user edits                  |

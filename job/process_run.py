@@ -91,8 +91,8 @@ def run_on_processes(
         address = joining_address(listening, curve)
         state = stack.enter_context(state_directory(process_options.state))
         compiled = _continue_begun(compiled, options, process_options, state)
-        files = _check_files(compiled)
-        description = _make_description(compiled, options, process_options, state)
+        files = check_files(compiled)
+        description = make_description(compiled, options, process_options, state)
         locks = stack.enter_context(files.locked(options.existing, state / "positions"))
         job = prepare_job(resume_or_create(state, description))
         if is_finished(state):
@@ -184,15 +184,15 @@ def _continue_begun(
         return compiled
     compiled = with_ordinals(compiled, frozen_ordinals(begun))
     if process_options.change is not None and plan_digest(compiled) != begun.plan:
-        new = _make_description(compiled, options, process_options, state)
-        files = _check_files(compiled)
+        new = make_description(compiled, options, process_options, state)
+        files = check_files(compiled)
         with files.locked(options.existing, state / "positions"):
             pass  # what could not start is found before the change
         change_plan(state, begun, compiled, new, process_options.change)
     return compiled
 
 
-def _check_files(compiled: Compiled) -> FileUses:
+def check_files(compiled: Compiled) -> FileUses:
     """Return the files that a job uses.
 
     Raises:
@@ -224,7 +224,7 @@ def _reporting_to(
     return on_report
 
 
-def _make_description(
+def make_description(
     compiled: Compiled, options: RunOptions, process_options: ProcessOptions, state: Path
 ) -> JobDescription:
     """Return the description of a job that has not been started before.

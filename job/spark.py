@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.job.planning import Splits
     from fsql.runtime.drivers.local import Edges
     from fsql.runtime.drivers.spark.run import SparkRun
+    from fsql.runtime.drivers.spark.stage_frames import Load
     from fsql.runtime.ports import Split
 
 PARTITIONS: Final = 16
@@ -50,6 +51,7 @@ class SparkJob:
     columns: tuple[tuple[str, str], ...]
     plan_digest: str
     partitions: int
+    front_logs: str | None
     splits: tuple[tuple[int, tuple[str, ...]], ...]
     """The names of the splits of each table, by ordinal, as the driver has found them."""
 
@@ -69,6 +71,17 @@ def spark_run(
     from fsql.runtime.drivers.spark.run import SparkRun
 
     _check_sources(compiled, splits)
+    plan, load = spark_job(compiled, splits, partitions_of(options))
+    return SparkRun(plan, edges, load, session)
+
+
+def spark_job(
+    compiled: Compiled, splits: Splits, partitions: int, front_logs: Path | None = None
+) -> tuple[TickPlan, Load]:
+    """Return the tick plan of a job for so many partitions, and what processes of Spark call to have it.
+
+    Sources that cannot be read again have logs in `front_logs`.
+    """
     script = compiled.script
     job = SparkJob(
         script.source.name,
@@ -79,10 +92,11 @@ def spark_run(
         tuple(modules_of(compiled.job).items()),
         tuple(script.columns.items()),
         digest(compiled.job),
-        partitions_of(options),
+        partitions,
+        None if front_logs is None else str(front_logs),
         tuple((ordinal, tuple(s.name for s in each)) for ordinal, each in splits.items()),
     )
-    return SparkRun(_plan(compiled, splits, job.partitions), edges, partial(load, job), session)
+    return _plan(compiled, splits, partitions), partial(load, job)
 
 
 def partitions_of(options: RunOptions) -> int:
@@ -110,7 +124,8 @@ def load(job: SparkJob) -> tuple[TickPlan, Mapping[int, Sequence[Split]]]:
             columns=dict(job.columns),
         )
     )
-    found = open_splits(compiled)
+    logs = None if job.front_logs is None else Path(job.front_logs)
+    found = open_splits(compiled, logs)
     splits = {ordinal: _named(found[ordinal], names) for ordinal, names in job.splits}
     return _plan(compiled, splits, job.partitions), splits
 

@@ -276,4 +276,11 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Read the log that the error names; check the URL of the master and the memory of the machine.",
         "fsql run query.sql --engine spark --master spark://127.0.0.1:7077  # without a master",
     ),
+    (
+        "E662",
+        "job cannot be bootstrapped",
+        "The job has no history that ends before its live input, or has begun already.",
+        "Read history by a table without a WATERMARK, or say where it ends with `--bootstrap-until`.",
+        "fsql deploy orders.sql --bootstrap  # whose tables are all live",
+    ),
 )

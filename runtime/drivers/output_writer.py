@@ -1,7 +1,8 @@
 """The outputs of a run in one process: released rows go to consumers, as in a run on workers.
 
 Such a run has no state, and cannot continue after a failure.  So consumers need not keep positions: each one
-starts empty, or appends the rows to those that it has.
+starts empty, or appends the rows to those that it has.  Where a job with state begins so, another opening is
+given: then consumers keep positions as they do in that job.
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ BUNDLE_ROWS_MAX: Final = 16_384
 WAITING_ROWS_MAX: Final = 262_144
 """How many rows may be under way before a write waits."""
 _WAIT_SECONDS: Final = 0.05
+WITHOUT_POSITIONS: Final = OpenRequest(0, START, DeliveryOption.NONE)
+"""The opening of a run that has no state."""
 
 
 class OutputWriter:
     """Writes one output to its consumer."""
 
-    def __init__(self, output: Output, sink: Sink) -> None:
+    def __init__(
+        self, output: Output, sink: Sink, opening: OpenRequest = WITHOUT_POSITIONS
+    ) -> None:
         """Open the consumer.
 
         Raises:
@@ -40,9 +45,8 @@ class OutputWriter:
         self._output = output
         self._sink = sink
         self._failed = False
-        option = DeliveryOption.NONE
         try:
-            opened = sink.open(OpenRequest(0, START, option))
+            opened = sink.open(opening)
         except SinkMissingError as error:
             sink.close()
             raise error.at_start() from None
@@ -50,7 +54,7 @@ class OutputWriter:
             sink.close()
             message = f"the sink cannot be written: {error}"
             raise FsqlError([Diagnostic("E532", message)]) from None
-        self._delivery = Delivery(option, opened.position, opened.window, BUNDLE_ROWS_MAX)
+        self._delivery = Delivery(opening.option, opened.position, opened.window, BUNDLE_ROWS_MAX)
 
     def take(self, contents: Contents) -> None:
         """Take this output's share of the released rows; `advance` writes it."""
@@ -66,6 +70,21 @@ class OutputWriter:
         """
         self._send(self._delivery.advance(bound))
         self._wait_for(0 if bound == END else WAITING_ROWS_MAX)
+
+    def settle(self, position: Root) -> None:
+        """Return when the consumer has everything below a position, its own, and will not lose it.
+
+        Raises:
+            FsqlError: E535, if the consumer is lost or cannot write.
+        """
+        self._send([*self._delivery.advance(position), *self._delivery.reach()])
+        while self._delivery.position < position:
+            self._sink.wait(_WAIT_SECONDS)
+            self._send([])
+        try:
+            self._sink.sync()
+        except SinkLostError as error:
+            raise FsqlError([Diagnostic("E535", f"writing failed: {error}")]) from None
 
     def close(self) -> None:
         """Wait until the consumer has everything that was sent, and close it.
@@ -122,3 +141,12 @@ class Outputs:
         """
         for writer in self._writers:
             writer.advance(bound)
+
+    def settle(self, position: Root) -> None:
+        """Return when all consumers have what is below a position, and will not lose it.
+
+        Raises:
+            FsqlError: E535, if a consumer is lost or cannot write.
+        """
+        for writer in self._writers:
+            writer.settle(position)

@@ -4,6 +4,9 @@ A task of a source's stage reads one split.  A task of a fold's stage processes 
 messages for that worker, in the order of their least roots, so that min time is known without an acker.  Each
 task returns messages; those to the barrier are merged by `Barrier` in the same order.  The stages run one
 after the other, and the released rows are those of any other run of the plan.
+
+Tasks may also run `until` a position.  Then their messages may have rows at or above it, which are not used,
+and a fold returns its state as of the position: that of a worker's snapshot there.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.tick_plan import FoldHead, ToFold
-from fsql.runtime.batch import END, Root
+from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.outbox import Effect
-    from fsql.runtime.ports import Split
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+    from fsql.runtime.ports import SourceOffset, Split
 
 _EPOCH = 1
 
@@ -58,36 +63,62 @@ class SourceTask:
     def __init__(self, plan: TickPlan, task: FrontTask) -> None:
         """Be about to read the split of a front."""
         self.front = Front(task.number, plan.tables[task.ordinal], task.split)
+        self.end: SourceOffset | None = None
+        """Where the split ends, once it is read to its end."""
         self._ordinal = task.ordinal
         self._worker = _without_bins(plan)
 
-    def run(self, split: Split) -> Iterator[Sent]:
-        """Read the split to its end; yield what its rows become.
+    def run(self, split: Split, until: Root = END) -> Iterator[Sent]:
+        """Read the split to its end, or until all rows below a position are read; yield what they become.
 
         Raises:
             FsqlError: if the split cannot be read.
         """
         reader = split.open()
         try:
-            while (chunk := reader.read(CHUNK_ROWS)) is not None:
+            while self.front.read_up_to < until:
+                before = reader.source_offset()
+                chunk = reader.read(CHUNK_ROWS)
+                if chunk is None:
+                    self.end = before
+                    break
                 assert not isinstance(chunk, Wait), "live input is refused before"
                 chunk.check_row_numbers()
-                yield from _sent(self._worker.read(self.front, self._ordinal, chunk))
+                yield from _sent(self._worker.read(self.front, self._ordinal, chunk, before))
+            self.front.end(reader.source_offset())
         finally:
             reader.close()
 
 
-def fold_task(plan: TickPlan, stage: int, messages: Iterable[Message]) -> Iterator[Sent]:
-    """Run one worker's share of a fold's stage; `messages` are in the order of their roots."""
-    assert isinstance(plan.stages[stage].head, FoldHead)
-    worker = _without_bins(plan)
-    reached: Root | None = None
-    for message in messages:
-        if message.root != reached:
-            reached = message.root
-            yield from _steps(worker, worker.advance(MinTime(stage, reached)))
-        yield from _steps(worker, worker.receive(message))
-    yield from _steps(worker, worker.advance(MinTime(stage, END)))
+class FoldTask:
+    """One worker's share of a fold's stage."""
+
+    def __init__(self, plan: TickPlan, stage: int, until: Root = END) -> None:
+        """Begin without state; `until` is the position below which rows are applied."""
+        assert isinstance(plan.stages[stage].head, FoldHead)
+        self._worker = _without_bins(plan)
+        self._fold = self._worker.folds[stage]
+        self._stage = stage
+        self._until = until
+        if until != END:
+            self._fold.announce(until)
+
+    def run(self, messages: Iterable[Message]) -> Iterator[Sent]:
+        """Apply messages, which are in the order of their roots; yield what they become."""
+        worker, reached = self._worker, START
+        for message in messages:
+            if message.root >= self._until:
+                break
+            if message.root > reached:
+                reached = message.root
+                yield from _steps(worker, worker.advance(MinTime(self._stage, reached)))
+            yield from _steps(worker, worker.receive(message))
+        yield from _steps(worker, worker.advance(MinTime(self._stage, self._until)))
+
+    def state(self) -> tuple[str, IncrementalSnapshot] | None:
+        """Return the operator and its state as of the position, once `run` is at its end."""
+        state = self._fold.snapshots.take()
+        return None if state is None else (self._fold.operator, state)
 
 
 def _without_bins(plan: TickPlan) -> Worker:

@@ -108,6 +108,12 @@ class WorkerState:
         except StateTooLargeError as error:
             raise _too_large(error) from None
 
+    @property
+    def live(self) -> tuple[StateSegment, ...]:
+        """Return the segments of the stored state."""
+        assert self._segments is not None
+        return self._segments.live
+
     def change_ownership(self, ownership: Ownership) -> None:
         """Own other bins from now on; the state of those that were adopted is stored with the next call."""
         assert self._segments is not None

@@ -76,11 +76,11 @@ def test_the_state_at_a_position_has_the_same_bytes_however_it_came_about(kind: 
         first, *others = [state for state in states if state is not None] or [{}]
         rows += sum(batch.num_rows for batch in first.values())
         for state in others:
-            assert _bytes(state) == _bytes(first), f"{case.name} at {position}"
+            assert bytes_of(state) == bytes_of(first), f"{case.name} at {position}"
     assert rows > 100
 
 
-def _bytes(state: dict[str, pa.RecordBatch]) -> dict[str, bytes]:
+def bytes_of(state: dict[str, pa.RecordBatch]) -> dict[str, bytes]:
     found = {}
     for operator, rows in state.items():
         stream = pa.BufferOutputStream()

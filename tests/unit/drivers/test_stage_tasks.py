@@ -16,8 +16,8 @@ from fsql.runtime.batch import END, START
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
 from fsql.runtime.dataflow.outbox import BARRIER
 from fsql.runtime.drivers.stage_tasks import (
+    FoldTask,
     SourceTask,
-    fold_task,
     message_as_parts,
     message_of_parts,
 )
@@ -49,7 +49,7 @@ def messages_to_barrier(plan: TickPlan, splits: Splits) -> list[Message]:
         for worker in range(plan.workers):
             messages = sorted(received.get((number, worker), []), key=lambda m: m.root)
             if not isinstance(stage.head, SourceHead):
-                send(fold_task(plan, number, messages))
+                send(FoldTask(plan, number).run(messages))
     return sorted(received[len(plan.stages), BARRIER], key=lambda m: m.root)
 
 

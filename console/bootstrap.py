@@ -1,0 +1,79 @@
+"""`fsql deploy --bootstrap`: deploys a job, computes its state over history, and starts it from there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import click
+from msgspec.structs import replace
+
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.deployment.bootstrap import bootstrap_job
+from fsql.deployment.client import ask_agent
+from fsql.deployment.messages import Drop, Start
+from fsql.job.bootstrap import Until
+from fsql.runtime.drivers.java import find_java
+
+if TYPE_CHECKING:
+    from fsql.console.reporter import Reporter
+    from fsql.deployment.directory import ClusterDirectory
+    from fsql.deployment.messages import Deploy
+
+_DIGITS_MAX: Final = 12
+"""A split has fewer rows than numbers of so many digits can count."""
+
+
+def until_of(text: str | None) -> Until | None:
+    """Return where history ends by a text: at a timestamp, or a row number.
+
+    Raises:
+        click.UsageError: if it is neither.
+    """
+    if text is None:
+        return None
+    if text.isdecimal() and len(text) <= _DIGITS_MAX:
+        return Until(int(text), is_row=True)
+    try:
+        return Until(read_timestamp(text), is_row=False)
+    except RowFailure:
+        raise click.UsageError(f'--bootstrap-until: "{text}" is no timestamp') from None
+
+
+def deploy_bootstrapped(
+    reporter: Reporter, cluster: ClusterDirectory, request: Deploy, master: str, until: Until | None
+) -> None:
+    """Deploy a new job, and start it behind its history.  If that fails, nothing is deployed.
+
+    Raises:
+        FsqlError: E644, E661 or E662, what is wrong with the job, or why it cannot be deployed.
+    """
+    started = time.monotonic()
+    find_java()  # before anything is deployed
+    answer = ask_agent(cluster, replace(request, wanted="stopped"))
+    assert answer.job is not None
+    try:
+        done = bootstrap_job(cluster.job_of(answer.job), master, until, lambda _: None)
+    except BaseException:
+        ask_agent(cluster, Drop(request.name))
+        raise
+    ask_agent(cluster, Start(request.name))
+    seconds = time.monotonic() - started
+    fields: dict[str, object] = {
+        "job": request.name,
+        "id": answer.job,
+        "position": done.position,
+        "rows_in": done.rows_in,
+        "rows_out": done.rows_out,
+        "state_rows": done.state_rows,
+        "state_bytes": done.state_bytes,
+        "seconds": round(seconds, 3),
+    }
+    text = (
+        f"{request.name} is deployed, and goes on behind {count_text(done.rows_in)} rows:"
+        f" {count_text(done.rows_out)} rows written, {count_text(done.state_rows)} rows of state"
+        f" ({bytes_text(done.state_bytes)}), in {seconds_text(seconds)}\n"
+    )
+    reporter.inform("bootstrapped", fields, text)

@@ -1,0 +1,110 @@
+"""Computes the state and the output of a job below a position on Spark.
+
+It is a run on Spark (`run.py`) that ends at the position: the driver writes what is released below it, and
+takes the state of the folds.  A stream goes on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.drivers.spark.stage_frames import (
+    COUNTED,
+    ORDER,
+    STATE,
+    SourceReport,
+    all_of,
+    fold_frames,
+    forget,
+    source_frame,
+)
+from fsql.runtime.state.encoding import decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, Row
+
+    from fsql.runtime.dataflow.metrics import Metrics
+    from fsql.runtime.drivers.spark.run import SparkRun
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+
+    StoreState = Callable[[Root, str, list[IncrementalSnapshot]], None]
+    """Stores the state of an operator, in parts, as of a position; it is called once for each operator."""
+
+
+class Computed(NamedTuple):
+    """The position that a bootstrap has come to, and what was read of each front, by its number."""
+
+    position: Root
+    sources: Mapping[int, SourceReport]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkBootstrap:
+    """A run on Spark that ends at a position.
+
+    Args:
+        run: the run, which has not begun.
+        fronts: the numbers of the fronts that are read.
+        until: the position; None for the least one that all their rows are below.
+    """
+
+    run: SparkRun
+    fronts: Sequence[int]
+    until: Root | None
+
+    def compute(
+        self, store: StoreState, on_progress: Callable[[Metrics], None] = lambda _: None
+    ) -> Computed | None:
+        """Write the output below the position, then store the state; return None if a row stops the job.
+
+        Raises:
+            FsqlError: if a source, a sink or the store fails; E644, E661, if Spark cannot be used.
+        """
+        run, bound = self.run, self.until or END
+        with run.on_spark(on_progress) as spark:
+            sources = source_frame(spark.session, run.load, self.fronts, bound)
+            stages = [sources]
+            try:
+                told = spark.told_by_tasks(sources)
+                run.count(told)
+                reports = _reports(told)
+                position = self.until or _behind_all(reports)
+                stages += fold_frames(run.plan, run.load, sources, position)
+                if len(stages) > 1:
+                    run.check(spark.told_by_tasks(all_of(stages[1:])))
+                run.write(all_of(stages), position, spark.progress)
+                if run.stopped is not None:
+                    return None
+                for operator, parts in _states(all_of(stages)):
+                    store(position, operator, parts)
+                    spark.progress()
+            finally:
+                forget(stages)
+        return Computed(position, reports)
+
+
+def _reports(told: Sequence[Row]) -> dict[int, SourceReport]:
+    return {
+        row.task: msgspec.json.decode(row.parts[0], type=SourceReport)
+        for row in told
+        if row.stage == COUNTED
+    }
+
+
+def _behind_all(reports: Mapping[int, SourceReport]) -> Root:
+    return max((Root(*report.read_up_to) for report in reports.values()), default=START)
+
+
+def _states(rows: DataFrame) -> Iterator[tuple[str, list[IncrementalSnapshot]]]:
+    """Yield the state of each operator, in parts."""
+    states = rows.where(f"stage = {STATE}").orderBy(*ORDER).toLocalIterator()
+    for _, of_stage in groupby(states, lambda row: row.time):
+        parts = [(bytes(row.parts[0]).decode(), decoded(row.parts[1])) for row in of_stage]
+        yield parts[0][0], [state for _, state in parts]
