@@ -79,6 +79,7 @@ class ToWindows(MapFunction):
     size_us: int
     slide_us: int
     offset_us: int
+    zone: str = "UTC"
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | DATE      | int, days since 1970-01-01                     | int32, outside of fsql date32 |
 | TIME      | int, microseconds since midnight, less than a day | int64, outside of fsql time64[us] |
 | TIMESTAMP | int, microseconds since 1970-01-01 UTC         | timestamp[us, tz=UTC] |
+| TIMESTAMP, with `zone` TIMESTAMP_LTZ | int, an instant in the same unit | timestamp[us, tz=UTC] |
 | INTERVAL  | int, microseconds                              | duration[us]          |
 | MONTHS    | int, months: INTERVAL YEAR TO MONTH            | int64                 |
 | ARRAY     | tuple of values of the element's kind, or None | list                  |
@@ -27,6 +28,9 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 
 The names of a ROW's fields are part of its SQL type and not of its Arrow type: rows that differ in these
 names only have the same columns.
+
+TIMESTAMP_LTZ is the kind TIMESTAMP with the time zone of the script.  Its values are instants, the same in
+every zone; the zone is that of the local times which casts give and read.
 
 A MAP has each key once, none of them NULL, and its entries in the order of their keys.  So equal maps are
 equal values, and in columns a MAP is the ARRAY of its entries.
@@ -75,7 +79,8 @@ class SqlType:
     """A SQL type: a kind, and for ARRAY the type of its elements, for ROW the names and types of its fields.
 
     The element of a MAP is `ROW<key K, value V>`.  Elements and fields may always be NULL, keys never.  A
-    DECIMAL has `precision` digits, `scale` of them behind the point.
+    DECIMAL has `precision` digits, `scale` of them behind the point.  A TIMESTAMP with a `zone` is
+    TIMESTAMP_LTZ.
     """
 
     kind: Kind
@@ -83,16 +88,20 @@ class SqlType:
     fields: tuple[tuple[str, SqlType], ...] = ()
     precision: int = 0
     scale: int = 0
+    zone: str = ""
 
     def __post_init__(self) -> None:
         assert (self.kind in {Kind.ARRAY, Kind.MAP}) == (self.element is not None)
         assert (self.kind is Kind.ROW) == bool(self.fields)
         assert (self.kind is Kind.DECIMAL) == (0 <= self.scale <= self.precision > 0)
+        assert self.kind is Kind.TIMESTAMP or not self.zone
 
     def __str__(self) -> str:
         """Return the type as SQL writes it."""
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision}, {self.scale})"
+        if self.zone:
+            return "TIMESTAMP_LTZ" if self.zone == "UTC" else f"TIMESTAMP_LTZ('{self.zone}')"
         if self.fields:
             fields = ", ".join(f"{_name_text(name)} {type_}" for name, type_ in self.fields)
             return f"ROW<{fields}>"
@@ -207,6 +216,11 @@ def map_of(key: SqlType, value: SqlType) -> SqlType:
     """Return the type of maps from `key`, which has no parts, to `value`."""
     assert key.kind not in STRUCTURED
     return SqlType(Kind.MAP, row_of((("key", key), ("value", value))))
+
+
+def instants(zone: str) -> SqlType:
+    """Return TIMESTAMP_LTZ, whose local times are those of a zone."""
+    return SqlType(Kind.TIMESTAMP, zone=zone)
 
 
 def _name_text(name: str) -> str:

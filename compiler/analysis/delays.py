@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
     AssignSessions,
     AssignWindows,
@@ -130,10 +131,13 @@ def _of_expression(plan: Project, expression: Expression, below: Distances) -> D
 
 
 def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
-    """`window_start` is not event time; the others are behind their row's time by up to the size."""
+    """`window_start` is not event time; the others are behind their row's time by up to the size.
+
+    Windows of local times are longer by what the clock is put back.
+    """
     time = below[plan.time_column]
     assert time is not None, "windows are over event time"
-    size_us = _rounded_up(plan.size_us, grain_us(plan))
+    size_us = _rounded_up(plan.size_us + zone_of(plan.zone).spread, grain_us(plan))
     bound = Distance(time.behind_us, time.ahead_us + size_us)
     return None, bound, bound
 

@@ -14,6 +14,7 @@ from fsql.compiler.expression import AggregateCall, Call, Case, Cast, Expression
 from fsql.compiler.functions.comparison import LAZY
 from fsql.compiler.functions.evaluate import evaluate, fallible_by_itself
 from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
+from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
     AssignWindows,
@@ -30,7 +31,7 @@ from fsql.compiler.logical import (
 )
 from fsql.compiler.node import children, walk
 from fsql.compiler.rules.failures import sum_overflows
-from fsql.compiler.sqltypes import DATE, TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
+from fsql.compiler.sqltypes import DATE, TIMESTAMP, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,14 +142,17 @@ class _Attempt:
     def _windowed(self, plan: AssignWindows, row: Row) -> Iterator[Row]:
         time = row[plan.time_column]
         assert isinstance(time, int)
-        last = (time - plan.offset_us) // plan.slide_us
-        first = (time - plan.offset_us - plan.size_us) // plan.slide_us + 1
+        since_offset = time + offset_of(time, plan.zone) - plan.offset_us
+        last = since_offset // plan.slide_us
+        first = (since_offset - plan.size_us) // plan.slide_us + 1
         starts = [plan.offset_us + k * plan.slide_us for k in range(first, last + 1)]
-        if starts and (starts[0] < TIMESTAMP_MIN or starts[-1] + plan.size_us > TIMESTAMP_MAX):
-            self._note(FailingPart(plan, TimestampRangeFailure()))
+        try:
+            windows = [window_bounds(start, plan.size_us, plan.zone) for start in starts]
+        except TimestampRangeFailure as failure:
+            self._note(FailingPart(plan, failure))
             return
-        for start in starts:
-            yield (*row, start, start + plan.size_us, start + plan.size_us - 1)
+        for window in windows:
+            yield (*row, *window)
 
     def _values(self, expressions: Sequence[Expression], row: Row) -> Row | None:
         """Return the values over `row`; if one fails, record it and return None."""

@@ -189,19 +189,23 @@ def _keys(
 def _keys_of_groups(
     plan: ApplyChanges | Aggregate | WindowAggregate, windows: WindowColumns
 ) -> list[frozenset[int]]:
-    """Return the keys of the groups; of the bounds of one window, one is enough.
+    """Return the keys of the groups; of the bounds of one window, one is enough where it is known by it.
 
     Sessions of two keys can have one bound in common, and so can a session that is closed and a later one.
     """
-    by_windows: dict[AssignWindows, list[int]] = {}
+    by_windows: dict[AssignWindows | AssignSessions, list[int]] = {}
     others: list[int] = []
     for place, column in enumerate(windows[: len(plan.keys)]):
-        if column is None or isinstance(column.windows, AssignSessions):
+        if column is None or not _known_by_one_bound(column.windows):
             others.append(place)
         else:
             by_windows.setdefault(column.windows, []).append(place)
     choices = product(*by_windows.values())
     return [frozenset((*others, *chosen)) for chosen in choices]
+
+
+def _known_by_one_bound(windows: AssignWindows | AssignSessions) -> bool:
+    return isinstance(windows, AssignWindows) and windows.known_by_one_bound
 
 
 def _keys_of_ranks(
@@ -224,7 +228,7 @@ def _keys_of_ranks(
     others: list[int] = []
     for column in columns:
         bound = windows[column]
-        if bound is None:
+        if bound is None or not _known_by_one_bound(bound.windows):
             others.append(column)
         else:
             by_windows.setdefault(bound.windows, []).append(column)
@@ -313,6 +317,9 @@ def _injective(source: SqlType, target: SqlType) -> bool:
     """Return whether a cast gives different values for different ones; of a ROW, field by field."""
     if source == target or source.kind is Kind.NULL:
         return True
+    if source.zone or target.zone:
+        # Where clocks change, two instants have one local time, and two local times are one instant.
+        return {source.zone, target.zone} <= {"", "UTC"} and source.kind in {Kind.DATE, target.kind}
     if source.fields and target.fields:
         return all(map(_injective, source.field_types, target.field_types))
     if source.kind in INTEGER_RANGES and target.kind in {*INTEGER_RANGES, Kind.DECIMAL}:
@@ -333,8 +340,10 @@ def _keys_of_parts(
             appended: list[Key] = [(width + 1,)]
         case LateralAggregate():
             appended = [tuple(range(width, width + len(plan.keys)))]
-        case AssignWindows():
+        case AssignWindows(known_by_one_bound=True):
             appended = [(width,), (width + 1,), (width + 2,)]
+        case AssignWindows():
+            appended = [(width, width + 1), (width, width + 2)]
     return [frozenset((*key, *more)) for key in below for more in appended]
 
 

@@ -12,6 +12,7 @@ from fsql.compiler.binder.python_functions import declared_function
 from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import TYPES as ROW_TIMES
 from fsql.compiler.binder.row_time import bind_row_time
+from fsql.compiler.binder.zoned_texts import local_texts
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
@@ -229,13 +230,24 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
         _bind_argument(binder, _word_as_text(function, place, argument))
         for place, argument in enumerate(written.arguments)
     ]
+    many = function.name == "concat" and len(arguments) > 2 and name != "CONCAT_WS"
+    if many and _all_texts(arguments):
+        return combine_balanced("concat", arguments)
+    return _called(function, written, name, _prepared(function, written, name, arguments))
+
+
+def _prepared(
+    function: Function, written: syntax.FunctionCall, name: str, arguments: list[Expression]
+) -> list[Expression]:
+    """Return the arguments of a call, brought to the form of the function's signatures.
+
+    Raises:
+        Refusal: E206, E401, E403, E405.
+    """
     if name == "CONCAT_WS":
         if len(arguments) < 2 or not _all_texts(arguments):
             raise argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
         arguments = [call("array", *arguments[1:]), arguments[0]]
-    elif function.name == "concat" and len(arguments) > 2:
-        if _all_texts(arguments):
-            return combine_balanced("concat", arguments)
     elif function.name in BUILDERS:
         arguments = _documents(function, arguments, written)
     elif function.name in {"coalesce", "greatest", "least"} and arguments:
@@ -243,12 +255,21 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
         arguments = unify(
             list(zip(arguments, places, strict=True)), f"arguments of {name} are {{}} and {{}}"
         )
+    if any(argument.type.zone for argument in arguments):
+        arguments = checked_arguments(function, arguments, written)
+    return arguments
+
+
+def _called(
+    function: Function, written: syntax.FunctionCall, name: str, arguments: list[Expression]
+) -> Expression:
     made = make_call(function.name, *arguments)
     if made is None:
         raise argument_error(function, name, arguments, written.span)
-    made = checked_literal(function, made, written)
-    _check_constants(function, made, written)
-    return made
+    if isinstance(made, Call) and made.function == function.name:
+        made = checked_literal(function, made, written)
+        _check_constants(function, made, written)
+    return local_texts(made, written.span)
 
 
 def _documents(
@@ -336,10 +357,23 @@ def checked_literal(
     if function.literal_check is None:
         return made
     assert isinstance(made, Call)
-    arguments = list(made.arguments)
+    return call(function.name, *checked_arguments(function, made.arguments, written))
+
+
+def checked_arguments(
+    function: Function,
+    arguments: Sequence[Expression],
+    written: syntax.FunctionCall | syntax.Like,
+) -> list[Expression]:
+    """Return the arguments of a function, with a literal where it needs one.
+
+    Raises:
+        Refusal: E403 if it is not constant, E405 if the function does not accept it.
+    """
+    arguments = list(arguments)
     place = function.literal_place
-    if place >= len(arguments):
-        return made
+    if function.literal_check is None or place >= len(arguments):
+        return arguments
     span = (
         written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
     ).span
@@ -354,4 +388,4 @@ def checked_literal(
     if wrong := function.literal_check(value):
         raise refusal("E405", wrong, span)
     arguments[place] = Literal(STRING, nullable=False, value=value)
-    return call(function.name, *arguments)
+    return arguments

@@ -94,7 +94,8 @@ def _instead(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR0911 -
         case Kind.TIMESTAMP, number if number in NUMERIC:
             return "use EPOCH_MILLIS(…), the milliseconds since 1970"
         case integer, Kind.TIMESTAMP if integer in INTEGER_RANGES:
-            return "use TIMESTAMP_MILLIS(…), of milliseconds since 1970"
+            made = "TO_TIMESTAMP_LTZ(…, 3)" if target.zone else "TIMESTAMP_MILLIS(…)"
+            return f"use {made}, of milliseconds since 1970"
         case Kind.TIME, number if number in NUMERIC:
             return "use EPOCH_MILLIS(CAST(… AS TIMESTAMP)), the milliseconds since midnight"
         case Kind.DATE, integer if integer in INTEGER_RANGES:

@@ -23,6 +23,7 @@ from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, listing, matches
+from fsql.compiler.binder.time_zone import bind_at_time_zone
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.sqltypes import BOOLEAN, Kind
@@ -264,7 +265,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.InSubquery: _bind_test,
     syntax.Exists: _bind_test,
     syntax.ScalarSubquery: _bind_scalar_subquery,
-    syntax.AtTimeZone: _later("AT TIME ZONE"),
+    syntax.AtTimeZone: bind_at_time_zone,
     syntax.Extract: worded_calls.bind_extract,
     syntax.RoundTime: worded_calls.bind_round_time,
 }

@@ -42,7 +42,6 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     FLOATING,
     STRING,
-    TIMESTAMP,
     TIMESTAMP_MAX,
     array_of,
 )
@@ -112,7 +111,7 @@ def _padding(
     counted = Over(plan, partition, (OverCall(count, FrameEnd.CURRENT_ROW),), ("number",))
     one = Literal(BIGINT, nullable=False, value=1)
     first = filter_relation(counted, [call("eq", column_refs(counted)[-1], one)])
-    end = Literal(TIMESTAMP, nullable=False, value=TIMESTAMP_MAX)
+    end = Literal(column_refs(plan)[time].type, nullable=False, value=TIMESTAMP_MAX)
     keys = names[len(plan.schema) + 1 :]
     marks = Project(first, (column_refs(plan)[time], end, *partition), ("first", "end", *keys))
     # The watermark passes the end of time where the input ends, after it has passed all rows.

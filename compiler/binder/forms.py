@@ -8,6 +8,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.operators import call, compare, unify
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.zoned_texts import convert_tz, to_timestamp_ltz
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.sqltypes import BOOLEAN, NULL, STRING, Kind
@@ -106,6 +107,8 @@ FORMS: Final[Mapping[str, Form]] = {
     "EQUAL_NULL": Form(2, 2, _equal_null),
     "DECODE": Form(3, _MANY, _decode),
     "TYPEOF": Form(1, 1, _typeof),
+    "TO_TIMESTAMP_LTZ": Form(1, 3, to_timestamp_ltz),
+    "CONVERT_TZ": Form(3, 3, convert_tz),
 }
 """The forms by name."""
 

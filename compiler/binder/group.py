@@ -137,10 +137,17 @@ def complete_window_keys(plan: Plan, keys: tuple[Expression, ...]) -> tuple[Expr
         for index, (column, below) in enumerate(zip(columns, plan.schema, strict=True))
         if column is not None
         and column.windows in windows
-        and column.bound is Bound.END
+        and column.bound in _identity(column.windows)
         and index not in indexes
     ]
     return (*keys, *added)
+
+
+def _identity(windows: AssignWindows | AssignSessions) -> tuple[Bound, ...]:
+    """Return the bounds that groups of windows have among their keys: the end, and what tells them apart."""
+    if isinstance(windows, AssignSessions) or windows.known_by_one_bound:
+        return (Bound.END,)
+    return (Bound.START, Bound.END)
 
 
 def check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, clause: str) -> None:
@@ -195,7 +202,8 @@ def complete_windows(plan: Plan, keys: Sequence[Key], used: Iterable[Expression]
         if column is None or column.windows not in windows or index in keyed:
             continue
         closes = column.bound is Bound.END and column.windows not in ended
-        if closes or index in wanted:
+        starts = column.bound is Bound.START and Bound.START in _identity(column.windows)
+        if closes or starts or index in wanted:
             below = plan.schema[index]
             reference = ColumnRef(below.type, below.nullable, index)
             completed.append(Key(reference, below.name, windows[column.windows].span))

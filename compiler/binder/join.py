@@ -19,6 +19,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.null_safe import instead_of_null
+from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import AssignWindows, Join, Plan, grain_us, operators
 from fsql.compiler.node import walk
 
@@ -176,7 +177,10 @@ def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> Fo
         for node in operators(side)
         if isinstance(node, AssignWindows)
     ]
-    if any(us % grain for w in windows for us in (w.size_us, w.slide_us, w.offset_us)):
+    steps = (
+        us for w in windows for us in (w.size_us, w.slide_us, w.offset_us, *zone_of(w.zone).offsets)
+    )
+    if any(us % grain for us in steps):
         conditions = [each for each in conditions if _equality(each) is None]
     width = len(left.schema)
     starts = {
@@ -203,6 +207,7 @@ def window_starts(plan: Plan) -> dict[int, tuple[int, int]]:
         if column.bound is Bound.START
         and column.windows in ends
         and isinstance(column.windows, AssignWindows)
+        and column.windows.zone == "UTC"
     }
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.time_zone import local_zone
 from fsql.compiler.expression import Literal
+from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.times import parse_time
-from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT,
     BIGINT_MAX,
@@ -30,6 +31,7 @@ from fsql.compiler.sqltypes import (
     STRING,
     TIME,
     TIMESTAMP,
+    instants,
 )
 
 if TYPE_CHECKING:
@@ -132,8 +134,9 @@ def _timestamp(literal: syntax.TimeLiteral) -> Literal:
         return _time(literal)
     if literal.type == "DATE":
         return _date(literal)
+    type_ = TIMESTAMP if literal.type == "TIMESTAMP" else instants(local_zone())
     try:
-        value_us = parse_timestamp(literal.value.value.strip(" "))
+        value_us = cast_value(literal.value.value, STRING, type_)
     except RowFailure as failure:
         raise refusal(
             "E215",
@@ -141,7 +144,7 @@ def _timestamp(literal: syntax.TimeLiteral) -> Literal:
             literal.value.span,
             help="write it as '2024-01-31 23:59:59', with up to 6 digits of fraction",
         ) from None
-    return Literal(TIMESTAMP, nullable=False, value=value_us)
+    return Literal(type_, nullable=False, value=value_us)
 
 
 def _time(literal: syntax.TimeLiteral) -> Literal:

@@ -64,7 +64,6 @@ from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
     INTERVAL,
-    TIMESTAMP,
     TIMESTAMP_MAX,
     array_of,
     row_of,
@@ -318,16 +317,16 @@ def _timers(
     plan, within = rows.plan, pattern.within_us
     time = column_refs(plan)[rows.time]
     names = ("first", "end", *like.names[len(like.names) - len(rows.keys) :])
-    end: Expression = Literal(TIMESTAMP, nullable=False, value=TIMESTAMP_MAX)
+    end: Expression = Literal(time.type, nullable=False, value=TIMESTAMP_MAX)
     if within is None:
         plan = _first_of_each(rows, spans)
     else:
         latest = TIMESTAMP_MAX - within - _MICROSECOND
         length = Literal(INTERVAL, nullable=False, value=within + _MICROSECOND)
         plan = filter_relation(plan, _begins(pattern, fields))
-        near_end = call("gt", time, Literal(TIMESTAMP, nullable=False, value=latest))
+        near_end = call("gt", time, Literal(time.type, nullable=False, value=latest))
         end = Case(
-            TIMESTAMP,
+            time.type,
             nullable=False,
             branches=((near_end, end),),
             otherwise=call("add", time, length),

@@ -31,7 +31,7 @@ from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.node import walk
 from fsql.compiler.row_pattern import TIME, Navigation, NavigationKind
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, TIMESTAMP, SqlType
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -291,7 +291,9 @@ class Navigations:
                 "MATCH_PROCTIME", written.span, help="use MATCH_ROWTIME(), the time of the last row"
             )
         if name == "MATCH_ROWTIME":
-            time = ColumnRef(TIMESTAMP, nullable=False, index=self.time)
+            time = ColumnRef(
+                self.relation.plan.schema[self.time].type, nullable=False, index=self.time
+            )
             return self._navigation(NavigationKind.LAST, (), time, 0)
         if self.current is not None:
             raise not_implemented(f"{name} in DEFINE", written.span, help="use it in MEASURES")

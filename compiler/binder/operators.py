@@ -14,6 +14,7 @@ from fsql.compiler import syntax
 from fsql.compiler.analysis.nullability import call_nullable
 from fsql.compiler.binder.literals import bind_number
 from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.time_zone import zoned_call
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.casts import castable
@@ -55,6 +56,12 @@ _ARITHMETIC: Final[Mapping[str, str]] = {
 
 def make_call(name: str, *arguments: Expression) -> Expression | None:
     """Return the call of a function of the table, arguments coerced; None if no signature fits."""
+    if any(argument.type.zone for argument in arguments):
+        return zoned_call(name, arguments, _make_call)
+    return _make_call(name, *arguments)
+
+
+def _make_call(name: str, *arguments: Expression) -> Expression | None:
     function = FUNCTIONS[name]
     arguments = tuple(exact_literals(arguments))
     match = match_signature(function, [argument.type for argument in arguments])

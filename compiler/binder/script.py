@@ -27,6 +27,7 @@ from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.table_origin import with_columns_of
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.time_kinds import decide_times
+from fsql.compiler.binder.time_zone import zone_of_script
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
@@ -85,7 +86,11 @@ def bind(
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
     with _deep_stack():
         try:
-            with report.part(), declared_functions(binder.functions):
+            with (
+                report.part(),
+                declared_functions(binder.functions),
+                zone_of_script(script),
+            ):
                 job = binder.bind()
         except Abandoned:
             assert report.full

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.time_zone import SETTING, check_zone_setting, is_zone_setting
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 
@@ -67,7 +68,6 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         ("streaming", "automatic"),
         "results are changes; use EMIT FINAL, or a sink with 'changes' = 'upsert'",
     ),
-    "table.local-time-zone": (("utc", "etc/utc", "+00:00", "z"), "timestamps are in UTC"),
     "table.sql-dialect": (("default",), "the language is that of docs/language.md"),
     "auto.offset.reset": (("earliest",), "a job reads its inputs from their beginning"),
     "table.exec.state.ttl": (
@@ -98,6 +98,9 @@ def check_setting(written: syntax.SetOption, report: Report) -> None:
     Raises:
         Refusal: E224, if the setting is unknown or asks for other results.
     """
+    if is_zone_setting(written):
+        check_zone_setting(written)
+        return
     key, value = written.key.value.strip().lower(), written.value.value.strip().lower()
     advice = _WITHOUT_EFFECT.get(key)
     prefixes = (text for prefix, text in _PREFIXES_WITHOUT_EFFECT.items() if key.startswith(prefix))
@@ -112,7 +115,7 @@ def check_setting(written: syntax.SetOption, report: Report) -> None:
         return
     values, advice = _FIXED.get(key, ((), ""))
     if not values:
-        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED))
+        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED, SETTING))
         raise refusal(
             "E224",
             f"setting '{key}' does not exist",

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.time_zone import local_zone
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
@@ -28,6 +29,7 @@ from fsql.compiler.sqltypes import (
     SqlType,
     array_of,
     decimal_type,
+    instants,
     map_of,
     row_of,
 )
@@ -81,16 +83,19 @@ _LATER: Final[Mapping[str, str | None]] = {
     "CHARACTER": "CHARACTER(n), or STRING",
     "BINARY": "BINARY(n), or BYTES",
     "TIME WITH TIME ZONE": "TIME, which is in UTC",
-    "TIMESTAMP WITH TIME ZONE": "TIMESTAMP, which is in UTC",
-    "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP, which is in UTC",
-    "TIMESTAMP_LTZ": "TIMESTAMP, which is in UTC",
-    "TIMESTAMPTZ": "TIMESTAMP, which is in UTC",
     "MULTISET": None,
     "JSON": "STRING",
 }
 """Types that are not implemented, with an alternative."""
 
 _TIMESTAMP_DIGITS_MAX: Final = 6
+ZONED: Final = (
+    "TIMESTAMP_LTZ",
+    "TIMESTAMPTZ",
+    "TIMESTAMP WITH TIME ZONE",
+    "TIMESTAMP WITH LOCAL TIME ZONE",
+)
+"""Names of the type of instants, whose zone is that of the script."""
 PADDED: Final = frozenset({"CHAR", "CHARACTER", "BINARY"})
 """Types whose casts pad a value that is shorter than their length."""
 _BINARY: Final = frozenset({"BINARY", "VARBINARY"})
@@ -123,9 +128,9 @@ def bind_type(name: TypeName) -> SqlType:
     if name.name in _LATER:
         instead = _LATER[name.name]
         raise not_implemented(f"the type {name.name}", name.span, help=instead and f"use {instead}")
-    known = _PLAIN.get(name.name)
+    known = instants(local_zone()) if name.name in ZONED else _PLAIN.get(name.name)
     if known is None:
-        near = near_name(name.name, (*_PLAIN, *_DECIMAL))
+        near = near_name(name.name, (*_PLAIN, *_DECIMAL, *ZONED))
         raise refusal(
             "E216",
             f'type "{name.name}" does not exist',

@@ -10,7 +10,7 @@ from fsql.compiler.binder.report import Refusal, no_column, refusal
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
 from fsql.compiler.expression import ColumnRef, Expression
-from fsql.compiler.sqltypes import TIMESTAMP, SqlType
+from fsql.compiler.sqltypes import Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def event_time(
     """
     for index, column in enumerate(columns):
         if matches(watermark.column, column.name):
-            return ColumnRef(TIMESTAMP, column.nullable, index)
+            return ColumnRef(column.type, column.nullable, index)
     for other in computed:
         if matches(watermark.column, other.name):
             _check_type(watermark, other.expression.type)
@@ -93,7 +93,7 @@ def _form(watermark: syntax.Watermark) -> Refusal:
 
 
 def _check_type(watermark: syntax.Watermark, type_: SqlType) -> None:
-    if type_ != TIMESTAMP:
+    if type_.kind is not Kind.TIMESTAMP:
         raise refusal(
             "E313",
             f'event time "{watermark.column.name}" is {type_}, not TIMESTAMP',

@@ -14,7 +14,7 @@ from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.operators import make_call
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
-from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.diagnostics.near_names import near_name
@@ -30,7 +30,7 @@ from fsql.compiler.logical import (
     WindowAggregate,
     operators,
 )
-from fsql.compiler.sqltypes import INTERVAL, MONTHS, TIMESTAMP
+from fsql.compiler.sqltypes import INTERVAL, MONTHS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -258,7 +258,7 @@ def assign_windows(
     The new columns hide those of the same names from windows below.
 
     Raises:
-        Refusal: E203, E204, E304.
+        Refusal: E203, E204, E304; E301 for CUMULATE where clocks change.
     """
     time = event_time_field(relation, call.time_column, source_spans)
     assert call.slide_us is not None, "these are no sessions"
@@ -281,6 +281,12 @@ def _cumulative_windows(
     size_us, step_us, offset_us = call.size_us, call.slide_us, call.offset_us
     whole = AssignWindows(relation.plan, time, size_us, size_us, offset_us)
     steps = AssignWindows(whole, time, size_us, step_us, offset_us % step_us)
+    if not steps.known_by_one_bound:
+        raise not_implemented(
+            "CUMULATE of TIMESTAMP_LTZ in a zone whose clocks change",
+            span,
+            help="set a fixed offset: SET 'table.local-time-zone' = '+01:00'",
+        )
     source_spans.add(whole, span)
     source_spans.add(steps, span)
     columns = column_refs(steps)
@@ -336,7 +342,7 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
     lost = _event_time_reason(relation.plan)
     if others:
         help_text = f"use the event-time column: {others[0]}"
-    elif time.column.type != TIMESTAMP:
+    elif time.column.type.kind is not Kind.TIMESTAMP:
         help_text = "compute a TIMESTAMP in CREATE TABLE, and declare a WATERMARK for it"
     else:
         help_text = (

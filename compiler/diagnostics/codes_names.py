@@ -179,7 +179,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "setting is not supported",
         "SET names a setting that does not exist, or a value that would need other results.",
         "Remove the statement, and do as the message says.",
-        "SET 'table.local-time-zone' = 'Europe/Oslo';",
+        "SET 'table.local-time-zone' = 'Europe/Olso';",
     ),
     (
         "E225",

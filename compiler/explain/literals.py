@@ -97,7 +97,8 @@ def _whole_text(value: int, kind: SqlType) -> str:
     if kind.kind is Kind.TIME:
         return f"TIME '{format_time(value)}'"
     if kind.kind is Kind.TIMESTAMP:
-        return f"TIMESTAMP '{format_timestamp(value).removesuffix('Z').replace('T', ' ')}'"
+        text = format_timestamp(value).replace("T", " ")
+        return f"TIMESTAMP_LTZ '{text}'" if kind.zone else f"TIMESTAMP '{text.removesuffix('Z')}'"
     if kind.kind is Kind.MONTHS:
         return f"INTERVAL '{value}' MONTH"
     return interval_text(value) if kind.kind is Kind.INTERVAL else str(value)

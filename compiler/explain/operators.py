@@ -128,6 +128,7 @@ def windows_parts(
         Part("size", "size", interval_text(windows.size_us)),
         Part("slide", "slide", interval_text(windows.slide_us) if sliding else None),
         Part("offset", "offset", interval_text(windows.offset_us) if windows.offset_us else None),
+        Part("zone", "in the zone", None if windows.zone == "UTC" else windows.zone),
     )
 
 

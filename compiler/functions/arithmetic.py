@@ -147,6 +147,7 @@ ARITHMETIC = (
             ),
         ),
         of_decimals=OF_DECIMALS["add"],
+        of_instants=True,
     ),
     Function(
         "subtract",
@@ -175,6 +176,7 @@ ARITHMETIC = (
             Signature((TIMESTAMP, TIMESTAMP), INTERVAL, _subtract),
         ),
         of_decimals=OF_DECIMALS["subtract"],
+        of_instants=True,
     ),
     Function(
         "multiply",

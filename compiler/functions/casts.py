@@ -22,8 +22,9 @@ from fsql.compiler.functions.failure import (
 from fsql.compiler.functions.floats import integer_to_float, shortest_double, to_float
 from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.octets import octets_of_text, text_of_octets
+from fsql.compiler.functions.time_zones import format_instant, instant_of, local_of
 from fsql.compiler.functions.times import format_time, parse_time, time_of
-from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
+from fsql.compiler.functions.timestamps import format_timestamp, has_offset, parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
@@ -32,6 +33,7 @@ from fsql.compiler.sqltypes import (
     FLOATING,
     INTEGER_RANGES,
     STRUCTURED,
+    TIMESTAMP,
     Kind,
     SqlType,
 )
@@ -158,7 +160,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
         pairs = zip(source.parts, target.parts, strict=False)
         return len(source.parts) == len(target.parts) and all(castable(*pair) for pair in pairs)
     pair = source.kind, target.kind
-    return source == target or source.kind is Kind.NULL or pair in _CASTS or pair in DECIMAL_CASTS
+    same = source.kind is Kind.NULL or pair == (Kind.TIMESTAMP, Kind.TIMESTAMP)
+    return source == target or same or pair in _CASTS or pair in DECIMAL_CASTS
 
 
 def cast_fallible(source: SqlType, target: SqlType) -> bool:
@@ -167,6 +170,8 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
         return any(map(cast_fallible, source.parts, target.parts))
     if Kind.DECIMAL in {source.kind, target.kind}:
         return decimal_cast_fallible(source, target)
+    if source.zone or target.zone:
+        return zoned_cast_fallible(source, target)
     return (source.kind, target.kind) in _FALLIBLE
 
 
@@ -189,7 +194,32 @@ def cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
     pair = source.kind, target.kind
     if pair in DECIMAL_CASTS:
         return DECIMAL_CASTS[pair](value, source, target)
+    if source.zone or target.zone:
+        return _zoned_cast(value, source, target)
     return _CASTS[pair](value)
+
+
+def zoned_cast_fallible(source: SqlType, target: SqlType) -> bool:
+    """Return whether a cast from or to TIMESTAMP_LTZ can fail: with an offset a time can leave the range."""
+    if source.zone and (target.zone or target.kind is Kind.STRING):
+        return False
+    return source.kind is Kind.STRING or (source.zone or target.zone) != "UTC"
+
+
+def _zoned_cast(value: Value, source: SqlType, target: SqlType) -> Value:
+    """Return the value of a cast from or to TIMESTAMP_LTZ: all but texts goes by way of the local time."""
+    if source.zone:
+        assert isinstance(value, int)
+        if target.zone:
+            return value
+        if target.kind is Kind.STRING:
+            return format_instant(value, source.zone)
+        return cast_value(local_of(value, source.zone), TIMESTAMP, target)
+    local = cast_value(value, source, TIMESTAMP)
+    assert isinstance(local, int)
+    if isinstance(value, str) and has_offset(value):
+        return local
+    return instant_of(local, target.zone)
 
 
 def try_cast_value(value: Value, source: SqlType, target: SqlType) -> Value:

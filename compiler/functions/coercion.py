@@ -6,7 +6,8 @@
 |         | a DECIMAL of at least 3, 5, 10 or 19 whole digits        |
 | DECIMAL | DOUBLE (the nearest), a DECIMAL of no fewer whole digits and no smaller scale |
 | FLOAT   | DOUBLE                                                   |
-| DATE    | TIMESTAMP (midnight UTC)                                 |
+| DATE    | TIMESTAMP, TIMESTAMP_LTZ (midnight)                      |
+| TIMESTAMP | TIMESTAMP_LTZ                                          |
 | NULL    | every type                                               |
 
 A number with a fraction that is written in the query is a DOUBLE.  Beside a DECIMAL it is the DECIMAL that it
@@ -20,17 +21,19 @@ is the elements that are coerced, as are the fields of `ROW(1, 'a')`, and the ke
 ARRAY of rows converts if the rows do, a MAP if its keys and values do.
 
 Every implicit coercion becomes an explicit `Cast` in the plan, or a literal of the new type; none of
-them can fail.  Everything else takes a CAST in the query.
+them can fail, except at the ends of the range of times, where a zone leads out of it.  Everything else
+takes a CAST in the query.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.decimals import as_decimal, decimal_of_double, union_type
-from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
 from fsql.compiler.sqltypes import NULL, NUMERIC, Kind, SqlType, array_of, row_of
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
         return same and rows and coercible(source.element, target.element)
     if source.kind is Kind.DATE:
         return target.kind is Kind.TIMESTAMP
+    if source.kind is Kind.TIMESTAMP:
+        return bool(target.zone)
     if target.kind is Kind.DECIMAL:
         given = as_decimal(source)
         return given is not None and union_type(given, target) == target
@@ -62,6 +67,15 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     if source.numeric and target.numeric:
         return NUMERIC.index(source.kind) <= NUMERIC.index(target.kind)
     return False
+
+
+def passes(source: SqlType, target: SqlType) -> bool:
+    """Return whether a value of `source` is taken where one of `target` is expected.
+
+    Beside what is coercible, an instant as its local time; where both meet, the local time becomes one.
+    """
+    local = source.kind is Kind.TIMESTAMP and bool(source.zone)
+    return coercible(source, target) or (local and target.kind is Kind.TIMESTAMP)
 
 
 def common_type(types: Sequence[SqlType]) -> SqlType | None:
@@ -136,7 +150,7 @@ def accepts(expression: Expression, target: SqlType) -> bool:
         return len(arguments) == len(target.fields) and all(
             map(accepts, arguments, target.field_types)
         )
-    return coercible(expression.type, target) or (
+    return passes(expression.type, target) or (
         target.kind in OF_QUOTED and _readable(expression, target)
     )
 
@@ -170,8 +184,9 @@ def coerce(expression: Expression, target: SqlType) -> Expression:
         return expression
     assert accepts(expression, target)
     if isinstance(expression, Literal):
-        value = cast_value(expression.value, expression.type, target)
-        return Literal(target, expression.nullable, value)
+        with suppress(TimestampRangeFailure):
+            value = cast_value(expression.value, expression.type, target)
+            return Literal(target, expression.nullable, value)
     if target.element is not None and constructs_map(expression, target):
         entries = coerce(expression.arguments[0], array_of(target.element))
         return Call(target, expression.nullable, "map_from_entries", (entries,))

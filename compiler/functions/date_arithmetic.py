@@ -205,15 +205,19 @@ def _shift(name: str, sign: int) -> Function:
                 fallible=True,
             ),
         ),
+        of_instants=True,
     )
 
 
-def _of_unit(name: str, names: tuple[str, ...], signature: Signature) -> Function:
+def _of_unit(
+    name: str, names: tuple[str, ...], signature: Signature, *, of_instants: bool = True
+) -> Function:
     return Function(
         name,
         names,
         (signature,),
         literal_check=unit_name_error,
+        of_instants=of_instants,
         literal_place=0,
         literal_word="unit",
     )
@@ -228,7 +232,12 @@ DATE_ARITHMETIC: Final = (
         Signature((STRING, BIGINT, TIMESTAMP), TIMESTAMP, _add, fallible=True),
     ),
     _of_unit("timestamp_diff", ("TIMESTAMPDIFF",), Signature(_TWO_TIMES, BIGINT, _difference)),
-    _of_unit("date_diff", ("DATE_DIFF",), Signature(_TWO_TIMES, BIGINT, _boundaries)),
+    _of_unit(
+        "date_diff",
+        ("DATE_DIFF",),
+        Signature(_TWO_TIMES, BIGINT, _boundaries),
+        of_instants=False,
+    ),
     Function("datediff", ("DATEDIFF",), (Signature((DATE, DATE), BIGINT, lambda a, b: a - b),)),
     _shift("date_add", 1),
     _shift("date_sub", -1),
@@ -277,6 +286,7 @@ DATE_ARITHMETIC: Final = (
             Signature((INTERVAL, TIMESTAMP), TIMESTAMP, _bin, fallible=True),
             Signature((INTERVAL, TIMESTAMP, TIMESTAMP), TIMESTAMP, _bin, fallible=True),
         ),
+        of_instants=True,
     ),
     Function(
         "date_ceil",
@@ -313,11 +323,13 @@ DATE_ARITHMETIC: Final = (
         "epoch_micros",
         ("EPOCH_MICROS", "UNIX_MICROS", "EPOCH_US"),
         (Signature((TIMESTAMP,), BIGINT, int),),
+        of_instants=True,
     ),
     Function(
         "epoch_nanos",
         ("EPOCH_NANOS", "EPOCH_NS"),
         (Signature((TIMESTAMP,), BIGINT, _nanoseconds, fallible=True),),
+        of_instants=True,
     ),
     Function("unix_date", ("UNIX_DATE",), (Signature((DATE,), BIGINT, int),)),
     Function(

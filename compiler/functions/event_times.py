@@ -26,6 +26,7 @@ EVENT_TIMES = (
         "epoch_millis",
         ("EPOCH_MILLIS", "UNIX_MILLIS", "EPOCH_MS"),
         (Signature((TIMESTAMP,), BIGINT, lambda at: at // _MILLISECOND_US),),
+        of_instants=True,
     ),
     Function(
         "date_trunc",

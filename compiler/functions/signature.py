@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.coercion import coercible, common_type
-from fsql.compiler.sqltypes import STRUCTURED, Kind, SqlType, array_of, map_of, row_of
+from fsql.compiler.functions.coercion import common_type, passes
+from fsql.compiler.sqltypes import (
+    STRUCTURED,
+    TIMESTAMP,
+    Kind,
+    SqlType,
+    array_of,
+    instants,
+    map_of,
+    row_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,6 +116,8 @@ class Function:
     place of one that is wrong and what is wrong with it, or None."""
     of_decimals: Callable[[tuple[SqlType, ...]], Match | None] | None = None
     """The signature for arguments one of which is a DECIMAL, if it depends on their precisions."""
+    of_instants: bool = False
+    """Whether it takes a TIMESTAMP_LTZ as the instant that it is, not as its local time."""
     of_types: Callable[[tuple[SqlType, ...]], Match | None] | None = None
     """The signature for arguments of any types, if `scalar` depends on them."""
 
@@ -129,6 +140,9 @@ def match_signature(function: Function, arguments: Sequence[SqlType]) -> Match |
 def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match | None:
     if function.of_types is not None:
         return function.of_types(arguments)
+    zone = next((type_.zone for type_ in arguments if type_.zone), "")
+    if zone and function.of_instants:
+        return _of_instants(function, arguments, zone)
     if function.of_decimals is not None and any(type_.kind is Kind.DECIMAL for type_ in arguments):
         derived = function.of_decimals(arguments)
         if derived is not None:
@@ -138,6 +152,17 @@ def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match |
         if parameters is not None and (match := _fit(signature, parameters, arguments)):
             return match
     return None
+
+
+def _of_instants(function: Function, arguments: tuple[SqlType, ...], zone: str) -> Match | None:
+    """Return the signature for TIMESTAMP, applied to TIMESTAMP_LTZ."""
+    zoned = instants(zone)
+    local = tuple(TIMESTAMP if type_ == zoned else type_ for type_ in arguments)
+    match = _match_cached(function, local)
+    if match is None:
+        return None
+    parameters = tuple(zoned if type_ == TIMESTAMP else type_ for type_ in match.parameters)
+    return Match(match.signature, parameters, zoned if match.result == TIMESTAMP else match.result)
 
 
 def _fit(
@@ -150,9 +175,7 @@ def _fit(
         argument if parameter is TypeVariable.EACH else _substitute(parameter, stood_for)
         for parameter, argument in zip(parameters, arguments, strict=True)
     )
-    fits = all(
-        coercible(argument, target) for argument, target in zip(arguments, types, strict=True)
-    )
+    fits = all(passes(argument, target) for argument, target in zip(arguments, types, strict=True))
     if not fits:
         return None
     if signature.result is TypeVariable.ROW:

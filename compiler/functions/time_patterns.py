@@ -136,6 +136,7 @@ class Pattern:
         self._parts = [piece.part for piece in pieces if piece.part is not None]
         self.step_us = min((piece.step_us for piece in pieces), default=86_400 * _SECOND_US)
         """Timestamps that agree in whole multiples of it have the same text."""
+        self.has_zone = "zone" in self._parts
         self._expression: re.Pattern[str] | None = None
 
     def write(self, at_us: int) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
 _SECOND_US: Final = 1_000_000
-_SECONDS_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
+SECONDS_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
 """What FROM_UNIXTIME writes and UNIX_TIMESTAMP reads unless a pattern is given."""
 
 FORMATTED: Final = {"date_format": JAVA, "strftime": STRFTIME, "to_char": POSTGRES}
@@ -55,11 +55,11 @@ def _or_null(scalar: Callable[..., int]) -> Callable[..., Value]:
     return computed
 
 
-def _from_unixtime(seconds: int, pattern: str = _SECONDS_PATTERN) -> str:
+def _from_unixtime(seconds: int, pattern: str = SECONDS_PATTERN) -> str:
     return pattern_of(JAVA, pattern).write(in_range(seconds * _SECOND_US))
 
 
-def _unix_timestamp(given: int | str, pattern: str = _SECONDS_PATTERN) -> int:
+def _unix_timestamp(given: int | str, pattern: str = SECONDS_PATTERN) -> int:
     at_us = given if isinstance(given, int) else _read(JAVA)(given, pattern)
     return at_us // _SECOND_US
 
@@ -157,6 +157,7 @@ TIME_TEXTS: Final = (
             Signature(_TEXT, BIGINT, _unix_timestamp, fallible=True),
             Signature(_TWO, BIGINT, _unix_timestamp, fallible=True),
         ),
+        of_instants=True,
         literal_check=JAVA.reading_error,
         literal_place=1,
     ),

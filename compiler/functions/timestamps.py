@@ -21,6 +21,7 @@ _PATTERN: Final = re.compile(
     re.ASCII,
 )
 
+_OFFSET: Final = re.compile(r"(Z|[+-]\d\d:\d\d)$", re.ASCII)
 _DAY_LENGTH: Final = len("YYYY-MM-DD")
 _NANOSECONDS: Final = re.compile(r"(?<=^.{19})(\.\d{6})\d{1,3}(?!\d)", re.ASCII)
 
@@ -57,6 +58,11 @@ def parse_timestamp(text: str) -> int:
         raise UnreadableTextFailure(text, TIMESTAMP) from None
     value_us = (moment - _EPOCH) // _MICROSECOND + int((fraction or "").ljust(6, "0"))
     return in_range(value_us - _zone_us(text, zone))
+
+
+def has_offset(text: str) -> bool:
+    """Return whether a text that is a timestamp says its offset: `Z` or `±hh:mm`."""
+    return _OFFSET.search(text.strip(" ")) is not None
 
 
 def read_timestamp(text: str) -> int:

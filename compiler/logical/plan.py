@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.node import Node, children
+from fsql.compiler.sqltypes import TIMESTAMP
 
 if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,3 +28,9 @@ class Plan(Node):
     @abstractmethod
     def schema(self) -> Schema:
         """Return the columns of the rows that this operator produces."""
+
+
+def time_type(below: Plan, column: int) -> SqlType:
+    """Return the type of a time column, which may be missing in a plan that is not verified yet."""
+    columns = below.schema
+    return columns[column].type if 0 <= column < len(columns) else TIMESTAMP

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import ColumnRef, Expression
-from fsql.compiler.logical.plan import Plan
+from fsql.compiler.functions.time_zones import zone_of
+from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
+from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
     from fsql.compiler.logical.declared import Table
@@ -100,9 +101,12 @@ class Unnest(Plan):
 class AssignWindows(Plan):
     """Each row once for each window `[start, start + size)` with `start = offset + k * slide` it is in.
 
-    Adds `window_start`, `window_end` and `window_time` (the end less 1 microsecond), all TIMESTAMP; the
-    last two are event time.  `time_column` is the index of an event-time column that is never NULL.
+    Adds `window_start`, `window_end` and `window_time` (the end less 1 microsecond), of the type of the
+    time; the last two are event time.  `time_column` is the index of an event-time column that is never NULL.
     Windows come in ascending order of start.  Path: the window's index from 0 is appended.
+
+    Windows of TIMESTAMP_LTZ are of local times: one begins when a clock in the zone first shows its start,
+    and ends when no clock will show a time before its end.  So it is longer where the clock is put back.
     """
 
     input: Plan
@@ -111,14 +115,28 @@ class AssignWindows(Plan):
     slide_us: int
     offset_us: int = 0
 
+    @property
+    def known_by_one_bound(self) -> bool:
+        """Return whether windows that hold a row differ in each bound.
+
+        Of windows that overlap, several begin or end where a clock is put forward, if it skips their bounds.
+        """
+        return self.size_us <= self.slide_us or not zone_of(self.zone).transitions
+
+    @property
+    def zone(self) -> str:
+        """Return the zone of the local times that windows are of."""
+        return time_type(self.input, self.time_column).zone or "UTC"
+
     @cached_property
     def schema(self) -> Schema:
         """Return the input's columns, then the window's three."""
+        type_ = time_type(self.input, self.time_column)
         return (
             *self.input.schema,
-            Column("window_start", TIMESTAMP, nullable=False),
-            Column("window_end", TIMESTAMP, nullable=False, time_attribute=True),
-            Column("window_time", TIMESTAMP, nullable=False, time_attribute=True),
+            Column("window_start", type_, nullable=False),
+            Column("window_end", type_, nullable=False, time_attribute=True),
+            Column("window_time", type_, nullable=False, time_attribute=True),
         )
 
 

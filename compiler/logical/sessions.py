@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import Literal
-from fsql.compiler.logical.plan import Plan
+from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.logical.rows import Project
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX
+from fsql.compiler.sqltypes import TIMESTAMP_MAX
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
@@ -58,12 +58,13 @@ class AssignSessions(Plan):
     @cached_property
     def schema(self) -> Schema:
         """Return the input's columns, then the session's three."""
+        type_ = time_type(self.input, self.time_column)
         return (
             *(
                 Column(column.name, column.type, nullable=column.nullable)
                 for column in self.input.schema
             ),
-            Column("window_start", TIMESTAMP, nullable=False),
-            Column("window_end", TIMESTAMP, nullable=False, time_attribute=True),
-            Column("window_time", TIMESTAMP, nullable=False, time_attribute=True),
+            Column("window_start", type_, nullable=False),
+            Column("window_end", type_, nullable=False, time_attribute=True),
+            Column("window_time", type_, nullable=False, time_attribute=True),
         )

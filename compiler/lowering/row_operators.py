@@ -59,4 +59,6 @@ def _function(plan: RowOperator) -> MapFunction:
                 plan.array, plan.ordinality, plan.predicate, plan.keys, plan.aggregates
             )
         case AssignWindows():
-            return ToWindows(plan.time_column, plan.size_us, plan.slide_us, plan.offset_us)
+            return ToWindows(
+                plan.time_column, plan.size_us, plan.slide_us, plan.offset_us, plan.zone
+            )

@@ -56,7 +56,7 @@ class NullLiteral(Syntax):
     """NULL."""
 
 
-TimeType = OneOf["TIMESTAMP", "DATE", "TIME"]
+TimeType = OneOf["TIMESTAMP", "TIMESTAMP_LTZ", "DATE", "TIME"]
 
 
 @dataclass(frozen=True, slots=True)

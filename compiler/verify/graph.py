@@ -19,7 +19,7 @@ from fsql.compiler import graph as g
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import session_levels
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
+from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -143,8 +143,8 @@ def _types_behind(function: g.MapFunction, types: list[SqlType]) -> list[SqlType
             behind = [*types, *_unnested(function)]
         case g.ExplodeAggregate():
             behind = [*types, *_grouped(function)]
-        case g.ToWindows() | g.CombineSessions():
-            behind = [*types, TIMESTAMP, TIMESTAMP, TIMESTAMP]
+        case g.ToWindows(time_column=time) | g.CombineSessions(time_column=time):
+            behind = [*types, types[time], types[time], types[time]]
         case g.CombineAggregate():
             behind = _grouped(function)
         case g.CombineChanges():

@@ -27,7 +27,7 @@ from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import FrameEnd, append_only
 from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, TIMESTAMP
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, Kind
 from fsql.compiler.verify.expression import verify_expression
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _over(plan: logical.Over) -> Iterator[str]:
             yield "a frame by time ends before its row"
         if call.time is not None:
             yield from _expressions([call.time], below)
-            if call.time.type != TIMESTAMP or call.time.nullable:
+            if call.time.type.kind is not Kind.TIMESTAMP or call.time.nullable:
                 yield "a frame is by what is no time"
 
 
@@ -185,12 +185,15 @@ def _sessions(plan: logical.AssignSessions) -> Iterator[str]:
         yield "sessions of input that changes"
     yield from _expressions(plan.partition, below)
     yield from _time_column(below, plan.time_column)
-    if not 0 <= plan.end_column < len(below) or below[plan.end_column].type != TIMESTAMP:
+    if (
+        not 0 <= plan.end_column < len(below)
+        or below[plan.end_column].type.kind is not Kind.TIMESTAMP
+    ):
         yield f"column {plan.end_column} is not the end of a session"
     order = plan.order_column
     if order is not None and (
         not 0 <= order < len(below)
-        or below[order].type not in {BIGINT, TIMESTAMP}
+        or below[order].type.kind not in {Kind.BIGINT, Kind.TIMESTAMP}
         or below[order].nullable
     ):
         yield f"column {order} does not order the rows of a session"
@@ -256,7 +259,7 @@ def _row_pattern(
     measures = [measure.type for measure in pattern.measures]
     if call.type.element is None or [*call.type.element.field_types] != measures:
         yield f"the measures of a pattern are not a {call.type}"
-    if fields[: TIME + 1] != (BOOLEAN, TIMESTAMP):
+    if [each.kind for each in fields[: TIME + 1]] != [Kind.BOOLEAN, Kind.TIMESTAMP]:
         yield "the rows of a pattern do not begin with whether they are one, and their time"
     if len(fields) != pattern.width:
         yield f"a pattern is over {pattern.width} fields, and its rows have {len(fields)}"

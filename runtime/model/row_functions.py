@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler import graph as g
 from fsql.compiler.functions.evaluate import evaluate
-from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import close_time
-from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.batch import PUNCTUATION, Root
 from fsql.runtime.model.combine_sessions import session_root
 from fsql.runtime.model.item import Failure, Row
@@ -71,13 +71,11 @@ def _to_windows(function: g.ToWindows, row: Row, _root: Root) -> list[Row]:
     """
     time = row.values[function.time_column]
     assert isinstance(time, int)
-    since_offset = time - function.offset_us
+    since_offset = time + offset_of(time, function.zone) - function.offset_us
     last = since_offset // function.slide_us
     first = (since_offset - function.size_us) // function.slide_us + 1
     starts = [function.offset_us + k * function.slide_us for k in range(first, last + 1)]
-    if starts and (starts[0] < TIMESTAMP_MIN or starts[-1] + function.size_us > TIMESTAMP_MAX):
-        raise TimestampRangeFailure
-    windows = [(start, start + function.size_us, start + function.size_us - 1) for start in starts]
+    windows = [window_bounds(start, function.size_us, function.zone) for start in starts]
     return [_below(row, index, window) for index, window in enumerate(windows)]
 
 

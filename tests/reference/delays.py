@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fsql.compiler import logical
 from fsql.compiler.expression import ColumnRef
+from fsql.tests.reference import zones
 
 LONGEST = 400_000_000_000_000_000
 """No delay is longer: it is more than any two timestamps are apart."""
@@ -40,7 +41,7 @@ def ahead(plan: logical.Plan, column: int) -> int:
         case logical.Union():
             return max(ahead(branch, column) for branch in plan.branches)
         case logical.AssignWindows() if column >= len(plan.input.schema):
-            size = up(plan.size_us, logical.grain_us(plan))
+            size = up(plan.size_us + zones.spread(plan.zone), logical.grain_us(plan))
             return ahead(plan.input, plan.time_column) + size
         case logical.Join() if column >= len(plan.left.schema):
             return ahead(plan.right, column - len(plan.left.schema))

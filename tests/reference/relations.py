@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateCall, Expression, Literal
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP
+from fsql.tests.reference import zones
 from fsql.tests.reference.aggregates import aggregate
 from fsql.tests.reference.delays import behind, up
 from fsql.tests.reference.elements import elements
@@ -199,10 +200,7 @@ class Relations:
         for row in self.relation(plan.input, prefix):
             time = row.values[plan.time_column]
             assert isinstance(time, int)
-            first = (time - plan.size_us - plan.offset_us) // plan.slide_us + 1
-            last = (time - plan.offset_us) // plan.slide_us
-            starts = [plan.offset_us + k * plan.slide_us for k in range(first, last + 1)]
-            windows = [(start, start + plan.size_us, start + plan.size_us - 1) for start in starts]
+            windows = zones.windows(plan, time)
             try:
                 for bound in (bound for window in windows for bound in window):
                     in_range(bound, TIMESTAMP)

@@ -17,11 +17,13 @@ from fsql.compiler.sqltypes import (
     DATE_MIN,
     INT_MAX,
     INT_MIN,
+    TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
     SqlType,
 )
+from fsql.tests.reference import zones
 from fsql.tests.reference.decimals import cast_of_decimal
 from fsql.tests.reference.failure import (
     NOT_CASTABLE,
@@ -124,6 +126,8 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
         return map_from(parts) if wanted.kind is Kind.MAP else parts
     if given == wanted:
         return value
+    if given.zone or wanted.zone:
+        return zoned_cast(value, given, wanted)
     if wanted.kind is Kind.BYTES and isinstance(value, str):
         return value.encode().decode("latin-1")
     if given.kind is Kind.BYTES and isinstance(value, str):
@@ -148,6 +152,26 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
     if not math.isfinite(value):
         raise FailureError(OUT_OF_RANGE)
     return in_range(math.trunc(value), wanted)
+
+
+def zoned_cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
+    """Return the value of a cast from or to TIMESTAMP_LTZ.
+
+    Raises:
+        FailureError: the type has no such value.
+    """
+    if given.zone and wanted.zone:
+        return value
+    if given.zone:
+        assert isinstance(value, int)
+        if wanted.kind is Kind.STRING:
+            return zones.with_offset(value, given.zone)
+        return cast(zones.local(value, given.zone), TIMESTAMP, wanted)
+    local = cast(value, given, TIMESTAMP)
+    assert isinstance(local, int)
+    if isinstance(value, str) and re.search(r"(Z|[+-]\d\d:\d\d) *$", value):
+        return local
+    return zones.instant(local, wanted.zone)
 
 
 def try_cast(value: Value, given: SqlType, wanted: SqlType) -> Value:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import UNREADABLE, YEARS, Entry, entry
+from fsql.compiler.functions.manual.entry import UNREADABLE, YEARS, Entry, entry, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TITLE: Final = "Dates and times"
 INTRODUCTION: Final = """\
-Times are in UTC. A DATE stands for its midnight where a TIMESTAMP is expected. A unit is `microsecond`, `millisecond`,
+A function of times takes a TIMESTAMP as it is, and a TIMESTAMP_LTZ as the local time in the
+[zone of the script](../language.md#timestamp_ltz-and-time-zones), which is UTC unless it is set. A DATE stands for its midnight where a TIMESTAMP is expected. A unit is `microsecond`, `millisecond`,
 `second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter` or `year`, in quotes or as a bare word, in the
 singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up. A month later is the same day of
 the month, or the last one where the month is shorter.
@@ -59,6 +60,20 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "TO_TIMESTAMP('17.05.2026 12:30', 'dd.MM.yyyy HH:mm') = TIMESTAMP '2026-05-17 12:30:00'",
         "TO_TIMESTAMP('2026-05-17T12:30:00+02:00') = TIMESTAMP '2026-05-17 10:30:00'",
         fails=f"{UNREADABLE}; {YEARS}",
+    ),
+    "TO_TIMESTAMP_LTZ": form(
+        "(BIGINT, 0 or 3) TIMESTAMP_LTZ; (STRING) TIMESTAMP_LTZ; (STRING, STRING) TIMESTAMP_LTZ; (STRING, STRING, STRING) TIMESTAMP_LTZ",
+        "The instant of a number of seconds (0) or milliseconds (3, the default) since 1970, or the one that a text names: by a Java pattern, `yyyy-MM-dd HH:mm:ss` unless it is given, in the zone of the script or in one that is given. Precision, pattern and zone are constants.",
+        "TO_TIMESTAMP_LTZ(1779021000, 0) = TIMESTAMP_LTZ '2026-05-17 12:30:00Z'",
+        "TO_TIMESTAMP_LTZ('17.05.2026 12:30', 'dd.MM.yyyy HH:mm', 'Europe/Oslo') = TIMESTAMP_LTZ '2026-05-17 10:30:00Z'",
+        fails=f"{UNREADABLE}; {YEARS}",
+    ),
+    "CONVERT_TZ": form(
+        "(STRING, STRING, STRING) STRING",
+        "The text `yyyy-MM-dd HH:mm:ss` of a local time in the first zone, as the local time in the second; NULL if it is no such text. The zones are constants.",
+        "CONVERT_TZ('2026-05-17 12:30:00', 'UTC', 'America/New_York') = '2026-05-17 08:30:00'",
+        "CONVERT_TZ('today', 'UTC', 'America/New_York') IS NULL",
+        fails=YEARS,
     ),
     "try_to_timestamp": entry(
         "As `TO_TIMESTAMP`, NULL where that fails.",

@@ -48,7 +48,16 @@ def null(span: Span) -> syntax.NullLiteral:
 
 def time_literal(span: Span, token: Token, value: syntax.StringLiteral) -> syntax.TimeLiteral:
     """Return `TIMESTAMP '…'`."""
-    return syntax.TimeLiteral(span, typed("syntax.TimeType", token.kind), value)
+    kind = {"TIMESTAMPTZ": "TIMESTAMP_LTZ"}.get(token.kind, token.kind)
+    return syntax.TimeLiteral(span, typed("syntax.TimeType", kind), value)
+
+
+def zoned_literal(
+    span: Span, _timestamp: Token, time_zone: str, value: syntax.StringLiteral
+) -> syntax.TimeLiteral:
+    """Return `TIMESTAMP WITH TIME ZONE '…'`."""
+    zoned = not time_zone.startswith("WITHOUT")
+    return syntax.TimeLiteral(span, "TIMESTAMP_LTZ" if zoned else "TIMESTAMP", value)
 
 
 def interval(

@@ -15,7 +15,7 @@ from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
 from fsql.compiler.logical import AssignWindows, Filter, Plan
 from fsql.compiler.rules.columns import columns_of
 from fsql.compiler.rules.conjuncts import conjunction, split_movable
-from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP_MAX, TIMESTAMP_MIN
 
 
 def pushdown_filter_windows(node: Filter) -> Plan | None:
@@ -25,7 +25,7 @@ def pushdown_filter_windows(node: Filter) -> Plan | None:
     TRUE for exactly the rows that AssignWindows fails.
     """
     below = node.input
-    if not isinstance(below, AssignWindows):
+    if not isinstance(below, AssignWindows) or below.zone != "UTC":
         return None
     width = len(below.input.schema)
     moved, kept = split_movable(
@@ -34,7 +34,9 @@ def pushdown_filter_windows(node: Filter) -> Plan | None:
     low, high = times_with_windows(below)
     if not moved or low > TIMESTAMP_MAX or high < TIMESTAMP_MIN:
         return None
-    time = ColumnRef(TIMESTAMP, nullable=False, index=below.time_column)
+    time = ColumnRef(
+        below.input.schema[below.time_column].type, nullable=False, index=below.time_column
+    )
     failing: list[Expression] = []
     if low > TIMESTAMP_MIN:
         failing.append(_comparison("lt", time, low))
@@ -64,11 +66,8 @@ def times_with_windows(plan: AssignWindows) -> tuple[int, int]:
 
 
 def _comparison(function: str, time: ColumnRef, bound: int) -> Expression:
-    return Call(BOOLEAN, nullable=False, function=function, arguments=(time, _timestamp(bound)))
-
-
-def _timestamp(value: int) -> Literal:
-    return Literal(TIMESTAMP, nullable=False, value=value)
+    limit = Literal(time.type, nullable=False, value=bound)
+    return Call(BOOLEAN, nullable=False, function=function, arguments=(time, limit))
 
 
 def _or(left: Expression, right: Expression) -> Expression:

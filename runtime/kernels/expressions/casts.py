@@ -16,6 +16,7 @@ from fsql.compiler.sqltypes import (
     DATE_MIN,
     DAY_US,
     INTEGER_RANGES,
+    TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
@@ -34,6 +35,12 @@ from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, dec
 from fsql.runtime.kernels.expressions.functions_map import by_keys
 from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
+from fsql.runtime.kernels.expressions.time_zones import (
+    format_instants,
+    parse_instants,
+    to_instants,
+    to_local,
+)
 from fsql.runtime.kernels.expressions.timestamp_text import (
     format_timestamps,
     parse_dates,
@@ -93,6 +100,8 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
         return decimal_cast(source, target)
     if Kind.BYTES in {source.kind, target.kind}:
         return over_dictionary(_between_texts(source, target))
+    if source.zone or target.zone:
+        return _zoned(source, target)
     if source.kind is Kind.STRING:
         return over_dictionary(
             from_text(
@@ -104,6 +113,26 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
     if target.kind is Kind.STRING:
         return _to_text(source)
     return _between_numbers(source.kind, target.kind)
+
+
+def _zoned(source: SqlType, target: SqlType) -> Kernel:
+    """Return the kernel of a cast from or to TIMESTAMP_LTZ."""
+    if source.zone and target.zone:
+        return _unchanged
+    if target.kind is Kind.STRING:
+        return _to_text(source)
+    if source.kind is Kind.STRING:
+        parse = parse_instants(target.zone)
+        return over_dictionary(
+            from_text(parse, lambda text: cast_value(text, source, target), DTYPES[Kind.TIMESTAMP])
+        )
+    if source.zone:
+        return _composed(partial(to_local(source.zone)), cast_kernel(TIMESTAMP, target))
+    return _composed(cast_kernel(source, TIMESTAMP), partial(to_instants(target.zone)))
+
+
+def _composed(first: Kernel, second: Kernel) -> Kernel:
+    return lambda arguments: second([first(arguments)])
 
 
 def try_cast_kernel(source: SqlType, target: SqlType) -> Kernel:
@@ -237,6 +266,8 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 
             return date_texts(np.clip(values, DATE_MIN, DATE_MAX))
         case Kind.TIMESTAMP:
             values = np.clip(values, TIMESTAMP_MIN, TIMESTAMP_MAX)
+            if source.zone not in {"", "UTC"}:
+                return format_instants(values, source.zone)
             if len(values) <= FEW_ROWS:
                 return pa.array([format_timestamp(value) for value in values.tolist()], pa.string())
             return format_timestamps(values)

@@ -26,7 +26,7 @@ from fsql.compiler.expression import (
     TryCast,
 )
 from fsql.compiler.functions.evaluate import evaluate
-from fsql.compiler.functions.failure import TimestampRangeFailure
+from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.graph import (
     Compute,
     Explode,
@@ -47,8 +47,6 @@ from fsql.compiler.sqltypes import (
     INTEGER_RANGES,
     TEXTUAL,
     TIMESTAMP,
-    TIMESTAMP_MAX,
-    TIMESTAMP_MIN,
     Kind,
 )
 from fsql.runtime.arrow_types import decoded, from_arrow, remember_values, to_arrow
@@ -257,22 +255,20 @@ def _elements(array: Value) -> tuple[Value, ...]:
 
 def _few_windows(function: ToWindows) -> FewFunction:
     size, slide, offset = function.size_us, function.slide_us, function.offset_us
+    zone = function.zone
 
     def apply(rows: FewRows) -> FewRows:
-        counts, starts = [], []
+        counts, windows = [], []
         for time in rows.columns[function.time_column].values:
             assert isinstance(time, int)
-            since = time - offset
+            since = time + offset_of(time, zone) - offset
             first, last = (since - size) // slide + 1, since // slide
             counts.append(last - first + 1)
-            starts += [start * slide + offset for start in range(first, last + 1)]
-        if any(start < TIMESTAMP_MIN or start + size > TIMESTAMP_MAX for start in starts):
-            raise TimestampRangeFailure
-        bounds = (
-            starts,
-            [start + size for start in starts],
-            [start + size - 1 for start in starts],
-        )
+            windows += [
+                window_bounds(start * slide + offset, size, zone)
+                for start in range(first, last + 1)
+            ]
+        bounds = zip(*windows, strict=True) if windows else ((), (), ())
         added = [FewColumn(TIMESTAMP, [*bound]) for bound in bounds]
         return _repeated(rows, repeats_of(np.array(counts, np.int64)), added)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.batch import PUNCTUATION
+from fsql.runtime.kernels.expressions.time_zones import begins_of, ends_of, offsets_of
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
     TIMESTAMP_RANGE,
@@ -41,6 +42,8 @@ def compile_to_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
 
     A row fails (E504) if one of its windows reaches out of the years 1 to 9999.
     """
+    if function.zone != "UTC":
+        return _compile_to_local_windows(function)
     size, slide = function.size_us, function.slide_us
 
     def apply(batch: Batch) -> MapResult:
@@ -58,6 +61,29 @@ def compile_to_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
         start = least[repeats.row] + repeats.place * slide
         bounds = (start, start + size, start + (size - 1))
         added = [to_array(Vector(bound), TIMESTAMP, len(start)) for bound in bounds]
+        return MapResult(repeat_batch(batch, repeats, added), None)
+
+    return apply
+
+
+def _compile_to_local_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
+    """Return the map to windows of the local times of a zone."""
+    size, slide, zone = function.size_us, function.slide_us, function.zone
+
+    def apply(batch: Batch) -> MapResult:
+        at = _micros(batch.columns[function.time_column])
+        since = at + offsets_of(at, zone) - function.offset_us
+        first, last = (since - size) // slide + 1, since // slide
+        repeats = repeats_of(last - first + 1)
+        starts = (first * slide + function.offset_us)[repeats.row] + repeats.place * slide
+        begin, end = begins_of(starts, zone), ends_of(starts + size, zone)
+        outside = (begin < TIMESTAMP_MIN) | (end > TIMESTAMP_MAX)
+        if outside.any():
+            codes = np.zeros(len(batch), np.int16)
+            codes[repeats.row[outside]] = TIMESTAMP_RANGE
+            kept = succeeded(codes, len(batch))
+            return MapResult(apply(batch.take(kept)).rows, errors_at(batch, codes))
+        added = [to_array(Vector(bound), TIMESTAMP, len(end)) for bound in (begin, end, end - 1)]
         return MapResult(repeat_batch(batch, repeats, added), None)
 
     return apply
