@@ -18,6 +18,7 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import DAY_US, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.arrow_types import string_buffers
+from fsql.runtime.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,6 @@ _OFFSET_LENGTH: Final = len("+hh:mm")
 _NANOSECONDS: Final = r"^(.{19}\.[0-9]{6})[0-9]{1,3}(Z|[+-][0-9:]{5})?$"
 _TIME: Final = r"\A([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?\z"
 _MILLIS_US: Final = 1_000
-_ROWS_ONE_BY_ONE: Final = 32
 
 
 def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
@@ -122,7 +122,7 @@ def _cast(text: pa.StringArray, arrow_type: pa.DataType) -> tuple[Ints, Bools]:
     try:
         cast = pc.cast(text, arrow_type).view(pa.int64())
     except pa.ArrowInvalid:
-        if len(text) <= _ROWS_ONE_BY_ONE:
+        if len(text) <= FEW_ROWS:
             return np.zeros(len(text), np.int64), np.zeros(len(text), np.bool_)
     else:
         return cast.fill_null(0).to_numpy(), _flags(cast.is_valid())

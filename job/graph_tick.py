@@ -109,14 +109,6 @@ def newest_manifest(state: Path) -> Manifest | None:
         raise FsqlError([Diagnostic("E614", f'"{state}" cannot be read: {error}')]) from None
 
 
-def diff_of(
-    begun: JobDescription, compiled: Compiled, change: StateChange, manifest: Manifest | None
-) -> GraphDiff:
-    """Return what a changed script, compiled with the job's ordinals, means for the state of a job."""
-    old = compile_job(begun.script()).job
-    return compare(old, compiled.job, change, manifest)
-
-
 def change_plan(
     state: Path,
     begun: JobDescription,

@@ -2,7 +2,7 @@
 --
 -- A line is a document, `title | text`.  Each document makes one change record for each of its words: the
 -- positions of the word within the text (from 1), and in how many documents the word has been before.
--- Who applies the records in order has the index, and `documents_before` tells him whether he missed one.
+-- A reader that applies the records in order has the index; `documents_before` shows whether it missed one.
 
 CREATE TABLE documents (
     line STRING,

@@ -26,7 +26,7 @@ BYTES_OF_PART: Final = 1 << 18
 """How many bytes of state one part has, unless a single row has more."""
 NEARLY_SENT: Final = 100
 """How many parts are sent in about half a second."""
-SMALL_ROWS: Final = 1000
+HAND_OVER_ROWS_MAX: Final = 1000
 """How many rows of state can be handed over at the position, in about 10 ms."""
 _LESS: Final = 0.75
 """A snapshot that adds more than this part of what the one before added is as small as it gets."""
@@ -94,7 +94,7 @@ class CopiedState:
         if was_sent:
             before, self._added = self._added, added
             as_small_as_it_gets = before is not None and added > _LESS * before
-            self._is_small |= added <= SMALL_ROWS or as_small_as_it_gets
+            self._is_small |= added <= HAND_OVER_ROWS_MAX or as_small_as_it_gets
 
     def _compare(self, left: int) -> None:
         """Compare the number of parts that wait, now and then; it may rise once, in a peak of the load."""

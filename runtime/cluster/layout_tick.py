@@ -89,11 +89,6 @@ class LayoutTick:
         """Return the item that prepares the workers; `snapshots` tells whether any are taken."""
         return PrepareTick(self.number, self.owners.ranges, snapshots, self.choices)
 
-    @property
-    def is_undecided(self) -> bool:
-        """Return whether it can still be abandoned."""
-        return self.phase not in {TickPhase.MOVING, TickPhase.COMPLETED}
-
     def on_copied(self, worker: int) -> bool:
         """Record that a worker has sent nearly all that was stored; return whether all have, once."""
         waited = bool(self._not_copied)

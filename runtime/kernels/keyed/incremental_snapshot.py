@@ -207,12 +207,6 @@ def rows_of_bins_later(snapshot: IncrementalSnapshot, bins: BinRanges) -> Increm
     )
 
 
-def unexpired(snapshot: IncrementalSnapshot, position: Root) -> IncrementalSnapshot:
-    """Return the rows that have not expired at `position`."""
-    rows = _unexpired(snapshot.rows, position)
-    return IncrementalSnapshot(rows, snapshot.keys, snapshot.appends)
-
-
 def _unexpired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:
     expires = _integers(rows, EXPIRES)
     passed = expires < position.time

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.copied_state import (
+    HAND_OVER_ROWS_MAX,
     ROWS_OF_PART,
-    SMALL_ROWS,
     SNAPSHOTS_OF_COMPARISON,
     CopiedState,
 )
@@ -68,7 +68,7 @@ def test_a_small_snapshot_after_the_copy_is_needed() -> None:
     sent(copies)
     # It was taken before the copy had been sent: how much comes between two snapshots is not known.
     assert not copies.is_small
-    copies.on_snapshot((("fold", rows(SMALL_ROWS)),))
+    copies.on_snapshot((("fold", rows(HAND_OVER_ROWS_MAX)),))
     assert not copies.is_small
     sent(copies)
     assert copies.is_small
@@ -78,7 +78,7 @@ def test_snapshots_that_do_not_get_smaller_are_small_enough() -> None:
     copies = CopiedState(ALL, follows_snapshots=True)
     copies.on_stored_state(())
     small = []
-    for count in (9 * SMALL_ROWS, 5 * SMALL_ROWS, 4 * SMALL_ROWS):
+    for count in (9 * HAND_OVER_ROWS_MAX, 5 * HAND_OVER_ROWS_MAX, 4 * HAND_OVER_ROWS_MAX):
         copies.on_snapshot((("fold", rows(count)),))
         sent(copies)
         small.append(copies.is_small)
