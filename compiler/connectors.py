@@ -262,18 +262,22 @@ TIME_OPTIONS: Final = (
 )
 """Options of every table that is read: the engine follows them, whatever the connector."""
 
+NULL_FIELD: Final = "null_field"
+"""The value of `on_error` with which malformed values are NULL."""
+
 RECORD_OPTIONS: Final = (
     Option(
         "on_error",
         OptionKind.CHOICE,
-        "what a malformed row does: stop the job, or become a reject",
-        ("stop", "reject"),
+        "what a malformed row does: stop the job, or become a reject; with `null_field` a malformed value"
+        " is NULL and counted, where NULL is allowed, and only what remains malformed becomes a reject",
+        ("stop", "reject", NULL_FIELD),
         default="stop",
     ),
     Option(
         "rejects_path",
         OptionKind.TEXT,
-        "where rejects are written, with `'on_error' = 'reject'`",
+        "where rejects are written, with `'on_error' = 'reject'` or `'null_field'`",
     ),
 )
 """Options of tables whose rows may be malformed."""

@@ -81,6 +81,7 @@ def summary_text(status: str, metrics: Metrics) -> str:
             count_text(metrics.unknown_fields),
             "fields that their table does not declare",
         ),
+        *_nulled_row(metrics),
         ("state", count_text(metrics.rows_state), _state_text(metrics)),
         ("held", count_text(metrics.rows_held), "rows that waited for earlier rows"),
         ("repairs", count_text(metrics.rows_redone), "rows recomputed after late arrival"),
@@ -122,6 +123,12 @@ def summary_fields(status: str, metrics: Metrics) -> dict[str, object]:
         fields["rows_in_per_second"] = metrics.rows_in / metrics.seconds
         fields["rows_out_per_second"] = metrics.rows_out / metrics.seconds
     return fields
+
+
+def _nulled_row(metrics: Metrics) -> list[tuple[str, str, str]]:
+    if not metrics.nulled_fields:
+        return []
+    return [("nulled", count_text(metrics.nulled_fields), "malformed values that are NULL")]
 
 
 def _state_text(metrics: Metrics) -> str:

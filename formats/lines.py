@@ -193,6 +193,10 @@ class LineDecoder(Protocol):
     def unknown_fields(self) -> int:
         """Return how many fields that are no columns the accepted rows have had so far."""
 
+    @property
+    def nulled_fields(self) -> int:
+        """Return how many malformed values were replaced by NULL so far, as `on_error` may ask for."""
+
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of the lines, which would have the numbers from `first_row` on."""
 

@@ -52,6 +52,11 @@ class ChangeDecoder:
         """See `LineDecoder`."""
         return self._decoder.unknown_fields
 
+    @property
+    def nulled_fields(self) -> int:
+        """See `LineDecoder`."""
+        return self._decoder.nulled_fields
+
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows whose kind is known, or NULL."""
         columns, rows, dead_letters = self._decoder.decode(lines, first_row)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.connectors import NULL_FIELD
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
 if TYPE_CHECKING:
     from fsql.compiler.connectors import Connector
+    from fsql.compiler.schema import Schema
 
 RECORD_BYTES_CAP: Final = 16 * 1024 * 1024
 """The most that `max_record_bytes` may say; it bounds what a hostile line can make a reader hold."""
@@ -45,6 +47,16 @@ class Settings:
     def reads_changes(self) -> bool:
         """Return whether the rows of the table, where it is read, are changes."""
         return self._given.get("changes", APPEND) != APPEND
+
+    def nulled_columns(self, columns: Schema) -> frozenset[str]:
+        """Return the names of the columns whose malformed values are NULL.
+
+        The kind of a change, which is the first column where rows are changes, is not one of them.
+        """
+        if self._given.get("on_error") != NULL_FIELD:
+            return frozenset()
+        values = columns[1:] if self.reads_changes else columns
+        return frozenset(column.name for column in values if column.nullable)
 
     def flag(self, key: str) -> bool:
         """Return the value of an option that is `true` or `false`."""

@@ -50,7 +50,7 @@ def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
     warnings = []
     for table in compiled.job.tables:
         options = dict(table.options)
-        if options.get("on_error") == "reject" and "rejects_path" not in options:
+        if options.get("on_error", "stop") != "stop" and "rejects_path" not in options:
             message = f'malformed rows of table "{table.name}" are counted and dropped'
             helps = ("add 'rejects_path' = 'rejects.jsonl'",)
             warnings.append(_at_option(compiled, table.name, "on_error", "W502", message, helps))

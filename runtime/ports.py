@@ -48,7 +48,7 @@ class Chunk:
 
     `rows` are the row numbers, ascending; numbers that are missing among them belong to `dead_letters`.
     `bytes_read` is how much input the chunk used up, `unknown_fields` how many fields its rows had besides
-    that are no columns.
+    that are no columns, `nulled_fields` how many malformed values of them are NULL.
 
     Rows with an event time after `time_at_most`, in microseconds since 1970, are malformed.  All rows behind
     the chunk count as at least `time_at_least`: a source that is silent says so, with a chunk without rows.
@@ -63,6 +63,7 @@ class Chunk:
     time_at_most: int | None = None
     time_at_least: int | None = None
     arrivals: NDArray[np.int64] | None = None
+    nulled_fields: int = 0
 
     def check_row_numbers(self) -> None:
         """Check that every row has a number that its origin has room for.

@@ -222,7 +222,7 @@ def _check_required(
     if missing:
         raise _missing(connector, missing[0], span)
     if "rejects_path" in values and (
-        "on_error" not in values or values["on_error"].value.value != "reject"
+        "on_error" not in values or values["on_error"].value.value == "stop"
     ):
         raise refusal(
             "E222",

@@ -82,15 +82,17 @@ class LineReader:
             self._parts.appendleft(lines.slice(rows_max, len(lines)))
             lines = lines.slice(0, rows_max)
         row, _, byte, _ = self._place
-        unknown_before = self._decoder.unknown_fields
+        unknown_before, nulled_before = self._decoder.unknown_fields, self._decoder.nulled_fields
         columns, rows, dead_letters = self._decoder.decode(lines, row)
         unknown = self._decoder.unknown_fields - unknown_before
+        nulled = self._decoder.nulled_fields - nulled_before
         self._place = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
         # Empty lines and blocks without a line end belong to the chunk that comes after them.
         read = lines.end_byte - byte
         arrived = self._arrived
         arrivals = None if arrived is None else np.full(len(rows), arrived, np.int64)
-        return Chunk(columns, rows, dead_letters, read, unknown, self._time_at_most, None, arrivals)
+        bounds = (self._time_at_most, None, arrivals)
+        return Chunk(columns, rows, dead_letters, read, unknown, *bounds, nulled)
 
     def bytes_passed(self) -> int:
         """Return how far the reader is in its file."""

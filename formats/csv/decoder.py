@@ -32,7 +32,7 @@ from fsql.runtime.decimals import column_of
 from fsql.runtime.decimals import read_texts as read_decimals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from numpy.typing import NDArray
 
@@ -62,7 +62,8 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     """
     record_bytes_max = settings.record_bytes_max()
     dialect, header = Dialect.of(settings), settings.flag("header")
-    return lambda: CsvDecoder(columns, dialect, record_bytes_max, has_header=header)
+    nulled = settings.nulled_columns(columns)
+    return lambda: CsvDecoder(columns, dialect, record_bytes_max, nulled, has_header=header)
 
 
 class CsvDecoder:
@@ -71,8 +72,18 @@ class CsvDecoder:
     unknown_fields = 0
 
     def __init__(
-        self, columns: Schema, dialect: Dialect, record_bytes_max: int, *, has_header: bool
+        self,
+        columns: Schema,
+        dialect: Dialect,
+        record_bytes_max: int,
+        nulled: Collection[str] = (),
+        *,
+        has_header: bool,
     ) -> None:
+        """Take the columns; a malformed value of one of `nulled` is NULL."""
+        self._nulled = nulled
+        self._nulled_lines: list[int] = []
+        self.nulled_fields = 0
         self._columns = columns
         self._dialect = dialect
         self._places = in_order(columns)
@@ -100,6 +111,7 @@ class CsvDecoder:
         dead_letters: dict[int, DeadLetter] = {}
         if fields is None:
             fields = self._split_lines(lines, first_row, dead_letters)
+        self._nulled_lines.clear()
         columns = []
         for column, texts in zip(self._columns, fields, strict=True):
             columns.append(self._convert_column(column, texts, lines, first_row, dead_letters))
@@ -109,6 +121,7 @@ class CsvDecoder:
             good[list(dead_letters)] = False
             kept = kept[good]
             columns = [column.filter(pa.array(good)) for column in columns]
+        self.nulled_fields += sum(line not in dead_letters for line in self._nulled_lines)
         return columns, first_row + kept, [dead_letters[line] for line in sorted(dead_letters)]
 
     def _split_block(self, lines: Lines) -> list[pa.StringArray] | None:
@@ -217,8 +230,11 @@ class CsvDecoder:
             try:
                 exact.append(field_value(field, column, self._dialect))
             except MalformedError as error:
-                dead_letters[line] = dead_letter(lines, line, first_row + line, error)
                 exact.append(None)
+                if column.name in self._nulled:
+                    self._nulled_lines.append(line)
+                else:
+                    dead_letters[line] = dead_letter(lines, line, first_row + line, error)
         places = np.arange(len(texts))
         places[rest] = len(texts) + np.arange(len(rest))
         return pa.concat_arrays([values, to_arrow(exact, column.type)]).take(pa.array(places))

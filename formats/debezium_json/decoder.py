@@ -21,7 +21,7 @@ from fsql.formats.malformed import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import DecodedRows, LineDecoder
@@ -55,7 +55,8 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
         FsqlError: E534, if records may not be as long as the settings say.
     """
     record_bytes_max = settings.record_bytes_max()
-    return lambda: DebeziumDecoder(columns, record_bytes_max)
+    nulled = settings.nulled_columns(columns)
+    return lambda: DebeziumDecoder(columns, record_bytes_max, nulled)
 
 
 class DebeziumDecoder(SingleLineDecoder):
@@ -63,14 +64,19 @@ class DebeziumDecoder(SingleLineDecoder):
 
     skips_empty_lines = True
 
-    def __init__(self, columns: Schema, record_bytes_max: int) -> None:
+    def __init__(self, columns: Schema, record_bytes_max: int, nulled: Collection[str]) -> None:
         self.record_bytes_max = record_bytes_max
-        self._rows = JsonDecoder(columns[1:], record_bytes_max)
+        self._rows = JsonDecoder(columns[1:], record_bytes_max, nulled)
 
     @property
     def unknown_fields(self) -> int:
         """Return how many fields that are no columns the rows have had."""
         return self._rows.unknown_fields
+
+    @property
+    def nulled_fields(self) -> int:
+        """Return how many malformed values of the rows are NULL."""
+        return self._rows.nulled_fields
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines none of which is empty; the first has the number `first_row`."""

@@ -36,7 +36,7 @@ from fsql.formats.lines import SingleLineDecoder
 from fsql.formats.malformed import MalformedError, check_length, dead_letter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -80,6 +80,8 @@ class _Rows:
     first_row: int
     decoded: list[msgspec.Struct] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
+    nulled: dict[int, int] = field(default_factory=dict)
+    """How many malformed values of a line are NULL."""
 
     def kept(self) -> Ints:
         """Return the indexes of the lines that the decoded rows come from."""
@@ -94,7 +96,8 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
         FsqlError: E534, if records may not be as long as the settings say.
     """
     record_bytes_max = settings.record_bytes_max()
-    return lambda: JsonDecoder(columns, record_bytes_max)
+    nulled = settings.nulled_columns(columns)
+    return lambda: JsonDecoder(columns, record_bytes_max, nulled)
 
 
 class JsonDecoder(SingleLineDecoder):
@@ -102,13 +105,17 @@ class JsonDecoder(SingleLineDecoder):
 
     skips_empty_lines = True
 
-    def __init__(self, columns: Schema, record_bytes_max: int) -> None:
+    def __init__(
+        self, columns: Schema, record_bytes_max: int, nulled: Collection[str] = ()
+    ) -> None:
+        """Take the columns; a malformed value of one of `nulled` is NULL."""
         self._columns = columns
+        self._nulled = nulled
         self._row_type = RowType(columns)
         self._reads_doubles = any(column.type.contains(*FLOATING) for column in columns)
         self._type = row_of((column.name, column.type) for column in columns)
         self.record_bytes_max = record_bytes_max
-        self.unknown_fields = 0
+        self.unknown_fields = self.nulled_fields = 0
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines none of which is empty; the first has the number `first_row`."""
@@ -130,6 +137,8 @@ class JsonDecoder(SingleLineDecoder):
         if exact:
             arrays = self._exact_columns([rows.decoded[index] for index in np.flatnonzero(good)])
         rows.dead_letters.sort(key=lambda each: each.row)
+        if rows.nulled:
+            self.nulled_fields += sum(rows.nulled.get(line, 0) for line in kept.tolist())
         return arrays, first_row + kept, rows.dead_letters
 
     def _exact_columns(self, decoded: Sequence[msgspec.Struct]) -> list[pa.Array]:
@@ -173,7 +182,9 @@ class JsonDecoder(SingleLineDecoder):
         record = rows.lines.content(line)
         try:
             check_length(len(record), self.record_bytes_max)
-            return self._row_type.row(column_values(self._columns, parse_object(record)))
+            values, nulled = column_values(self._columns, parse_object(record), self._nulled)
+            rows.nulled[line] = nulled
+            return self._row_type.row(values)
         except MalformedError as error:
             rows.dead_letters.append(dead_letter(rows.lines, line, rows.first_row + line, error))
             return None

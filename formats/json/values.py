@@ -42,7 +42,7 @@ from fsql.formats.malformed import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from fsql.compiler.schema import Schema
 
@@ -75,16 +75,29 @@ _DIGITS_MAX: Final = 20
 """No longer integer fits 64 bits; JSON allows no leading zeros."""
 
 
-def column_values(columns: Schema, record: dict[str, Json]) -> list[Decoded]:
+def column_values(
+    columns: Schema, record: dict[str, Json], nulled: Collection[str] = ()
+) -> tuple[list[Decoded], int]:
     """Return the value of each column; a field that the record does not have is NULL.
 
+    Malformed values of the columns `nulled` are NULL; the number of these comes second.
+
     Raises:
-        MalformedError: E513, E514, E520 or E521, of the first column that has no value.
+        MalformedError: E513, E514, E520 or E521, of the first other column that has no value.
     """
-    return [
-        _value(record.get(column.name), column.type, column.name, nullable=column.nullable)
-        for column in columns
-    ]
+    values: list[Decoded] = []
+    count = 0
+    for column in columns:
+        try:
+            value = _value(
+                record.get(column.name), column.type, column.name, nullable=column.nullable
+            )
+        except MalformedError:
+            if column.name not in nulled:
+                raise
+            value, count = None, count + 1
+        values.append(value)
+    return values, count
 
 
 def _value(  # noqa: C901, PLR0911 - one a kind

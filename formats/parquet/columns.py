@@ -28,7 +28,7 @@ from fsql.runtime.arrow_maps import map_parts, maps_by_key
 from fsql.runtime.arrow_types import arrow_type, decoded, octets_of_binary, struct_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -142,6 +142,13 @@ def faults(
     if not column.nullable:
         for row in np.flatnonzero(given.is_null().to_numpy(zero_copy_only=False)).tolist():
             yield row, MalformedError(NULL_NOT_ALLOWED, "a value is required", column.name)
+
+
+def without(column: pa.Array, rows: Iterable[int]) -> pa.Array:
+    """Return a column in which some rows are NULL."""
+    missing = np.zeros(len(column), np.bool_)
+    missing[list(rows)] = True
+    return column.take(pa.array(np.arange(len(column)), mask=missing))
 
 
 def _lost(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:

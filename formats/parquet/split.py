@@ -14,7 +14,7 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.formats.operations import unknown_operations
-from fsql.formats.parquet.columns import convert, faults, fits
+from fsql.formats.parquet.columns import convert, faults, fits, without
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
 
@@ -41,6 +41,8 @@ class ParquetSplit:
     """Whether the first column is the kind of change."""
     read: frozenset[str] | None = None
     """The names of the columns that are read, None if all are; the others are NULL."""
+    nulled: frozenset[str] = frozenset()
+    """The names of the columns whose malformed values are NULL."""
 
     def open(self, source_offset: SourceOffset | None = None) -> ParquetReader:
         """Return a reader that stands at the first row, or at `source_offset`.
@@ -50,7 +52,12 @@ class ParquetSplit:
                 if it is not the file that was read.
         """
         return ParquetReader(
-            self.path, self.columns, source_offset, changes=self.changes, read=self.read
+            self.path,
+            self.columns,
+            source_offset,
+            changes=self.changes,
+            read=self.read,
+            nulled=self.nulled,
         )
 
     def check(self) -> None:
@@ -66,7 +73,8 @@ def make_split(
     name: str, path: Path, columns: Schema, settings: Settings, read: frozenset[str] | None
 ) -> ParquetSplit:
     """Return the file as a split of a table with these columns, of which those named by `read` are read."""
-    return ParquetSplit(name, path, columns, settings.reads_changes, read)
+    nulled = settings.nulled_columns(columns)
+    return ParquetSplit(name, path, columns, settings.reads_changes, read, nulled)
 
 
 class ParquetReader:
@@ -80,8 +88,10 @@ class ParquetReader:
         *,
         changes: bool,
         read: frozenset[str] | None,
+        nulled: frozenset[str],
     ) -> None:
         self._path = path
+        self._nulled = nulled
         self._read = [
             column
             for at, column in enumerate(columns)
@@ -138,6 +148,7 @@ class ParquetReader:
 
     def _chunk(self, part: pa.RecordBatch) -> Chunk:
         dead_letters: dict[int, DeadLetter] = {}
+        nulled: list[int] = []
         columns = []
         for column in self._columns:
             if column not in self._read:
@@ -145,7 +156,12 @@ class ParquetReader:
                 continue
             given = part.column(column.name)
             converted = convert(given, column.type)
-            for row, error in faults(column, given, converted):
+            malformed = dict(faults(column, given, converted))
+            if column.name in self._nulled and malformed:
+                converted = without(converted, malformed)
+                nulled += malformed
+                malformed = {}
+            for row, error in malformed.items():
                 dead_letters.setdefault(row, self._dead_letter(row, error))
             columns.append(converted)
         if self._changes:
@@ -159,7 +175,8 @@ class ParquetReader:
         self._row += part.num_rows
         before, self._bytes = self._bytes, self._bytes_before(self._row)
         in_order = [dead_letters[row] for row in sorted(dead_letters)]
-        return Chunk(columns, rows, in_order, self._bytes - before)
+        count = sum(row not in dead_letters for row in nulled)
+        return Chunk(columns, rows, in_order, self._bytes - before, nulled_fields=count)
 
     def _dead_letter(self, row: int, error: MalformedError) -> DeadLetter:
         return DeadLetter(self._row + row, 0, -1, error.code, error.field, error.reason, "")

@@ -38,7 +38,7 @@ class TextDecoder(SingleLineDecoder):
     """Decodes lines into one column of STRING."""
 
     skips_empty_lines = False
-    unknown_fields = 0
+    unknown_fields = nulled_fields = 0
 
     def __init__(self, record_bytes_max: int) -> None:
         self.record_bytes_max = record_bytes_max

@@ -64,7 +64,7 @@ class Front:
         self.bytes_read = 0
         self.bytes_passed = 0
         """How far the reader is in its file, set by the driver for monitoring."""
-        self.unknown_fields = 0
+        self.unknown_fields = self.nulled_fields = 0
         self.event_times = EventTimes(split)
         self._kind = table.time
         self._base = origin(table.ordinal, split, 0)
@@ -170,6 +170,7 @@ class Front:
         last = max(last, int(rows[-1])) if len(rows) else last
         self.bytes_read += chunk.bytes_read
         self.unknown_fields += chunk.unknown_fields
+        self.nulled_fields += chunk.nulled_fields
         batch = self._batch(columns, time, rows) if len(rows) else None
         if last >= 0 and self._drops():
             batch, positioned = self._drop_rows(batch), self._drop_dead_letters(positioned)

@@ -73,8 +73,8 @@ class SinkMetrics:
 class Metrics:
     """What has been done so far.
 
-    `rows_…` count rows, `bytes_…` bytes, `seconds…` are seconds; `unknown_fields`, `messages`,
-    `acknowledgements`, `releases`, `snapshots` and `recoveries` are numbers of these.
+    `rows_…` count rows, `bytes_…` bytes, `seconds…` are seconds; `unknown_fields`, `nulled_fields`,
+    `messages`, `acknowledgements`, `releases`, `snapshots` and `recoveries` are numbers of these.
 
     `rows_state` and `bytes_state` are the size of the state now; the bytes are estimated.
     `seconds_behind` is the age of the oldest chunk that is not released completely, `rows_unreleased` about
@@ -92,6 +92,7 @@ class Metrics:
     rows_late: int = 0
     rows_rejected: int = 0
     unknown_fields: int = 0
+    nulled_fields: int = 0
     rows_redone: int = 0
     rows_held: int = 0
     rows_state: int = 0
@@ -121,13 +122,15 @@ class Metrics:
 
     def set_fronts(self, fronts: Iterable[Front], released: Root) -> None:
         """Set what fronts have read; everything below `released` is released."""
-        self.rows_in = self.bytes_in = self.unknown_fields = self.rows_unreleased = 0
+        self.rows_in = self.bytes_in = self.rows_unreleased = 0
+        self.unknown_fields = self.nulled_fields = 0
         for source in self.sources.values():
             source.rows = source.bytes = source.bytes_passed = 0
         for front in fronts:
             self.rows_in += front.rows_read
             self.bytes_in += front.bytes_read
             self.unknown_fields += front.unknown_fields
+            self.nulled_fields += front.nulled_fields
             self.rows_unreleased += front.rows_above(released)
             source = self.source(front.table.name)
             source.rows += front.rows_read

@@ -100,6 +100,7 @@ class ModelRun:
         self.metrics.rows_in += rows
         self.metrics.bytes_in += chunk.bytes_read
         self.metrics.unknown_fields += chunk.unknown_fields
+        self.metrics.nulled_fields += chunk.nulled_fields
         source.rows += rows
         source.bytes += chunk.bytes_read
 

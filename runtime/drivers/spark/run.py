@@ -131,6 +131,7 @@ class SparkRun:
             self.metrics.rows_in += row.time
             self.metrics.bytes_in += row.origin
             self.metrics.unknown_fields += row.number
+            self.metrics.nulled_fields += row.receiver
 
     def write(self, rows: DataFrame, until: Root, progress: Callable[[], None]) -> None:
         """Release what the messages to the barrier among some rows have below a position."""

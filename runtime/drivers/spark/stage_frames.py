@@ -166,7 +166,7 @@ def _read_split(load: Load, number: int, until: Root) -> Iterator[MessageRow]:
     front = source.front
     report = SourceReport(front.resume_point(until), front.read_up_to, source.end)
     counts = (front.rows_read, front.bytes_read, number, front.unknown_fields)
-    yield MessageRow(COUNTED, 0, *counts, [msgspec.json.encode(report)])
+    yield MessageRow(COUNTED, front.nulled_fields, *counts, [msgspec.json.encode(report)])
 
 
 def _fold(

@@ -277,7 +277,7 @@ def test_the_fast_half_agrees_with_the_exact_one(
     expected = {}
     for number, line in enumerate(kept):
         try:
-            expected[number] = column_values(FUZZED, parse_object(line))
+            expected[number], _ = column_values(FUZZED, parse_object(line))
         except MalformedError:
             continue
     rows_max = data.draw(st.integers(1, 6))
