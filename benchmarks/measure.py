@@ -264,7 +264,7 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
     result = compile_job(read_script(str(SCRIPTS / f"{benchmark.name}.sql"), values))
     splits = open_splits(result)
     plan = choose_plan(result, splits, RunOptions(workers=load.workers))
-    watch = OperatorTimes()
+    instrument = OperatorTimes()
     pace = None if load.rate is None else _Pace(load.rate)
     with open_outputs(result, splits, Existing.OVERWRITE) as outputs:
         taker: ReleaseTaker = outputs
@@ -272,7 +272,7 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
             splits = {t: [_PacedSplit(s, pace) for s in parts] for t, parts in splits.items()}
             taker = _PacedOutputs(outputs, pace)
         edges = Edges(splits, taker)
-        run = LocalRun(plan, edges, watch=watch)
+        run = LocalRun(plan, edges, instrument=instrument)
         collect_less_often()
         started = time.perf_counter()
         metrics = run.run()
@@ -289,6 +289,6 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
         ratio=None if batch is None else round(batch / seconds, 3),
         latency_ms={} if pace is None else pace.latency_ms(seconds),
         operator_seconds={
-            name: round(operator.seconds, 3) for name, operator in slowest(watch.operators)
+            name: round(operator.seconds, 3) for name, operator in slowest(instrument.operators)
         },
     )

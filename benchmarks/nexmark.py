@@ -71,9 +71,9 @@ def measure_query(directory: Path, name: str) -> dict[str, Any]:
     compiled = compile_job(script_of_text(text, {"events": str(directory)}))
     splits = open_splits(compiled)
     plan = choose_plan(compiled, splits, RunOptions())
-    watch = OperatorTimes()
+    instrument = OperatorTimes()
     with open_outputs(compiled, splits, Existing.REFUSE) as outputs:
-        run = LocalRun(plan, Edges(splits, outputs), watch=watch)
+        run = LocalRun(plan, Edges(splits, outputs), instrument=instrument)
         collect_less_often()
         started, busy = time.perf_counter(), time.process_time()
         metrics = run.run()
@@ -86,7 +86,7 @@ def measure_query(directory: Path, name: str) -> dict[str, Any]:
         "peak_bytes": _peak_bytes(),
         "operator_seconds": {
             operator: round(spent.seconds, 3)
-            for operator, spent in slowest(watch.operators)[:_OPERATORS_SHOWN]
+            for operator, spent in slowest(instrument.operators)[:_OPERATORS_SHOWN]
         },
     }
 

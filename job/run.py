@@ -73,5 +73,5 @@ def open_run(
                 edges,
                 options.read_ahead_rows,
                 options.chunk_rows,
-                watch=OperatorTimes(),
+                instrument=OperatorTimes(),
             )

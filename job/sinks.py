@@ -23,7 +23,7 @@ from fsql.job.places import locate_errors
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
-from fsql.runtime.cluster.shards import Dealing, Shard
+from fsql.runtime.cluster.shards import RowSharder, Shard
 from fsql.runtime.sink import LocalSink
 
 if TYPE_CHECKING:
@@ -129,16 +129,16 @@ class _SinkFactory:
             if sharding is None:
                 outputs.append(self._output(number, insert, None))
                 continue
-            dealing = Dealing(sharding.shards, sharding.dealt_by)
+            sharder = RowSharder(sharding.shards, sharding.shard_key)
             outputs += [
-                self._output(number, insert, Shard(shard, dealing))
+                self._output(number, insert, Shard(shard, sharder))
                 for shard in range(sharding.shards)
             ]
         return outputs
 
     def _output(self, number: int, insert: Insert, shard: Shard | None) -> ConsumedOutput:
         table = insert.sink.name
-        part = "" if shard is None else shard_name(shard.number, shard.dealing.shards)
+        part = "" if shard is None else shard_name(shard.number, shard.sharder.shards)
         with locate_errors(self._compiled.syntax, table, "path"):
             consumer = self._of_insert(
                 insert, self._journal(journal_name("insert", table, part)), shard

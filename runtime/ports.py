@@ -150,7 +150,7 @@ class Release:
     `operations` are indexes into `OPERATIONS`, or None for an append-only sink.  `time` and `origin`
     are the rows' root positions, for those who measure; a sink writes columns and operations only.
     If the rows are `encoded`, the first column has their lines, with the operations (`row_encoding`); if they
-    are sharded as well, the second has the numbers of their shards until they are dealt.
+    are sharded as well, the second has the numbers of their shards until they are split.
     """
 
     columns: Sequence[pa.Array]

@@ -1,4 +1,4 @@
-"""How the rows of a sharded table are dealt to shards, and how shards are merged again.
+"""How the rows of a sharded table go to shards, and how shards are merged again.
 
 All rows of one root position that go to different shards can be put in order by their own columns.  So a
 shard can be written without knowledge of the others, and positions need no more than the root.
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """How rows are dealt and merged; columns are those of the table, by index.
+    """How rows are sharded and merged; columns are those of the table, by index.
 
-    Rows are dealt by the hash of the columns `dealt_by`, or by that of their root position if it is None.
+    Rows go to shards by the hash of the columns `shard_key`, or by that of their root position if it is None.
     Rows of one root position that are in several shards are in the order of `ordered_by`; with
     `removals_first`, removals precede additions.
     """
 
     shards: int
-    dealt_by: tuple[int, ...] | None
+    shard_key: tuple[int, ...] | None
     ordered_by: tuple[int, ...]
     removals_first: bool
 
@@ -47,13 +47,13 @@ def sharding_of(insert: Insert) -> Sharding | None:
     if sink.shards is None:
         return None
     everything = tuple(range(len(sink.columns)))
-    dealt_by = everything if sink.key is None else sink.key
+    shard_key = everything if sink.key is None else sink.key
     if not append_only(insert.query):
         removals_first = sink.key is None
-        return Sharding(sink.shards, dealt_by, dealt_by, removals_first)
+        return Sharding(sink.shards, shard_key, shard_key, removals_first)
     if not _have_equal_paths(insert.query):
         return Sharding(sink.shards, None, (), removals_first=False)
-    return Sharding(sink.shards, dealt_by, everything, removals_first=False)
+    return Sharding(sink.shards, shard_key, everything, removals_first=False)
 
 
 def _have_equal_paths(plan: Plan) -> bool:

@@ -59,7 +59,7 @@ class Output:
     def _released(self, contents: Released) -> Released | None:
         if self.shard is None:
             return contents
-        part = self.shard.dealing.part(contents.release, self.shard.number)
+        part = self.shard.sharder.part(contents.release, self.shard.number)
         return None if part is None else Released(contents.insert, part)
 
 

@@ -23,7 +23,12 @@ class OutputRelease:
     """Barrier and deliveries of one epoch."""
 
     def __init__(
-        self, spec: JobSpec, epoch: int, start: Root, settings: Settings, watch: Instrumentation
+        self,
+        spec: JobSpec,
+        epoch: int,
+        start: Root,
+        settings: Settings,
+        instrument: Instrumentation,
     ) -> None:
         """Begin at `start`, before anything is released."""
         self.deliveries = Deliveries(spec.outputs, epoch, start, settings.bundle_rows_max)
@@ -33,7 +38,7 @@ class OutputRelease:
         """The error that ends the job, once it is released."""
         windows = len(spec.plan.late_windows)
         self._barrier = Barrier(spec.plan.sinks, windows, start, spec.encodings)
-        self._advance = watch("barrier", self._barrier.advance)
+        self._advance = instrument("barrier", self._barrier.advance)
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks
         self._min_time: Root | None = None

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Dealing:
-    """Deals the rows of one INSERT to shards, by the hash of `columns`, or of root positions if None."""
+class RowSharder:
+    """Splits the rows of one INSERT into shards, by the hash of `columns`, or of root positions if None."""
 
     def __init__(self, shards: int, columns: tuple[int, ...] | None) -> None:
         self.shards = shards
@@ -32,13 +32,13 @@ class Dealing:
     def part(self, release: Release, shard: int) -> Release | None:
         """Return the rows of a shard, None if there are none."""
         if release is not self._release:
-            self._release, self._parts = release, self._deal(release)
+            self._release, self._parts = release, self._split(release)
         part = self._parts[shard]
         if shard == self.shards - 1:
             self._release, self._parts = None, []
         return part
 
-    def _deal(self, release: Release) -> list[Release | None]:
+    def _split(self, release: Release) -> list[Release | None]:
         columns = release.columns
         if release.encoded:
             numbers = columns[1].to_numpy()  # by the worker that has encoded the row
@@ -56,10 +56,10 @@ class Dealing:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A shard, by its number; all shards of an INSERT share the `dealing`."""
+    """A shard, by its number; all shards of an INSERT share the `sharder`."""
 
     number: int
-    dealing: Dealing
+    sharder: RowSharder
 
 
 def _rows(release: Release, rows: NDArray[np.int64]) -> Release:

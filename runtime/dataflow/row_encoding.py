@@ -96,7 +96,7 @@ class RowEncoding:
         ordering = [columns[index] for index in self._order_columns(len(columns))]
         if (sharding := self.sharding) is not None:
             roots = batch.time, batch.origin
-            numbers = shard_numbers(sharding.shards, sharding.dealt_by, columns, *roots)
+            numbers = shard_numbers(sharding.shards, sharding.shard_key, columns, *roots)
             ordering = [pa.array(numbers), *ordering]
             columns = [position_texts(*roots), *columns]
         encoded = self.encoder.encode_rows(columns, operations)

@@ -27,19 +27,19 @@ _HASH_BITS: Final = np.uint64(32)
 
 def shard_numbers(
     shards: int,
-    dealt_by: Sequence[int] | None,
+    shard_key: Sequence[int] | None,
     columns: Sequence[pa.Array],
     time: Ints,
     origin: Ints,
 ) -> NDArray[np.int16]:
     """Return the shard of each row, a range of hashes for each.
 
-    Rows are dealt by the columns `dealt_by`, or by their root positions if that is None.
+    Rows go to shards by the columns `shard_key`, or by their root positions if that is None.
     """
     keys = (
         [pa.array(time), pa.array(origin)]
-        if dealt_by is None
-        else [columns[index] for index in dealt_by]
+        if shard_key is None
+        else [columns[index] for index in shard_key]
     )
     hashes = hash_rows(keys, len(time)).astype(np.uint64)
     return (hashes * np.uint64(shards) >> _HASH_BITS).astype(np.int16)

@@ -65,24 +65,24 @@ class StagePipeline:
         self,
         stage: Stage,
         barrier_stage: int,
-        watch: Instrumentation,
+        instrument: Instrumentation,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
     ) -> None:
         """Compile the steps of a stage; rows of the INSERTs with `encodings` are encoded behind them."""
         self._barrier_stage = barrier_stage
         self._encode = {
-            Address(barrier_stage, insert, PortKind.SINK): watch("encode", encoding.encode)
+            Address(barrier_stage, insert, PortKind.SINK): instrument("encode", encoding.encode)
             for insert, encoding in encodings.items()
         }
         self._head_schema = schema_of(stage, HEAD)
         self._steps = [
             (
                 step.input,
-                watch(step.origin, compile_map(step.function, schema_of(stage, step.input))),
+                instrument(step.origin, compile_map(step.function, schema_of(stage, step.input))),
             )
             for step in stage.steps
         ]
-        self._few_steps = _few_steps(stage, watch)
+        self._few_steps = _few_steps(stage, instrument)
         self._sends: list[tuple[int, Address | ToFold]] = [
             (send.step, self._address(send)) for send in stage.sends
         ]
@@ -138,12 +138,12 @@ class StagePipeline:
         return [(to, results[step].batch()) for step, to in self._sends if len(results[step])]
 
 
-def _few_steps(stage: Stage, watch: Instrumentation) -> list[tuple[int, FewFunction]] | None:
+def _few_steps(stage: Stage, instrument: Instrumentation) -> list[tuple[int, FewFunction]] | None:
     """Return the steps for a few rows; None if one has no such form, or none does much work."""
     steps = []
     for step in stage.steps:
         function = compile_few(step.function, schema_of(stage, step.input))
         if function is None:
             return None
-        steps.append((step.input, watch(step.origin, function)))
+        steps.append((step.input, instrument(step.origin, function)))
     return None if all(is_trivial(step.function) for step in stage.steps) else steps

@@ -32,10 +32,10 @@ class StagePipelines:
     """The compiled stages of one worker."""
 
     def __init__(
-        self, plan: TickPlan, watch: Instrumentation, encodings: Mapping[int, RowEncoding]
+        self, plan: TickPlan, instrument: Instrumentation, encodings: Mapping[int, RowEncoding]
     ) -> None:
         """Compile all stages of a plan."""
-        self._watch = watch
+        self._instrument = instrument
         self._encodings = encodings
         self._plan = self._next_plan = plan
         self._pipelines = [self._compiled(stage) for stage in plan.stages]
@@ -45,7 +45,7 @@ class StagePipelines:
         self._pre_aggregations: dict[ToFold, PreAggregation] = {}
 
     def _compiled(self, stage: Stage) -> StagePipeline:
-        return StagePipeline(stage, len(self._plan.stages), self._watch, self._encodings)
+        return StagePipeline(stage, len(self._plan.stages), self._instrument, self._encodings)
 
     def change(self, position: Root, choices: PlanChoices) -> None:
         """Use the plan with other choices for rows with roots at or above `position`."""

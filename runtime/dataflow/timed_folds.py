@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TimedFolds:
     """The folds by stage; `accept`, `advance` and `go_on` have those of each fold, measured."""
 
-    def __init__(self, plan: TickPlan, watch: Instrumentation) -> None:
+    def __init__(self, plan: TickPlan, instrument: Instrumentation) -> None:
         """Make all folds of a plan, empty."""
         self.by_stage: dict[int, Fold] = {}
         self.accept: dict[int, Callable[[int, Batch], FoldOutput]] = {}
@@ -30,9 +30,9 @@ class TimedFolds:
         for number, stage in enumerate(plan.stages):
             if isinstance(stage.head, FoldHead):
                 fold = self.by_stage[number] = make_fold(stage.head)
-                self.accept[number] = watch(fold.operator, fold.accept)
-                self.advance[number] = watch(fold.operator, fold.advance)
-                self.go_on[number] = watch(fold.operator, fold.go_on)
+                self.accept[number] = instrument(fold.operator, fold.accept)
+                self.advance[number] = instrument(fold.operator, fold.advance)
+                self.go_on[number] = instrument(fold.operator, fold.go_on)
 
     def change_policies(
         self, position: Root, choices: PlanChoices

@@ -63,7 +63,7 @@ class Worker:
         plan: TickPlan,
         number: int,
         epoch: int,
-        watch: Instrumentation = uninstrumented,
+        instrument: Instrumentation = uninstrumented,
         encodings: Mapping[int, RowEncoding] | None = None,
         loads: BinLoads | None = None,
     ) -> None:
@@ -72,9 +72,9 @@ class Worker:
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
         self._routing = Routing(plan.assignment.bins)
-        self._timed = TimedFolds(plan, watch)
+        self._timed = TimedFolds(plan, instrument)
         self.folds: dict[int, Fold] = self._timed.by_stage
-        self._pipelines = StagePipelines(plan, watch, encodings or {})
+        self._pipelines = StagePipelines(plan, instrument, encodings or {})
         self._outbox = Outbox(number, epoch)
         self._source_stage = source_stages(plan)
         self._exchange = Exchange(self._pipelines, loads)

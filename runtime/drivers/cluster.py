@@ -101,7 +101,7 @@ class Cluster:
         schedule: Schedule,
         *,
         epoch: int = 1,
-        watch: Instrumentation = uninstrumented,
+        instrument: Instrumentation = uninstrumented,
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
     ) -> None:
@@ -109,11 +109,11 @@ class Cluster:
         self.plan = plan
         self.fronts = fronts
         self.workers = [
-            Worker(plan, number, epoch, watch, encodings) for number in range(plan.workers)
+            Worker(plan, number, epoch, instrument, encodings) for number in range(plan.workers)
         ]
         self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]), start)
         self.barrier = Barrier(plan.sinks, len(plan.late_windows), start, encodings)
-        self._release = watch("barrier", self.barrier.advance)
+        self._release = instrument("barrier", self.barrier.advance)
         self._schedule = schedule
         self._channels: dict[Channel, deque[Carried]] = {}
         self.messages = 0

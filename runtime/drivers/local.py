@@ -92,7 +92,7 @@ class LocalRun:
     metrics: Metrics = field(default_factory=Metrics)
     stopped: Stopped | None = None
     freshness: Freshness = field(default_factory=Freshness)
-    watch: Instrumentation = uninstrumented
+    instrument: Instrumentation = uninstrumented
     holder: Holder = field(default_factory=Holder)
     names: list[str] = field(default_factory=list)
     """The tables and splits of the fronts, by number."""
@@ -115,7 +115,7 @@ class LocalRun:
             FsqlError: if a source or a sink fails.
         """
         readers = self._open()
-        cluster = Cluster(self.plan, [at for at, _ in readers], Fair(), watch=self.watch)
+        cluster = Cluster(self.plan, [at for at, _ in readers], Fair(), instrument=self.instrument)
         started = time.monotonic()
         try:
             while self._read_round(cluster, readers):
@@ -143,7 +143,7 @@ class LocalRun:
         for at, reader in sorted(readers, key=lambda item: item[0].front.promised):
             if not cluster.may_read(at, self.read_ahead_rows):
                 continue
-            chunk = self.watch("read", reader.read)(self.chunk_rows)
+            chunk = self.instrument("read", reader.read)(self.chunk_rows)
             at.front.bytes_passed = reader.bytes_passed()
             if isinstance(chunk, Wait):
                 waits.append(chunk.seconds)
@@ -169,7 +169,7 @@ class LocalRun:
                 count_released(self.metrics, contents, self.plan)
                 self.edges.outputs.take(contents)
         bound = cluster.barrier.min_time if self.stopped is None else self.stopped.root
-        self.watch("write", self.edges.outputs.advance)(bound)
+        self.instrument("write", self.edges.outputs.advance)(bound)
 
     def _count(self, cluster: Cluster, started: float, *, last: bool = False) -> None:
         metrics, now = self.metrics, time.monotonic()
@@ -178,7 +178,7 @@ class LocalRun:
             self._next_count_of_state = now + _STATE_COUNTED_EVERY
             folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
             metrics.set_folds(folds)
-            metrics.set_operators(self.watch.operators)
+            metrics.set_operators(self.instrument.operators)
         fronts = [at.front for at in cluster.fronts]
         metrics.set_fronts(fronts, cluster.barrier.min_time)
         metrics.messages = cluster.messages

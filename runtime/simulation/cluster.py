@@ -155,7 +155,7 @@ class SimulatedCluster:
         If not, it is the launcher that ends them.
         """
         return any(
-            process.up and self.leading[process.name].machine.phase is Phase.FINISHED
+            process.up and self.leading[process.name].node.phase is Phase.FINISHED
             for process in self.coordinators
         )
 
@@ -253,8 +253,8 @@ class SimulatedCluster:
         That is how far any stage has ever come, and not the barrier alone: on slow links what the last
         stage waits for stands behind all that was read meanwhile.
         """
-        for driver in self.leading.values():
-            epoch = driver.machine.epoch
+        for program in self.leading.values():
+            epoch = program.node.epoch
             if epoch is None:
                 continue
             for stage, came in enumerate(epoch.acker.min_times):
@@ -265,7 +265,7 @@ class SimulatedCluster:
 
     def on_phase(self, progress: Progress, manifest: Manifest | None) -> None:
         """Record a new phase of a coordinator, in an epoch that starts from a manifest."""
-        phases = [driver.machine.phase for name, driver in self.leading.items()]
+        phases = [program.node.phase for name, program in self.leading.items()]
         if sum(phase not in {Phase.WAITING, Phase.FINISHED} for phase in phases) > 1:
             self.coverage.sometimes("two coordinators")
         if progress.epoch > 0 and progress.phase == "loading state":

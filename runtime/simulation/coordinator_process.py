@@ -44,7 +44,7 @@ class CoordinatorProgram:
         self._process = process
         self._cluster = cluster
         spec = cluster.spec()
-        self.machine = cluster.nodes.coordinator(spec, process.name, cluster.settings)
+        self.node = cluster.nodes.coordinator(spec, process.name, cluster.settings)
         coordination = cluster.coordination
         self._state = JobState(
             cluster.state.directory(process),
@@ -56,7 +56,7 @@ class CoordinatorProgram:
             lease_seconds=cluster.run_settings.lease_us / SECOND,
         )
         self._host = CoordinatorHost(
-            WatchedNode(process, self.machine, self._look_at),
+            WatchedNode(process, self.node, self._look_at),
             spec,
             lambda: process.now,
             transport=transport or SimulatedTransport(process, cluster),
@@ -112,7 +112,7 @@ class CoordinatorProgram:
 
     def _look_at_members(self) -> None:
         """Record that workers have joined or left a running epoch."""
-        epoch, before = self.machine.epoch, self._members
+        epoch, before = self.node.epoch, self._members
         if epoch is None or not epoch.running:
             self._members = ()
             return

@@ -82,10 +82,10 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
 
 
 def _of_shard(rows: list[ReleasedRow], shard: Shard) -> list[ReleasedRow]:
-    """Return the rows of a shard; they are dealt by their roots."""
+    """Return the rows of a shard; by their roots."""
     roots = np.array([root for root, _, _ in rows], np.int64).reshape(-1, 2)
     release = Release([pa.array(range(len(rows)))], None, roots[:, 0], roots[:, 1])
-    part = shard.dealing.part(release, shard.number)
+    part = shard.sharder.part(release, shard.number)
     return [] if part is None else [rows[row] for row in part.columns[0].to_pylist()]
 
 

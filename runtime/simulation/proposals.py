@@ -42,8 +42,8 @@ def _running(injector: FaultInjector) -> Iterator[tuple[Process, int]]:
     """Yield the coordinators that run an epoch, and how many workers their layouts have."""
     for process in injector.cluster.coordinators:
         program = injector.cluster.leading.get(process.name)
-        if process.up and program is not None and program.machine.phase is Phase.RUNNING:
-            yield process, program.machine.ticks.workers
+        if process.up and program is not None and program.node.phase is Phase.RUNNING:
+            yield process, program.node.ticks.workers
 
 
 def _propose(injector: FaultInjector, process: Process, workers: int) -> None:

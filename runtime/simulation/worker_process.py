@@ -45,10 +45,10 @@ class WorkerProgram:
         self._is_hosted = transport is not None
         self._cluster = cluster
         name = f"{process.name} {process.starts}"
-        self.machine = cluster.nodes.worker(cluster.job, name, process.name, cluster.settings)
+        self.node = cluster.nodes.worker(cluster.job, name, process.name, cluster.settings)
         self._directory = cluster.state.directory(process)
         self._host = WorkerHost(
-            WatchedNode(process, self.machine, lambda _: None),
+            WatchedNode(process, self.node, lambda _: None),
             lambda: process.now,
             transport or SimulatedTransport(process, cluster),
             SimulatedBackground(process),
@@ -72,7 +72,7 @@ class WorkerProgram:
         if self._host.done:
             if not self._is_hosted:
                 self._process.end()
-        elif not self._reads and self.machine.readable(self._process.now):
+        elif not self._reads and self.node.readable(self._process.now):
             self._reads = True
             self._process.later(READ_US, self._read)
 
@@ -81,7 +81,7 @@ class WorkerProgram:
         self._cluster.on_process_end(self._process)
 
     def _ask_for_leader(self) -> None:
-        if self.machine.epoch is None:
+        if self.node.epoch is None:
             self._asking.submit(self._leader())
         self._process.later(LEADER_ASKED_US, self._ask_for_leader)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.cluster.job_spec import Output
-from fsql.runtime.cluster.shards import Dealing, Shard
+from fsql.runtime.cluster.shards import RowSharder, Shard
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
 from fsql.runtime.drivers.in_memory import Outcome, chunk_of, collect, run_in_memory
@@ -100,5 +100,5 @@ def outputs_of(
 def _rows(insert: int, option: DeliveryOption, shards: int | None) -> Sequence[Output]:
     if shards is None:
         return [Output(option, insert=insert)]
-    dealing = Dealing(shards, None)
-    return [Output(option, insert=insert, shard=Shard(each, dealing)) for each in range(shards)]
+    sharder = RowSharder(shards, None)
+    return [Output(option, insert=insert, shard=Shard(each, sharder)) for each in range(shards)]

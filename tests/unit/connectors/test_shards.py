@@ -20,7 +20,7 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.compiler.tick_plan import SinkPort
 from fsql.connectors.file.shard_files import ShardLines, shard_encoder, shard_path
 from fsql.runtime.batch import END, Batch
-from fsql.runtime.cluster.shards import Dealing
+from fsql.runtime.cluster.shards import RowSharder
 from fsql.runtime.dataflow.barrier import Barrier, Released
 from fsql.runtime.dataflow.messages import Address, Parcel, PortKind
 from fsql.runtime.dataflow.row_encoding import RowEncoding
@@ -199,7 +199,7 @@ def numbers_of(release: Release | None) -> list[int]:
 
 @pytest.mark.parametrize("columns", [(0,), (0, 1), (), None])
 def test_the_shard_of_a_row_depends_on_the_row_alone(columns: tuple[int, ...] | None) -> None:
-    whole, pieces = Dealing(5, columns), Dealing(5, columns)
+    whole, pieces = RowSharder(5, columns), RowSharder(5, columns)
     shards = [numbers_of(whole.part(released(range(200)), shard)) for shard in range(5)]
     assert sorted(chain.from_iterable(shards)) == list(range(200))
     assert all(shard == sorted(shard) for shard in shards)
@@ -232,21 +232,21 @@ def batches(changes: Changes) -> list[Batch]:
 
 
 def written_by(barrier: Barrier, sharding: Sharding, sink: SinkTable) -> list[bytes]:
-    dealing, lines = Dealing(sharding.shards, sharding.dealt_by), ShardLines(sink)
+    sharder, lines = RowSharder(sharding.shards, sharding.shard_key), ShardLines(sink)
     [released] = barrier.advance(END)
     assert isinstance(released, Released)
-    parts = [dealing.part(released.release, shard) for shard in range(sharding.shards)]
+    parts = [sharder.part(released.release, shard) for shard in range(sharding.shards)]
     return [b"" if part is None else b"".join(lines(Released(0, part))) for part in parts]
 
 
 @pytest.mark.parametrize("changes", [Changes.APPEND, Changes.RETRACT])
-@pytest.mark.parametrize("dealt_by", [(0,), None])
-def test_workers_encode_the_same_lines(changes: Changes, dealt_by: tuple[int, ...] | None) -> None:
+@pytest.mark.parametrize("shard_key", [(0,), None])
+def test_workers_encode_the_same_lines(changes: Changes, shard_key: tuple[int, ...] | None) -> None:
     append_only = changes is Changes.APPEND
     key = None if append_only else (0,)
     sink = SinkTable("t", COLUMNS, (), changes, key)
     port = SinkPort(sink, append_only=append_only, depth=1, consolidated=False)
-    sharding = Sharding(3, dealt_by, (), removals_first=False)
+    sharding = Sharding(3, shard_key, (), removals_first=False)
     encoding = RowEncoding(port, shard_encoder(sink), may_tie=False, sharding=sharding)
     plain, encoded = Barrier([port], 0), Barrier([port], 0, encodings={0: encoding})
     to = Address(0, 0, PortKind.SINK)
