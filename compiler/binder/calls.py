@@ -23,6 +23,7 @@ from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import (
     LATER,
     NOT_DETERMINISTIC,
+    OTHER_ARGUMENTS,
     OTHER_DIALECTS,
     WINDOW_BOUNDS,
     WINDOW_FUNCTIONS,
@@ -343,7 +344,13 @@ def argument_error(
     """Return the refusal of arguments that a function does not take."""
     given = ", ".join(str(argument.type) for argument in arguments)
     forms = "; ".join(f"{name}{signature}" for signature in function.signatures)
-    return refusal("E401", f"function {name} does not take ({given})", span, note=f"it is {forms}")
+    return refusal(
+        "E401",
+        f"function {name} does not take ({given})",
+        span,
+        note=f"it is {forms}",
+        help=OTHER_ARGUMENTS.get(name),
+    )
 
 
 def checked_literal(

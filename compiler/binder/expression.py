@@ -29,7 +29,7 @@ from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.sqltypes import BOOLEAN, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.navigations import Navigations
@@ -62,6 +62,8 @@ class ExpressionBinder:
     spans: dict[Expression, Span] = field(default_factory=dict)
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     """Expressions that a name means which is no column."""
+    hidden: Collection[str] = ()
+    """Names of items of SELECT, which the clause is computed before."""
 
     def bind(self, expression: syntax.Expression) -> Expression:
         """Return the expression bound.
@@ -97,6 +99,8 @@ class ExpressionBinder:
                 f"condition must be BOOLEAN, not {bound.type}",
                 expression.span,
                 f"this is {bound.type}",
+                help="compare it: … <> 0" if bound.type.numeric else None,
+                quote=expression.span,
             )
         return coerce(bound, BOOLEAN)
 
@@ -145,10 +149,22 @@ class ExpressionBinder:
                 raise _unknown_column(self.scope, others[0], first)
             found, inside = columns, tuple(others)
         if not found:
-            raise _unknown_column(self.scope, first, None)
+            raise self._no_column(first)
         if len(found) > 1:
             raise _ambiguous_column(found, reference.span)
         return found[0], inside
+
+    def _no_column(self, name: syntax.Identifier) -> Refusal:
+        """Return the refusal of a column that is not in the scope, with what may be meant."""
+        help_ = None
+        if name.name.lower() in self.hidden:
+            help_ = f"{self.clause} is computed before SELECT: write the expression of {name.name} again"
+        elif name.name.upper() == "ROWTIME":
+            times = [
+                each for layer in self.scope.layers for each in layer if each.column.time_attribute
+            ]
+            help_ = f"event time is the column {times[0].name}" if times else None
+        return _unknown_column(self.scope, name, None, help_)
 
 
 def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) -> Expression:
@@ -164,9 +180,12 @@ def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) ->
 
 
 def _unknown_column(
-    scope: Scope, name: syntax.Identifier, qualifier: syntax.Identifier | None
+    scope: Scope,
+    name: syntax.Identifier,
+    qualifier: syntax.Identifier | None,
+    meant: str | None = None,
 ) -> Refusal:
-    """Return the refusal of a column that does not exist, with the columns that do."""
+    """Return the refusal of a column that does not exist, with the columns that do, or what is `meant`."""
     relations = scope.qualifiers()
     fields = [field for layer in scope.layers for field in layer]
     if qualifier is not None and not any(matches(qualifier, each) for each in relations):
@@ -188,6 +207,7 @@ def _unknown_column(
         text_help=name.quoted and qualifier is None,
         label=f"not a column of {where}" if where else "",
         note=f"{where} has {listing(names)}" if where and names else None,
+        meant=meant,
     )
 
 

@@ -72,11 +72,23 @@ def make_group(
                 f"{clause} without a window keeps every group",
                 Label(span),
                 notes=("any group may change later",),
+                helps=_window_instead(plan, grouping.keys),
             )
         )
     return Aggregate(
         plan, grouping.keys, grouping.key_names, grouping.aggregates, grouping.aggregate_names
     )
+
+
+def _window_instead(plan: Plan, keys: Sequence[Expression]) -> tuple[str, ...]:
+    """Return the help for keys such as DATE_TRUNC('hour', at), which are windows in other dialects."""
+    for node in (each for key in keys for each in walk(key)):
+        if isinstance(node, ColumnRef) and plan.schema[node.index].time_attribute:
+            at = plan.schema[node.index].name
+            return (
+                f"to keep open groups only, group by a window: TUMBLE({at}, INTERVAL '1' MINUTE)",
+            )
+    return ()
 
 
 def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emit) -> None:

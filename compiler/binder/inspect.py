@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import SourceText
 
 _LISTS: Final = ("TABLES", "VIEWS")
+_NO_CATALOG: Final = "a script declares all tables that it uses, and there is no catalog"
 _DESCRIPTION: Final = ("name", "type", "null", "key", "extras", "watermark", "comment")
 
 
@@ -44,6 +45,13 @@ def show(written: syntax.Show, context: Context) -> Listing:
             "FUNCTIONS": "docs/language.md lists the functions",
             "CONNECTORS": "run fsql connectors",
             "JOBS": "run fsql ps",
+            "QUERIES": "run fsql ps",
+            "STREAMS": "write SHOW TABLES",
+            "SOURCES": "write SHOW TABLES",
+            "SINKS": "write SHOW TABLES",
+            "CATALOGS": _NO_CATALOG,
+            "DATABASES": _NO_CATALOG,
+            "SCHEMAS": _NO_CATALOG,
         }.get(what),
     )
 

@@ -178,6 +178,12 @@ def _help_for_types(
         if numeric and span in {left[1], right[1]} and _is_quoted_number(operand):
             assert isinstance(operand, Literal)
             return {"help": f"write the number without quotes: {operand.value}"}
+    for (time, _), (number, span) in ((left, right), (right, left)):
+        if time.kind is Kind.TIMESTAMP and number.kind in {Kind.INT, Kind.BIGINT}:
+            return {
+                "help": "convert it: TIMESTAMP_SECONDS(…), or TIMESTAMP_MILLIS(…)",
+                "quote": span,
+            }
     return _cast_help(left, right)
 
 
@@ -278,11 +284,17 @@ def _arithmetic(
                 Label(left_span, f"this is {left.type}"),
                 Label(link.operand.span, f"this is {right.type}"),
             ),
-            help="join text with ||"
-            if link.operator == "+" and STRING in {left.type, right.type}
-            else None,
+            help=_arithmetic_help(link.operator, left.type, right.type),
         )
     return made
+
+
+def _arithmetic_help(operator: str, left: SqlType, right: SqlType) -> str | None:
+    if operator == "+" and STRING in {left, right}:
+        return "join text with ||"
+    if operator in {"+", "-"} and left.kind in {Kind.DATE, Kind.TIMESTAMP} and right.numeric:
+        return "write an interval: INTERVAL '1' DAY"
+    return None
 
 
 def _check_days(*operands: tuple[Expression, Span]) -> None:

@@ -13,7 +13,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fsql.compiler import syntax
     from fsql.compiler.binder.catalog import TableEntry
@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 
 _OF_FOLLOWED: Final = {"on_truncate", "idle", "max_ahead", "log_mib"}
 """Options of files that are followed, and of no others."""
+_NO_BROKER: Final = "brokers are not read or written: pipe their rows through 'stdin' or 'socket'"
+_NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
+_OTHER_CONNECTORS: Final[Mapping[str, str]] = {
+    "kafka": _NO_BROKER,
+    "upsert-kafka": _NO_BROKER,
+    "pulsar": _NO_BROKER,
+    "kinesis": _NO_BROKER,
+    "rabbitmq": _NO_BROKER,
+    "jdbc": _NO_DATABASE,
+    "mysql-cdc": _NO_DATABASE,
+    "postgres-cdc": _NO_DATABASE,
+    "filesystem": "write 'connector' = 'file'",
+    "print": "write 'connector' = 'stdout'",
+    "faker": "write 'connector' = 'datagen'",
+}
+"""Help for the connectors of other systems."""
 _AT_MOST_ONCE: Final = "at-most-once"
 
 
@@ -113,7 +129,10 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
                 f"connector '{name}' does not exist",
                 option.value.span,
                 note=f"connectors: {listing(declared.names, limit=32)}",
-                help=f"a connector with a similar name exists: '{near}'" if near else None,
+                help=_OTHER_CONNECTORS.get(
+                    name.lower(),
+                    f"a connector with a similar name exists: '{near}'" if near else None,
+                ),
             )
     message = f'table "{table.name.parts[-1].name}" has no connector'
     for option in table.options:

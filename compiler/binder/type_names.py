@@ -88,6 +88,25 @@ _LATER: Final[Mapping[str, str | None]] = {
 }
 """Types that are not implemented, with an alternative."""
 
+_OTHER_DIALECTS: Final[Mapping[str, str]] = {
+    "JSONB": "STRING",
+    "UUID": "STRING",
+    "ENUM": "STRING",
+    "DATETIME": "TIMESTAMP",
+    "SERIAL": "BIGINT",
+    "BIGSERIAL": "BIGINT",
+    "LONG": "BIGINT",
+    "MONEY": "DECIMAL(19, 2)",
+    "NUMBER": "DECIMAL(p, s)",
+    "HUGEINT": "DECIMAL(38, 0)",
+    "UBIGINT": "DECIMAL(20, 0)",
+    "UINTEGER": "BIGINT",
+    "USMALLINT": "INT",
+    "UTINYINT": "SMALLINT",
+    "BLOB": "BYTES",
+}
+"""Types of other SQL dialects, with the nearest."""
+
 _TIMESTAMP_DIGITS_MAX: Final = 6
 ZONED: Final = (
     "TIMESTAMP_LTZ",
@@ -130,12 +149,14 @@ def bind_type(name: TypeName) -> SqlType:
         raise not_implemented(f"the type {name.name}", name.span, help=instead and f"use {instead}")
     known = instants(local_zone()) if name.name in ZONED else _PLAIN.get(name.name)
     if known is None:
+        instead = _OTHER_DIALECTS.get(name.name)
         near = near_name(name.name, (*_PLAIN, *_DECIMAL, *ZONED))
+        similar = f"a type with a similar name exists: {near}" if near else None
         raise refusal(
             "E216",
             f'type "{name.name}" does not exist',
             name.span,
-            help=f"a type with a similar name exists: {near}" if near else None,
+            help=f"use {instead}" if instead else similar,
         )
     if name.numbers and not _digits_fit(name):
         raise _wrong_numbers(name)

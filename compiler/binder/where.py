@@ -63,7 +63,11 @@ def bind_rows(
         with context.report.part():
             collector = subquery_collector(context, bind_query)
             own = ExpressionBinder(
-                relation.scope, "WHERE", context.source_spans, subqueries=collector
+                relation.scope,
+                "WHERE",
+                context.source_spans,
+                subqueries=collector,
+                hidden=_aliases(select),
             )
             test = read_test(condition)
             if test is not None:
@@ -91,6 +95,12 @@ def bind_rows(
             kept += [each for each in parts if each not in across]
     relation = relation.with_plan(filter_relation(relation.plan, kept))
     return Rows(relation, width, tuple(correlated))
+
+
+def _aliases(select: syntax.Select) -> list[str]:
+    """Return the names in lower case that items of SELECT are given by AS."""
+    items = (each for each in select.items if isinstance(each, syntax.SelectItem))
+    return [each.alias.name.lower() for each in items if each.alias is not None]
 
 
 def subquery_collector(context: Context, bind_query: QueryBinder) -> SubqueryCollector:

@@ -10,7 +10,7 @@ from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.operators import call, make_call, unify
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
-from fsql.compiler.functions.calendar_fields import FIELDS
+from fsql.compiler.functions.calendar_fields import FIELDS, WEEKDAYS
 from fsql.compiler.functions.date_arithmetic import unit_of
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import DATE, STRING, STRUCTURED, Kind
@@ -27,7 +27,7 @@ def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expressio
             "E405",
             f"a field of EXTRACT is {', '.join(FIELDS)}",
             written.span,
-            help="write ISODOW, from Monday, 1" if written.unit in {"DOW", "DAYOFWEEK"} else None,
+            help="write ISODOW, from Monday, 1" if written.unit in WEEKDAYS else None,
         )
     name = FIELDS[written.unit]
     operand = binder.bind(written.operand)

@@ -80,3 +80,6 @@ FIELDS: Final = {
     "EPOCH": "unix_timestamp",
 }
 """The functions by the fields of EXTRACT."""
+
+WEEKDAYS: Final = frozenset({"DOW", "DAYOFWEEK", "WEEKDAY"})
+"""Fields of other dialects, which do not agree on the day that the week begins with."""

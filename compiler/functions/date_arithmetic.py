@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.arithmetic import divide_integers
-from fsql.compiler.functions.calendar_fields import BY_NAME, FIELDS
+from fsql.compiler.functions.calendar_fields import BY_NAME, FIELDS, WEEKDAYS
 from fsql.compiler.functions.dates import date_of, midnight, parse_date, shifted
 from fsql.compiler.functions.failure import (
     OutOfRangeFailure,
@@ -182,7 +182,10 @@ def _part(field: str, at_us: int) -> int:
 
 
 def _part_error(field: str) -> str | None:
-    return None if field.upper() in FIELDS else f"a field of DATE_PART is {', '.join(FIELDS)}"
+    if field.upper() in FIELDS:
+        return None
+    message = f"a field of DATE_PART is {', '.join(FIELDS)}"
+    return f"{message}; ISODOW counts from Monday, 1" if field.upper() in WEEKDAYS else message
 
 
 def _name(name: str, names: tuple[str, ...], of: Callable[[datetime], str]) -> Function:

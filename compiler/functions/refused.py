@@ -27,7 +27,10 @@ LATER: Final[Mapping[str, str | None]] = {
 }
 """Functions of the language that this version does not carry out; and what may serve."""
 
-_TABLE_OVER_FILE: Final = "declare a table: CREATE TABLE … WITH ('connector' = 'file', 'path' = …)"
+_FILE: Final = "write the file in place of a table: FROM 'rows.csv'"
+_NUMBERS: Final = (
+    "write UNNEST(SEQUENCE(1, n)) AS u(x), or declare a table with 'connector' = 'datagen'"
+)
 
 OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "TIME_BUCKET": "use DATE_BIN(width, t), or group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
@@ -68,14 +71,29 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "LIST_FILTER": "use CROSS JOIN LATERAL (SELECT ... FROM UNNEST(array) ...)",
     "TRANSFORM": "use CROSS JOIN LATERAL (SELECT ... FROM UNNEST(array) ...)",
     "REGEXP_EXTRACT_GROUPS": "use REGEXP_EXTRACT for each group",
-    "READ_CSV": _TABLE_OVER_FILE,
-    "READ_CSV_AUTO": _TABLE_OVER_FILE,
-    "READ_JSON": _TABLE_OVER_FILE,
-    "READ_JSON_AUTO": _TABLE_OVER_FILE,
-    "READ_PARQUET": _TABLE_OVER_FILE,
-    "GENERATE_SERIES": "use SEQUENCE for an array, or declare a table with a generator as connector",
+    "READ_CSV": _FILE,
+    "READ_CSV_AUTO": _FILE,
+    "READ_JSON": _FILE,
+    "READ_JSON_AUTO": _FILE,
+    "READ_PARQUET": _FILE,
+    "PARQUET_SCAN": _FILE,
+    "GENERATE_SERIES": _NUMBERS,
+    "RANGE": _NUMBERS,
+    "AGE": "write a - b, or TIMESTAMPDIFF(unit, from, to)",
+    "TO_NUMBER": "write CAST(a AS DECIMAL(p, s))",
+    "HASH": "use XXH64 or MD5",
+    "COLUMNS": "list the columns",
+    "ANY": "write a IN (…), or ARRAY_CONTAINS(array, a)",
+    "SOME": "write a IN (…), or ARRAY_CONTAINS(array, a)",
 }
 """Functions of other SQL dialects, with what to write here."""
+
+OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
+    "TO_TIMESTAMP": "use TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) for a number",
+    "UNIX_TIMESTAMP": "write UNIX_TIMESTAMP(NOW()) for the time of the row",
+    "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
+}
+"""Functions that take other arguments in other SQL dialects, with what to write here."""
 
 WINDOW_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION", "CUMULATE")
 """Functions that stand in FROM or GROUP BY, not in expressions."""

@@ -6,14 +6,23 @@ does not take.  For each that users are likely to write there is a help text.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
+_UNNEST: Final = "write CROSS JOIN UNNEST(array) AS u(x)"
+_WITHIN: Final = (
+    "bound the time in ON: b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR"
+)
 _NO_CATALOG: Final = "remove it; a script declares all tables that it uses, and there is no catalog"
 NO_RECURSION: Final = "a query cannot read itself; UNNEST(SEQUENCE(1, n)) makes numbers"
+_NO_RANDOMNESS: Final = (
+    "results do not vary from run to run: filter rows with a condition on a column"
+)
+_MAINTAINED: Final = "remove it; results are kept up to date while the job runs"
 _NO_UPDATE: Final = "write a query with INSERT INTO; tables cannot be changed by other statements"
 
 STATEMENTS: Final[Mapping[str, str]] = {
@@ -33,8 +42,19 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "LOAD": _NO_CATALOG,
     "INSTALL": _NO_CATALOG,
     "GRANT": _NO_CATALOG,
+    "START": _ONE_JOB,
     "COMMIT": _ONE_JOB,
+    "ROLLBACK": _ONE_JOB,
     "END": _ONE_JOB,
+    "REFRESH": _MAINTAINED,
+    "ANALYZE": _MAINTAINED,
+    "VACUUM": _MAINTAINED,
+    "SUMMARIZE": "write an aggregate query: SELECT COUNT(*), MIN(a), MAX(a) FROM t",
+    "PIVOT": "write an aggregate for each value: SUM(x) FILTER (WHERE k = 'a')",
+    "UNPIVOT": "write a SELECT for each column, and UNION ALL",
+    "TABLE": "write SELECT * FROM the table",
+    "RUN": "run the other script with fsql run",
+    "GO": 'a statement ends with ";"',
     "PRINT": "write SELECT * FROM the table",
     "FROM": "write SELECT before FROM",
     "ADD": "remove it; connectors and formats are part of fsql",
@@ -55,6 +75,14 @@ CREATED: Final[Mapping[str, str]] = {
     "EXTERNAL": "write CREATE TABLE … WITH ('connector' = …)",
     "FOREIGN": "write CREATE TABLE … WITH ('connector' = …)",
     "UNLOGGED": "write CREATE TABLE … WITH ('connector' = …)",
+    "CONTINUOUS": "write CREATE VIEW, or INSERT INTO a table; every query is continuous",
+    "CONNECTION": "write the options in WITH of CREATE TABLE",
+    "CONNECTOR": "write the options in WITH of CREATE TABLE",
+    "SECRET": "write the options in WITH of CREATE TABLE",
+    "MACRO": "write CREATE FUNCTION … LANGUAGE PYTHON AS 'module:name'",
+    "TYPE": "remove it; write ROW<name type, …> or STRING as the type of the column",
+    "SEQUENCE": "remove it; a column BIGINT METADATA FROM 'row' has the number of the row in its file",
+    "TRIGGER": "write INSERT INTO … SELECT, which is computed for each row that comes",
     "INDEX": "remove it; state is indexed by the keys of joins and groups",
     "CATALOG": _NO_CATALOG,
     "DATABASE": _NO_CATALOG,
@@ -67,12 +95,39 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("DROP", "CATALOG"): _NO_CATALOG,
     ("DROP", "DATABASE"): _NO_CATALOG,
     ("DROP", "STREAM"): "write DROP TABLE or DROP VIEW",
+    ("BEGIN", ""): _ONE_JOB,
+    ("BEGIN", "TRANSACTION"): _ONE_JOB,
+    ("BEGIN", "WORK"): _ONE_JOB,
     ("EMIT", "ON"): "write EMIT FINAL, which releases a window when it closes",
     ("INTO", "TABLE"): "remove TABLE: INSERT INTO t",
     ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
     ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
 }
-"""Help for a word after another."""
+"""Help for a word after another, "" for a sign."""
+
+BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
+    ("WITH", "ROLLUP"): "write GROUP BY ROLLUP (a, b)",
+    ("WITH", "CUBE"): "write GROUP BY CUBE (a, b)",
+    (
+        "ON",
+        "CONFLICT",
+    ): "remove it; rows of one key replace each other in a table with a PRIMARY KEY",
+    ("USING", "SAMPLE"): _NO_RANDOMNESS,
+    ("LATERAL", "VIEW"): _UNNEST,
+    ("UNNEST", "("): _UNNEST,
+    ("ALL", "("): "compare with the greatest or least value: a > (SELECT MAX(b) FROM t)",
+}
+"""Help for a word before another token."""
+
+READ_AS_NAMES: Final[Mapping[str, str]] = {
+    "WITHIN": _WITHIN,
+    "TOP": "write LIMIT n at the end of the query",
+    "MOD": "write MOD(a, b) or a % b",
+    "DIV": "write CAST(a / b AS BIGINT)",
+    "TABLESAMPLE": _NO_RANDOMNESS,
+    "EXTENDED": "remove EXTENDED",
+}
+"""Help for words that the grammar takes as names, where the token after them does not fit."""
 
 CLAUSES: Final[Mapping[str, str]] = {
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
@@ -86,11 +141,14 @@ CLAUSES: Final[Mapping[str, str]] = {
     "GLOB": "use LIKE, with % in place of *",
     "RETURNING": "remove it; read the table that INSERT writes with another script",
     "FETCH": "write LIMIT",
-    "SAMPLE": "filter rows with a condition on a column",
-    "TABLESAMPLE": "filter rows with a condition on a column",
-    "WITHIN": (
-        "bound the time in ON: b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR"
-    ),
+    "SAMPLE": _NO_RANDOMNESS,
+    "TABLESAMPLE": _NO_RANDOMNESS,
+    "WITHIN": _WITHIN,
+    "DEFAULT": "remove it; where the column is read, write COALESCE(column, value)",
+    "GENERATED": "write a computed column: name AS expression",
+    "CHECK": "remove it; where the table is read, write the condition in WHERE",
+    "UNIQUE": "remove it, or write PRIMARY KEY (…) NOT ENFORCED",
+    "REFERENCES": "remove it; tables have no references to others",
 }
 """Help for the first token of a clause."""
 
@@ -99,10 +157,12 @@ KSQL_WINDOWS: Final[Mapping[str, str]] = {
     "HOPPING": (
         "write GROUP BY HOP(at, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE), with the event-time column"
     ),
+    "SESSION": "write GROUP BY SESSION(at, INTERVAL '1' MINUTE), with the event-time column",
 }
 """Help for `WINDOW TUMBLING (…)`."""
 
-_JSON: Final = "declare the fields of the JSON object as columns of the table"
+_OBJECT: Final = "write ROW(a, b), or MAP['key', a]"
+_PARAMETER: Final = "a parameter is written ${name}"
 _BITS: Final = "use BITAND(a, b), BITOR(a, b) or BITXOR(a, b)"
 
 SIGNS: Final[Mapping[str, str]] = {
@@ -115,19 +175,43 @@ SIGNS: Final[Mapping[str, str]] = {
     "||/": "use POWER(a, 1 / 3.0)",
     "|": "write || to join texts",
     "!": "write NOT",
-    "{": _JSON,
+    "{{": _PARAMETER,
+    "{": _OBJECT,
+    "[": "an array is written ARRAY[1, 2], and a name in double quotes",
     ":": "write CAST(a AS type) or a::type for a cast",
-    "?": "a parameter is written ${name}",
+    "?": _PARAMETER,
+    "@": _PARAMETER,
+    "$$": "a text is written in single quotes",
+    "$": f"{_PARAMETER}, with letters, digits and underscores",
+    "\\": "write SHOW TABLES or DESCRIBE t",
+    "<=>": "write IS NOT DISTINCT FROM",
+    "//": "a comment begins with --; the quotient is a / b",
 }
 """Help for signs that are not in the grammar."""
+
+_COLON_NAME: Final = re.compile(r"(?<!\w):[A-Za-z_]")
 
 
 def sign_help(text: str, offset: int) -> str | None:
     """Return the help for the longest known sign at `offset`."""
+    if text[offset] == ":":
+        return _colon_help(text, offset)
     for length in (3, 2, 1):
         if help_ := SIGNS.get(text[offset : offset + length]):
             return help_
     return None
+
+
+def _colon_help(text: str, offset: int) -> str:
+    """Return the help for a colon: of a parameter, an object, a part of an array, or a cast."""
+    if _COLON_NAME.match(text, offset):
+        return _PARAMETER
+    opened = {bracket: text.rfind(bracket, 0, offset) for bracket in "{}[]"}
+    if opened["{"] > opened["}"]:
+        return _OBJECT
+    if opened["["] > opened["]"]:
+        return "write ARRAY_SLICE(array, from, to), or SUBSTRING(text, from, length)"
+    return SIGNS[":"]
 
 
 def hint_help(hint: str) -> str:

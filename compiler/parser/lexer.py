@@ -165,7 +165,7 @@ def _invisible_character(text: ExpandedText, offset: int) -> FsqlError:
     character = text.text[offset]
     shown = f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
     label = Label(text.span(offset, offset + 1), shown)
-    return text.error(Diagnostic("E110", f"the script has a invisible character: {shown}", label))
+    return text.error(Diagnostic("E110", f"the script has an invisible character: {shown}", label))
 
 
 def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
@@ -174,8 +174,6 @@ def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
     if meant := _LOOKALIKES.get(character):
         name = unicodedata.name(character).lower().replace("-", " ")
         helps.append(f"it is a {name}; write {meant if meant != ' ' else 'a plain space'} instead")
-    elif character == "$":
-        helps.append("a parameter is written ${name}, with letters, digits and underscores")
     elif help_ := sign_help(text.text, offset):
         helps.append(help_)
     label = Label(text.span(offset, offset + 1), "not valid in SQL")

@@ -15,12 +15,14 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.parser.dialects import (
     AFTER_WORD,
+    BEFORE_TEXT,
     CLAUSES,
     CREATED,
     KSQL_WINDOWS,
     NO_RECURSION,
-    SIGNS,
+    READ_AS_NAMES,
     STATEMENTS,
+    sign_help,
 )
 from fsql.compiler.parser.expectations import expectation
 from fsql.compiler.parser.keywords import RESERVED, kind_at
@@ -152,7 +154,7 @@ def _other_dialect(place: _Place) -> Diagnostic | None:
     return Diagnostic("E101", place.title, Label(place.span(place.bad)), helps=(help_,))
 
 
-def _dialect_help(place: _Place) -> str | None:  # noqa: C901 - one a phrase
+def _dialect_help(place: _Place) -> str | None:
     if place.last is None or place.last_kind == "SEMICOLON":
         return STATEMENTS.get(place.keyword)
     before = place.last.text.upper() if place.last.kind == "WORD" else ""
@@ -165,19 +167,20 @@ def _dialect_help(place: _Place) -> str | None:  # noqa: C901 - one a phrase
             help_ = "list the columns"
         case "BY", _ if place.keyword == "ALL":
             help_ = "list the columns to group by"
-        case "MINUS", "MORE" if place.glued:
-            help_ = "declare the fields of the JSON object as columns of the table"
         case "NAME", _ if before == "RECURSIVE":
             help_ = NO_RECURSION
-        case _, "WORD" if place.keyword == "WITH" and place.next_keyword in {"ROLLUP", "CUBE"}:
-            help_ = f"write GROUP BY {place.next_keyword} (a, b)"
-        case _, "QUESTION" | "LBRACE" | "VBAR":
-            help_ = SIGNS[place.bad.text]
-        case _, "NUMBER" if before == "WITHIN":
-            help_ = CLAUSES[before]
+        case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB":
+            help_ = sign_help(place.text.text, place.bad.start)
+        case "LESS_EQUAL" | "SLASH", "MORE" | "SLASH" if place.glued:
+            help_ = sign_help(place.text.text, place.last.start)
         case _:
-            help_ = AFTER_WORD.get((before, place.keyword)) or CLAUSES.get(place.keyword)
-            help_ = help_ or _option_help(place)
+            help_ = (
+                BEFORE_TEXT.get((place.keyword, place.next_keyword))
+                or (READ_AS_NAMES.get(before) if place.last_kind == "NAME" else None)
+                or AFTER_WORD.get((before, place.keyword))
+                or CLAUSES.get(place.keyword)
+                or _option_help(place)
+            )
     return help_
 
 
