@@ -151,12 +151,14 @@ def time_warnings(
         source = metrics.sources.get(table.name)
         if source is None:
             continue
-        if source.first_time is not None and source.first_time // 1_000 in _EPOCH_SECONDS:
+        if source.in_seconds is not None:
+            split, row, time = source.in_seconds
+            name = splits[table.ordinal][split].name
             yield (
                 Diagnostic(
                     "W504",
                     f'event times of table "{table.name}" seem to be seconds since 1970',
-                    notes=(f"the first is {format_timestamp(source.first_time)}",),
+                    notes=(f'row {row} of "{name}" is of {format_timestamp(time)}',),
                     helps=("multiply seconds by 1000 where milliseconds are read",),
                 ),
                 table.name,

@@ -1,5 +1,8 @@
 """Monitors the event times of a split, for warnings; nothing that is released depends on it.
 
+Seconds since 1970 that were read as milliseconds are times of 1970 to 1973.  The first row with such a time
+is reported, and these rows take no part in what follows.
+
 A single row that is dated far ahead makes the rows after it late.  Such a row is the first row of the split,
 or one whose time is a year or more after that of the row before it; it is reported when the time of a later
 row is a year or more before its own.
@@ -16,6 +19,16 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 FAR_US: Final = 365 * 86_400_000_000
+_IN_SECONDS: Final = range(10**12, 10**14)
+"""What seconds of the years 2001 to 5138 are as milliseconds, in microseconds."""
+
+
+class InSeconds(NamedTuple):
+    """A row whose event time seems to be seconds since 1970: its split and number, and its time as read."""
+
+    split: int
+    row: int
+    time: int
 
 
 class FarAhead(NamedTuple):
@@ -31,27 +44,36 @@ class EventTimes:
     """The event times of the rows of one split that have been read."""
 
     def __init__(self, split: int) -> None:
-        self.first: int | None = None
+        self.in_seconds: InSeconds | None = None
         self.far_ahead: FarAhead | None = None
         self._split = split
-        self._greatest = 0
+        self._greatest: int | None = None
         self._leap = (0, 0)
         """The number and the time of the last row that was a year or more after the one before it."""
 
     def add(self, times: Ints, rows: Ints) -> None:
         """Take the event times of the next rows, at least one, with the numbers of the rows."""
-        if self.far_ahead is not None:
+        if self.far_ahead is not None and self.in_seconds is not None:
             return
-        if self.first is None:
-            self.first = self._greatest = int(times[0])
-            self._leap = int(rows[0]), self.first
+        if times.min() < _IN_SECONDS.stop:
+            other = (times < _IN_SECONDS.start) | (times >= _IN_SECONDS.stop)
+            if self.in_seconds is None and not other.all():
+                first = int(other.argmin())
+                self.in_seconds = InSeconds(self._split, int(rows[first]), int(times[first]))
+            times, rows = times[other], rows[other]
+        if len(times) and self.far_ahead is None:
+            self._look_for_far_ahead(times, rows)
+
+    def _look_for_far_ahead(self, times: Ints, rows: Ints) -> None:
+        if self._greatest is None:
+            self._greatest = int(times[0])
+            self._leap = int(rows[0]), self._greatest
         greatest = max(self._greatest, int(times.max()))
         if greatest - self._greatest >= FAR_US or self._leap[1] - int(times.min()) >= FAR_US:
-            self._look_at_each(times, rows)
+            self._look_at_each(times, rows, self._greatest)
         self._greatest = greatest
 
-    def _look_at_each(self, times: Ints, rows: Ints) -> None:
-        greatest = self._greatest
+    def _look_at_each(self, times: Ints, rows: Ints, greatest: int) -> None:
         for row, time in zip(rows.tolist(), times.tolist(), strict=True):
             if self._leap[1] - time >= FAR_US:
                 self.far_ahead = FarAhead(self._split, *self._leap, time)

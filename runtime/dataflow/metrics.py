@@ -11,7 +11,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fsql.runtime.batch import START, origin_parts
-from fsql.runtime.dataflow.event_times import FarAhead
+from fsql.runtime.dataflow.event_times import FarAhead, InSeconds
 from fsql.runtime.dataflow.state_size import state_bytes
 
 if TYPE_CHECKING:
@@ -50,15 +50,15 @@ class SourceMetrics:
     """What has been read of a table.
 
     `bytes_passed` is how far its readers are in its files, as these are stored: compressed, for example.
-    `first_time` is the least of the event times of the first rows of its splits, in microseconds; `far_ahead`
-    the first row that is dated far ahead of rows behind it.
+    `in_seconds` is the first row whose event time seems to be seconds, `far_ahead` the first row that is
+    dated far ahead of rows behind it.
     """
 
     rows: int = 0
     bytes: int = 0
     rows_rejected: int = 0
     bytes_passed: int = 0
-    first_time: int | None = None
+    in_seconds: InSeconds | None = None
     far_ahead: FarAhead | None = None
 
 
@@ -137,7 +137,7 @@ class Metrics:
             source.bytes += front.bytes_read
             source.bytes_passed += front.bytes_passed
             seen = front.event_times
-            source.first_time = _least(source.first_time, seen.first)
+            source.in_seconds = _least(source.in_seconds, seen.in_seconds)
             source.far_ahead = _least(source.far_ahead, seen.far_ahead)
 
     def set_folds(self, folds: Collection[Fold]) -> None:
@@ -177,7 +177,7 @@ class Metrics:
 
 _GREATEST: Final = ("seconds", "seconds_behind")
 _OF_RUN: Final = ("held_by", "held_seconds", "min_time")
-_LEAST: Final = {"first_time", "far_ahead"}
+_LEAST: Final = {"in_seconds", "far_ahead"}
 _BY_NAME: Final = ("operators", "sources", "sinks")
 _SUMS: Final = tuple(
     each.name
@@ -186,7 +186,7 @@ _SUMS: Final = tuple(
 )
 
 _Part = TypeVar("_Part", OperatorMetrics, SourceMetrics, SinkMetrics)
-_Value = TypeVar("_Value", int, FarAhead)
+_Value = TypeVar("_Value", InSeconds, FarAhead)
 
 
 def merge(parts: Iterable[Metrics]) -> Metrics:

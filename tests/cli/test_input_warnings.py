@@ -156,6 +156,21 @@ def test_first_rows_of_a_compressed_file(tmp_path: Path) -> None:
     ]
 
 
+def test_seconds_in_a_later_row_of_a_later_file(tmp_path: Path) -> None:
+    text = WINDOWS.format(options="").replace("t.jsonl", "t*.jsonl")
+    times = {"ta": ['"2026-01-01T00:00:00Z"'], "tb": ['"2026-01-01T00:00:01Z"', "1767225602"]}
+    for name, values in times.items():
+        rows = "".join(f'{{"n":1,"at":{value}}}\n' for value in values)
+        (tmp_path / f"{name}.jsonl").write_text(rows)
+    (tmp_path / "job.sql").write_text(text)
+    said = fsql("run", tmp_path / "job.sql")
+    [_, found] = [line for line in said.err.splitlines() if line.startswith("warning[FSQL-W50")]
+    assert found == (
+        'warning[FSQL-W504]: event times of table "t" seem to be seconds since 1970;'
+        ' row 1 of "tb.jsonl" is of 1970-01-21T10:53:45.602Z'
+    )
+
+
 def test_event_times_in_seconds_of_another_format(tmp_path: Path) -> None:
     text = """
     CREATE TABLE t (s BIGINT, at AS TIMESTAMP_MILLIS(s), WATERMARK FOR at AS at)
@@ -167,5 +182,5 @@ def test_event_times_in_seconds_of_another_format(tmp_path: Path) -> None:
     said = fsql("run", tmp_path / "job.sql")
     assert said.err.splitlines()[0] == (
         'warning[FSQL-W504]: event times of table "t" seem to be seconds since 1970;'
-        " the first is 1970-01-21T10:53:45.600Z"
+        ' row 0 of "t.csv" is of 1970-01-21T10:53:45.600Z'
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fsql.runtime.dataflow.event_times import FAR_US, EventTimes, FarAhead
+from fsql.runtime.dataflow.event_times import FAR_US, EventTimes, FarAhead, InSeconds
 
 YEAR = FAR_US
 
@@ -29,4 +29,16 @@ def test_a_row_far_ahead(years: list[float], found: FarAhead | None, chunk: int)
     for first in range(0, len(years), chunk):
         times.add(values[first : first + chunk], rows[first : first + chunk])
     assert times.far_ahead == found
-    assert times.first == values[0]
+    assert times.in_seconds is None
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7])
+def test_seconds_read_as_milliseconds_do_not_make_other_rows_far_ahead(chunk: int) -> None:
+    times = EventTimes(3)
+    seconds = 1_767_225_600
+    values = [56 * YEAR, seconds * 1_000, 56 * YEAR + 1, seconds * 1_000 + 1, 129 * YEAR, 57 * YEAR]
+    rows = np.arange(10, 16)
+    for first in range(0, len(values), chunk):
+        times.add(np.array(values[first : first + chunk], np.int64), rows[first : first + chunk])
+    assert times.in_seconds == InSeconds(3, 11, seconds * 1_000)
+    assert times.far_ahead == FarAhead(3, 14, 129 * YEAR, 57 * YEAR)
