@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.graph import Select
@@ -64,6 +64,9 @@ class PlanChoices:
 
 NO_CHOICES = PlanChoices()
 
+CONDITION: Final = "#"
+"""Stands in the name of a condition between the operator and the number of the conjunct."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilterRun:
@@ -88,6 +91,16 @@ def filter_runs(stage: Stage) -> list[FilterRun]:
         if len(found) > 1:
             runs.append(FilterRun(tuple(chain), tuple(sorted(found, key=canonical_bytes))))
     return runs
+
+
+def condition_names(stage: Stage, place: int) -> list[str]:
+    """Return the names by which the conjuncts of a filter run are measured, by number.
+
+    They do not depend on the choices that are in force.
+    """
+    run = filter_runs(stage)[place]
+    origin = stage.steps[run.steps[0]].origin
+    return [f"{origin}{CONDITION}{number}" for number in range(len(run.conjuncts))]
 
 
 def choices_of(plan: TickPlan) -> PlanChoices:

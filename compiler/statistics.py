@@ -13,6 +13,9 @@ SCHEMA: Final = 2
 TICK_SECONDS: Final = 10.0
 """How often workers write statistics, and ticks are chosen, if nothing else is requested."""
 
+SAMPLED_EVERY: Final = 32
+"""The conditions of filters are measured one by one on one in so many batches."""
+
 DIRECTORY: Final = "statistics"
 """The directory in a state directory that has a directory for each table."""
 

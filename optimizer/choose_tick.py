@@ -5,7 +5,7 @@ Output never depends on it.  What is decided, each with its reason:
     owners      which workers own hash bins: level the measured cost, or give all bins to the worker beside
                 the coordinator where there is little to do
     policies    folds that apply too many rows again hold them instead
-    filters     no estimate: conjuncts are not measured one by one
+    filters     conditions that drop many rows for little come first (`filter_orders`)
     hot keys    rows of hot keys are pre-aggregated where one key alone makes a worker the busiest
 
 Bins move only if one worker was the busiest, and more than `IMBALANCE` above the mean, in each of the last
@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.compiler.tick_plan import FoldHead, Policy
+from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.hot_keys import choose_pre_aggregations
 from fsql.optimizer.levelling import level
 
@@ -94,9 +95,9 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
     if least_rows and owners is not None:
         owners, reason = None, "owners: stay; loads are other ones after the pre-aggregation"
-    filters = "filters: stay; no estimate, as conjuncts are not measured one by one"
-    choices = PlanChoices(policies, pre_aggregations=least_rows)
-    return TickChoice(owners, choices, (reason, *reasons, *of_hot_keys, filters))
+    filters, of_filters = choose_filter_orders(situation.plan, statistics)
+    choices = PlanChoices(policies, filters, least_rows)
+    return TickChoice(owners, choices, (reason, *reasons, *of_hot_keys, *of_filters))
 
 
 def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | None, str]:

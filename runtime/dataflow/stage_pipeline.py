@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.tick_plan import HEAD, ToFold, ToLate, ToSink, schema_of
+from fsql.runtime.dataflow.filter_samples import FilterSamples
 from fsql.runtime.dataflow.messages import Address, PortKind
 from fsql.runtime.few_rows import are_few
 from fsql.runtime.kernels.keyed.prepare import Evaluator
@@ -36,6 +37,9 @@ _Result = TypeVar("_Result")
 class Instrumentation(Protocol):
     """Wraps the work of operators, so that a driver can time it: the dataflow has no clock."""
 
+    measures: bool
+    """Whether it measures anything."""
+
     @property
     def operators(self) -> Mapping[str, MeasuredOperator]:
         """Return the measured times so far, by operator."""
@@ -47,6 +51,7 @@ class Instrumentation(Protocol):
 class Uninstrumented:
     """Measures nothing."""
 
+    measures = False
     operators: Mapping[str, MeasuredOperator] = MappingProxyType({})
 
     def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
@@ -83,6 +88,7 @@ class StagePipeline:
             for step in stage.steps
         ]
         self._few_steps = _few_steps(stage, instrument)
+        self._samples = FilterSamples(stage, instrument)
         self._sends: list[tuple[int, Address | ToFold]] = [
             (send.step, self._address(send)) for send in stage.sends
         ]
@@ -113,6 +119,7 @@ class StagePipeline:
             results[index] = result.rows
             if result.errors is not None and len(result.errors):
                 errors.append(result.errors)
+        self._samples.take(results)
         sends = [(to, results[step]) for step, to in self._sends if len(results[step])]
         return self._encoded(sends), errors
 

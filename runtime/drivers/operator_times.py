@@ -21,6 +21,7 @@ class OperatorTimes:
     """An `Instrumentation` that adds up the metrics of each operator, by name."""
 
     operators: dict[str, MeasuredOperator] = field(default_factory=dict)
+    measures: bool = True
 
     def __call__(self, operator: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """Return `work`, measured."""

@@ -33,6 +33,7 @@ class CountedCalls:
     """Counts the batches that steps get, by how many functions the steps were compiled to."""
 
     operators: MappingProxyType[str, MeasuredOperator] = MappingProxyType({})
+    measures = False
 
     def __init__(self) -> None:
         self.made = 0
