@@ -72,7 +72,7 @@ def _run_options(
     workers: int,
     policy: str | None,
     engine: str = "columnar",
-    lead: int | None = None,
+    read_ahead: int | None = None,
     master: str | None = None,
 ) -> RunOptions:
     from fsql.compiler.tick_plan import Policy
@@ -84,7 +84,7 @@ def _run_options(
         policy=None if policy is None else Policy(policy),
         model=engine == "model",
         spark=(master or "local[*]") if engine == "spark" else None,
-        read_ahead_rows=lead or READ_AHEAD_ROWS,
+        read_ahead_rows=read_ahead or READ_AHEAD_ROWS,
     )
 
 
@@ -126,7 +126,7 @@ def main(ctx: click.Context) -> None:
     help="Master of --engine spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
 )
 @click.option(
-    "--lead",
+    "--read-ahead",
     type=click.IntRange(min=1),
     metavar="ROWS",
     help="How many rows a split may be read ahead of the rows that are final.",
@@ -188,11 +188,11 @@ def run(
     to the working directory.
     A SELECT at the end of the script prints to standard output: a table on a terminal, otherwise JSON lines.
 
-    The results do not depend on --workers, --policy, --engine or --lead.
+    The results do not depend on --workers, --policy, --engine or --read-ahead.
     """
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
     options = _run_options(
-        flags["workers"], flags["policy"], flags["engine"], flags["lead"], flags["master"]
+        flags["workers"], flags["policy"], flags["engine"], flags["read_ahead"], flags["master"]
     )
     options = replace(options, existing=existing)
     if script is None and text is None and flags["state"] is None:

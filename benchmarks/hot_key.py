@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 WORKERS: Final = 2
 SCRIPT: Final = "hot_key.sql"
-LEAD: Final = 100_000
+READ_AHEAD: Final = 100_000
 """Rows that a split is read ahead: without a limit, most of the input is read before a tick can begin."""
 EQUAL, AUTO, BEST = "equal", "auto", "best"
 PLANS: Final = {EQUAL: "#9aa5b1", AUTO: "#2563a8", BEST: "#15803d"}
@@ -129,7 +129,11 @@ def _run(shared: Path, folder: Path, plan: str, load: HotKey) -> tuple[dict[str,
     """Return what was measured of a run, and what it has written."""
     folder.mkdir()
     output = folder / "output.jsonl"
-    flags = ("--lead", str(LEAD), *(("--auto", "--tick", f"{load.tick:g}") if plan == AUTO else ()))
+    flags = (
+        "--read-ahead",
+        str(READ_AHEAD),
+        *(("--auto", "--tick", f"{load.tick:g}") if plan == AUTO else ()),
+    )
     values = {"input": str(shared / "input"), "output": str(output)}
     with JobProcess(SCRIPTS / SCRIPT, values, WORKERS, *flags, state=folder / "state") as job:
         while not job.running.wait(_POLL_SECONDS) and job.lives():

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 WORKERS: Final = 2
 CROWDED: Final = 64
 """How many of the most frequent keys are on one worker where bins are equal."""
-LEAD: Final = 100_000
+READ_AHEAD: Final = 100_000
 """Rows that a split is read ahead: without a limit, most of the input is read before a tick can begin."""
 EQUAL, AUTO, BEST = "equal", "auto", "best"
 _COLORS: Final = {EQUAL: "#9aa5b1", AUTO: "#2563a8", BEST: "#15803d"}
@@ -138,7 +138,11 @@ def _run(
     """Return what was measured of a run, and what it has written."""
     folder.mkdir()
     output = folder / "output.jsonl"
-    flags = ("--lead", str(LEAD), *(("--auto", "--tick", f"{tick:g}") if plan == AUTO else ()))
+    flags = (
+        "--read-ahead",
+        str(READ_AHEAD),
+        *(("--auto", "--tick", f"{tick:g}") if plan == AUTO else ()),
+    )
     values = {"input": str(shared / "input"), "output": str(output)}
     if "${keys}" in (SCRIPTS / load.script).read_text():
         values["keys"] = str(shared / "keys.csv")

@@ -23,7 +23,7 @@ class RunFlags(TypedDict):
     policy: str | None
     engine: str
     master: str | None
-    lead: int | None
+    read_ahead: int | None
     state: str | None
     snapshot_ms: int
     delivery: str | None

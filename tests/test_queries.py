@@ -68,7 +68,7 @@ def sink_text(example: Example, rows: Sequence[tuple[str | None, tuple[Value, ..
     "flags",
     [
         ("--workers=1",),
-        ("--workers=2", "--policy=ordered", "--lead=1"),
+        ("--workers=2", "--policy=ordered", "--read-ahead=1"),
         ("--workers=4", "--policy=speculative"),
     ],
     ids=["one", "two-behind", "four"],

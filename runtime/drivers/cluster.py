@@ -154,14 +154,14 @@ class Cluster:
         while self._channels:
             yield from self.deliver()
 
-    def may_read(self, at: FrontAt, lead: int) -> bool:
+    def may_read(self, at: FrontAt, read_ahead: int) -> bool:
         """Return whether a front may send: within its read-ahead, or least and all delivered."""
         front = at.front
         if front.ended or self.barrier.stopped:
             return False
         if self.workers[at.worker].has_deferred(front.number):
             return False
-        if front.rows_above(self.barrier.min_time) < lead:
+        if front.rows_above(self.barrier.min_time) < read_ahead:
             return True
         return self.idle and front.promised == min(other.front.promised for other in self.fronts)
 

@@ -89,7 +89,7 @@ def run_in_memory(
     *,
     seed: int,
     batch_rows: int = 8,
-    lead: int = 1_000_000,
+    read_ahead: int = 1_000_000,
     watcher: Watcher | None = None,
 ) -> Outcome:
     """Run `plan` over `inputs` (table ordinal to splits of rows) until everything is released.
@@ -107,7 +107,7 @@ def run_in_memory(
     while not cluster.barrier.stopped:
         if watcher is not None:
             watcher.look(cluster)
-        readable = [at for at in fronts if cluster.may_read(at, lead)]
+        readable = [at for at in fronts if cluster.may_read(at, read_ahead)]
         choices = len(readable) + (0 if cluster.idle else 2)
         if choices == 0 and watcher is not None and watcher.busy:
             continue

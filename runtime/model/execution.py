@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fsql.runtime.model.barrier import Group
     from fsql.runtime.model.front import Front
 
-LEAD: Final = 4
+READ_AHEAD: Final = 4
 """The default number of payloads that a front may be ahead of min time; see `front`."""
 
 
@@ -74,14 +74,14 @@ class Execution:
         *,
         seed: int,
         workers: int,
-        lead: int = LEAD,
+        read_ahead: int = READ_AHEAD,
     ) -> None:
         self._vertices = graph.vertices
         self._readers = [graph.readers(index) for index in range(len(graph.vertices))]
         self._groupings: dict[int, Grouping] = {}
         self._routing = Routing(graph, workers, self._set_up_groupings(workers))
         self._fronts = fronts
-        self._lead = lead
+        self._read_ahead = read_ahead
         self._waiting: set[int] = set()
         self._network = Network(seed)
         self._acker = Acker(range(len(fronts)))
@@ -202,13 +202,13 @@ class Execution:
         self._acknowledgements += 1
 
     def _tell_front(self, number: int, message: ReadOn | MinTime) -> None:
-        """Let a front read its next payload, if its lead allows; otherwise it waits for a min time."""
+        """Let a front read its next payload, if its read-ahead allows; otherwise it waits for a min time."""
         front = self._fronts[number]
         if isinstance(message, ReadOn):
             self._waiting.add(number)
         else:
             front.on_min_time(message.bound)
-        if number in self._waiting and front.ahead() < self._lead:
+        if number in self._waiting and front.ahead() < self._read_ahead:
             self._waiting.remove(number)
             self._read(number, front)
 

@@ -1,9 +1,9 @@
 """Fronts: where payloads enter, and the only place where they wait.
 
-A front that has sent `lead` payloads above min time waits until min time has passed one of them.  This bounds
-the work that a late item can undo, and the number of items in flight; nothing waits inside the graph.  The
-front with the least promise can always continue: once nothing is in flight, min time is that promise, and
-everything that the front has sent is below it.
+A front that has sent `read_ahead` payloads above min time waits until min time has passed one of them.  This
+bounds the work that a late item can undo, and the number of items in flight; nothing waits inside the graph.
+The front with the least promise can always continue: once nothing is in flight, min time is that promise,
+and everything that the front has sent is below it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.graph import Graph, LateSink, Sink, Source
 from fsql.runtime.model.arrivals import arrivals
 from fsql.runtime.model.changes import appended, changed, consolidate
-from fsql.runtime.model.execution import LEAD, Execution, ModelMetrics
+from fsql.runtime.model.execution import READ_AHEAD, Execution, ModelMetrics
 from fsql.runtime.model.front import Front
 from fsql.runtime.model.item import Failure, Row
 from fsql.runtime.model.routing import DEAD_LETTERS, FAILURES
@@ -73,14 +73,15 @@ def run(
     *,
     seed: int,
     workers: int = 2,
-    lead: int = LEAD,
+    read_ahead: int = READ_AHEAD,
     on_step: Callable[[], None] = lambda: None,
 ) -> ModelResult:
     """Execute `graph` and return its output; only the metrics depend on seed and workers.
 
     `inputs` has the splits of each table, by its ordinal, in the order of the splits' names; the seed
     determines the order in which messages arrive, the workers own equal hash ranges, and a front emits at
-    most `lead` rows above min time.  `on_step` is called after each message, and may raise to end the run.
+    most `read_ahead` rows above min time.  `on_step` is called after each message, and may
+    raise to end the run.
     """
     fronts = [
         Front(index, arrivals(vertex.operation.table, number, rows))
@@ -89,7 +90,9 @@ def run(
         for number, rows in enumerate(inputs.get(vertex.operation.table.ordinal, ()))
     ]
     outlet = Outlet(graph)
-    execution = Execution(graph, fronts, outlet.release, seed=seed, workers=workers, lead=lead)
+    execution = Execution(
+        graph, fronts, outlet.release, seed=seed, workers=workers, read_ahead=read_ahead
+    )
     execution.run(on_step)
     return outlet.result(execution.metrics)
 

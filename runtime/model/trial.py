@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.graph import Graph, Operation, Vertex
 from fsql.runtime.batch import Root
-from fsql.runtime.model.execution import LEAD, Execution
+from fsql.runtime.model.execution import READ_AHEAD, Execution
 from fsql.runtime.model.front import Front
 from fsql.runtime.model.papers import Input
 
@@ -44,7 +44,7 @@ class Trial:
         *,
         seed: int,
         workers: int = 2,
-        lead: int = LEAD,
+        read_ahead: int = READ_AHEAD,
     ) -> None:
         (source,) = (
             index
@@ -62,7 +62,7 @@ class Trial:
             self._release,
             seed=seed,
             workers=workers,
-            lead=lead,
+            read_ahead=read_ahead,
         )
 
     def run(self, steps: int | None = None) -> Trial:

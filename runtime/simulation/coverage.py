@@ -32,7 +32,7 @@ PROBES: Final = (
     "manifest not committed",
     "older manifest used",
     "epoch given up before it ran",
-    "front granted beyond its lead",
+    "front granted beyond its read-ahead",
     "repairs under way",
     "rows held",
     "late rows under way",

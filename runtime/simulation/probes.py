@@ -33,7 +33,7 @@ def _look_at(item: Item, coverage: Coverage) -> None:
             if item.rows_held:
                 coverage.sometimes("rows held")
         case Credit():
-            coverage.sometimes("front granted beyond its lead")
+            coverage.sometimes("front granted beyond its read-ahead")
         case SnapshotAnswer(accepted=False):
             coverage.sometimes("snapshot refused by a worker")
         case SnapshotDeclined():

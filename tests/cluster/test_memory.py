@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-LEAD: Final = 20_000
+READ_AHEAD: Final = 20_000
 LINE_BYTES: Final = 200
 """About what a line of twenty words takes."""
 PROCESS_BYTES: Final = 250 << 20
 """What a process takes that does nothing: the interpreter, Arrow, RocksDB."""
-BYTES_MAX: Final = PROCESS_BYTES + 20 * LEAD * LINE_BYTES
-"""Rows of the lead may be in hand in several forms: as read, encoded, in frames, in bundles, on their way."""
+BYTES_MAX: Final = PROCESS_BYTES + 20 * READ_AHEAD * LINE_BYTES
+"""Rows of the read-ahead may exist in several forms: as read, encoded, in frames, in bundles, in transit."""
 SECONDS: Final = 8.0
 
 
@@ -79,7 +79,7 @@ CREATE TABLE copies (line STRING) WITH ('connector' = 'tcp', 'address' = '127.0.
 INSERT INTO copies SELECT line FROM lines;
 """
     (tmp_path / "job.sql").write_text(script)
-    flags = ["--workers", "2", "--lead", str(LEAD), "--state", str(tmp_path / "state")]
+    flags = ["--workers", "2", "--read-ahead", str(READ_AHEAD), "--state", str(tmp_path / "state")]
     run = subprocess.Popen([*FSQL, "run", "--quiet", *flags, str(tmp_path / "job.sql")])
     try:
         wait_until(store.busy.is_set, "a bundle")

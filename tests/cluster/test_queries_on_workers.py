@@ -1,7 +1,7 @@
 """Every query of the case files and the examples, on real worker processes: the same bytes as in one process.
 
 Each runs on 2 or 4 workers, and again, on 1, 2 or 4, with a worker that is killed in the middle: moments
-and numbers of workers take turns.  Chunks have four rows and the lead is sixteen, so that
+and numbers of workers take turns.  Chunks have four rows and the read-ahead is sixteen, so that
 there is a middle.  Late rows, rejects and standard output are compared as well, and where a job stops.
 
 Catches what is lost, doubled or disordered between processes or in state that was saved and loaded, and

@@ -23,7 +23,7 @@ COPY = (
     "SELECT n FROM numbers;\n"
 )
 ROWS = 2_000
-LEAD, CHUNK = 16, 4
+READ_AHEAD, CHUNK = 16, 4
 
 
 @pytest.mark.parametrize("splits", [1, 3])
@@ -48,10 +48,10 @@ def test_fronts_wait_for_a_consumer_that_takes_nothing(
             at_rest.append(read[-1])
             taking.set()
 
-    description = job.description(2, read_ahead_rows=LEAD, chunk_rows=CHUNK)
+    description = job.description(2, read_ahead_rows=READ_AHEAD, chunk_rows=CHUNK)
     run = LedRun(nursery, job, description, on_progress=watch)
     assert run.written(taking.wait) == expected
-    # The lead of each front, as much that waits for the consumer, and a chunk on the way to either.
+    # The read-ahead of each front, as much that waits for the consumer, and a chunk on the way to either.
     assert read[-1] == splits * ROWS
     [rows] = at_rest
-    assert rows <= splits * (LEAD + CHUNK) + LEAD + splits * CHUNK
+    assert rows <= splits * (READ_AHEAD + CHUNK) + READ_AHEAD + splits * CHUNK

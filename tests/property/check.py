@@ -119,7 +119,7 @@ def random_schedule(random: Random) -> Schedule:
         workers=random.choice((1, 2, 3, 4)),
         batch_rows=random.choice((1, 2, 5, 100)),
         policy=random.choice((*Policy, *Policy, None)),
-        lead=random.choice((1_000_000, 1_000_000, 6)),
+        read_ahead=random.choice((1_000_000, 1_000_000, 6)),
         few_rows=random.random() < 0.5,
         pre_aggregates=random.choice((0, 1, 2)),
     )

@@ -142,7 +142,7 @@ def run_with_snapshots(
             case.inputs,
             seed=schedule.seed,
             batch_rows=schedule.batch_rows,
-            lead=schedule.lead,
+            read_ahead=schedule.read_ahead,
             watcher=watcher or snapshots,
         )
     snapshots.met["runs that repair"] += result.rows_redone > 0
@@ -171,7 +171,9 @@ def check_snapshots(
     begin: Beginning | None = None
     state: State = {}
     for generation in range(random.choice((2, 3, 4))):
-        schedule = replace(random_schedule(random), lead=random.choice((1_000_000, 1_000_000, 6)))
+        schedule = replace(
+            random_schedule(random), read_ahead=random.choice((1_000_000, 1_000_000, 6))
+        )
         ahead = [root for root in roots if begin is None or root > begin.position]
         early = random.choice(ahead) if ahead and random.random() < 0.6 else None
         often = random.choice((0.05, 0.5, 1.0))

@@ -106,7 +106,7 @@ def options(random: Random) -> list[str]:
     """Return how to run the script; nothing of this shows in the results."""
     chosen = ["--workers", str(random.choice((1, 1, 2, 3, 7)))]
     chosen += random.choice(([], ["--policy", "speculative"], ["--policy", "ordered"]))
-    chosen += random.choice(([], [], ["--lead", "3"], ["--engine", "model"]))
+    chosen += random.choice(([], [], ["--read-ahead", "3"], ["--engine", "model"]))
     return chosen
 
 

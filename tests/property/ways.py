@@ -114,7 +114,7 @@ class Schedule:
     workers: int
     batch_rows: int
     policy: Policy | None
-    lead: int = 1_000_000
+    read_ahead: int = 1_000_000
     pre_aggregates: int = 0
     """From how many rows of a key in a batch on these are pre-aggregated, where that is legal; 0: never."""
     few_rows: bool = True
@@ -141,7 +141,7 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
             inputs,
             seed=schedule.seed,
             batch_rows=schedule.batch_rows,
-            lead=schedule.lead,
+            read_ahead=schedule.read_ahead,
         )
     return outcome_of(job, result), Effort(result.rows_redone, result.rows_held, result.messages)
 

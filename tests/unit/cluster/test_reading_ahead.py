@@ -1,4 +1,4 @@
-"""A worker reads ahead as far as its lead goes, says that it waits, and goes on when it may."""
+"""A worker reads ahead as far as its read-ahead goes, says that it waits, and goes on when it may."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_shards_merge_to_the_table(folder: Path, query: str) -> None:
     merged = folder / "merged.jsonl"
     assert fsql("merge", "--quiet", job, "--to", merged).code == 0
     assert merged.read_bytes() == expected
-    again = fsql("run", "--quiet", "--overwrite", "--policy", "ordered", "--lead", "9", job)
+    again = fsql("run", "--quiet", "--overwrite", "--policy", "ordered", "--read-ahead", "9", job)
     assert again.code == 0
     assert shards_of(folder, "out.jsonl", 3) == shards
 

@@ -180,7 +180,7 @@ def test_released_bytes_are_the_oracles(name: str, seed: int) -> None:
             inputs,
             seed=random.getrandbits(32),
             batch_rows=random.choice([1, 3, 20]),
-            lead=random.choice([1, 5, 1000]),
+            read_ahead=random.choice([1, 5, 1000]),
         )
         released = tuple(
             (tuple(root), line(one.sink, label or "+I", row))

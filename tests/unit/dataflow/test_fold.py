@@ -179,7 +179,7 @@ def test_a_window_closes_once_and_frees_its_state() -> None:
 
 @pytest.mark.parametrize("policy", [Policy.ORDERED, Policy.SPECULATIVE])
 def test_memory_is_bounded_with_two_splits_a_year_apart(policy: Policy) -> None:
-    """A lead of 100 rows: the split that is a year ahead waits at its front, not in a buffer."""
+    """A read-ahead of 100 rows: the split that is a year ahead waits at its front, not in a buffer."""
     year = 366 * 24 * 3600
     scan = logical.Scan(table(0, event=True), 0)
     job = logical.Job((insert(windowed(scan, AT, 10, 10, [KEY], call("COUNT"))),))
@@ -187,7 +187,7 @@ def test_memory_is_bounded_with_two_splits_a_year_apart(policy: Policy) -> None:
         [("k", "g", 1, 0.5, (start + i) * SECOND) for i in range(3_000)] for start in (0, year)
     ]
     plan = choose(lower(job), policy=policy, fronts={0: 2})
-    outcome = run_in_memory(plan, {0: splits}, seed=1, batch_rows=50, lead=100)
+    outcome = run_in_memory(plan, {0: splits}, seed=1, batch_rows=50, read_ahead=100)
     assert [row[-1] for _, _, row in outcome.released[0]] == [10] * 600
     assert outcome.rows_buffered_max <= 400
 

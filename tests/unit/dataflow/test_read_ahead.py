@@ -1,6 +1,6 @@
-"""The lead of a front: what is under way comes to what came out lately, whatever the speed of the job.
+"""The read-ahead of a front: what is under way comes to what came out lately, whatever the speed of the job.
 
-Catches: a lead that grows without bound before a slow consumer, one that starves a job whose way out is
+Catches: a read-ahead that grows without bound before a slow consumer, one that starves a job whose way out is
 long, and one that stays closed forever.
 """
 

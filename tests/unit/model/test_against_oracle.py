@@ -82,8 +82,8 @@ def test_the_model_releases_what_the_plan_means(name: str, seed: int) -> None:
     inputs = random_inputs(random)
     graph = lower(job)
     verify_graph(graph)
-    workers, lead = random.randrange(1, 4), random.choice([1, 4, 1000])
-    result = run(graph, inputs, seed=seed, workers=workers, lead=lead)
+    workers, read_ahead = random.randrange(1, 4), random.choice([1, 4, 1000])
+    result = run(graph, inputs, seed=seed, workers=workers, read_ahead=read_ahead)
     expected = evaluate_job(job, inputs)
 
     released = tuple(

@@ -1,6 +1,6 @@
 """Fronts: how far they may be ahead, and that waiting never becomes forever.
 
-Catches: a lead that is not kept, fronts that wait for one another.  Does not catch: promises that are wrong
+Catches: a read-ahead that is not kept, fronts that wait for one another.  Not caught: promises that are wrong
 (test_acker, and the assertions of acker and barrier in every run).
 """
 
@@ -31,8 +31,8 @@ def test_a_front_is_ahead_by_what_it_handed_in_at_or_above_min_time() -> None:
         assert front.ahead() == left
 
 
-@pytest.mark.parametrize("lead", [1, 3])
-def test_what_a_front_has_in_the_graph_is_within_its_lead(lead: int) -> None:
+@pytest.mark.parametrize("read_ahead", [1, 3])
+def test_what_a_front_has_in_the_graph_is_within_its_lead(read_ahead: int) -> None:
     inside_most = 0
     for seed in range(8):
         inside: set[int] = set()
@@ -50,9 +50,11 @@ def test_what_a_front_has_in_the_graph_is_within_its_lead(lead: int) -> None:
         graph = wire(
             (Input(), ()), (Map(Apply(enter)), (0,)), (Map(Apply(leave)), (1,)), (Output(), (2,))
         )
-        trial = Trial(graph, [[(time, time) for time in range(30)]], seed=seed, lead=lead).run()
+        trial = Trial(
+            graph, [[(time, time) for time in range(30)]], seed=seed, read_ahead=read_ahead
+        ).run()
         assert trial.payloads == list(range(30))
-    assert inside_most == lead
+    assert inside_most == read_ahead
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -64,6 +66,6 @@ def test_fronts_of_any_speed_all_come_to_their_end(seed: int) -> None:
     ]
     grouping = GroupBy(GroupingRule(lambda _: "all", window=1))
     graph = wire((Input(), ()), (grouping, (0,)), (Output(), (1,)))
-    trial = Trial(graph, fronts, seed=seed, workers=2, lead=1).run()
+    trial = Trial(graph, fronts, seed=seed, workers=2, read_ahead=1).run()
     arrivals = sorted((time, number) for front in fronts for time, (number, _) in front)
     assert trial.payloads == [((number, time),) for time, number in arrivals]

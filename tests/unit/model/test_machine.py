@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Wired = tuple[Operation, tuple[int, ...]]
 
 SEEDS = range(12)
-LEADS = (1, 4, 1000)
+READ_AHEADS = (1, 4, 1000)
 """How far a front may be ahead of min time: hardly any disorder, some, and as much as there can be."""
 
 
@@ -66,7 +66,8 @@ def dealt(values: Sequence[object], fronts: int) -> list[list[tuple[int, object]
 
 def runs(graph: Graph, fronts: Sequence[Sequence[tuple[int, object]]]) -> Iterable[Trial]:
     for seed in SEEDS:
-        yield Trial(graph, fronts, seed=seed, workers=1 + seed % 3, lead=LEADS[seed % 3]).run()
+        workers, read_ahead = 1 + seed % 3, READ_AHEADS[seed % 3]
+        yield Trial(graph, fronts, seed=seed, workers=workers, read_ahead=read_ahead).run()
 
 
 def test_u1_a_flat_map_yields_its_outputs_in_input_order() -> None:
@@ -385,7 +386,7 @@ def test_a_late_item_costs_little_although_everything_behind_it_is_made_anew() -
     expected = [Sum(n * (n + 1) // 2) for n in range(1, 41)]
     messages = 0
     for seed in SEEDS:
-        trial = Trial(graph, dealt([1] * 40, 4), seed=seed, lead=1000).run()
+        trial = Trial(graph, dealt([1] * 40, 4), seed=seed, read_ahead=1000).run()
         assert trial.payloads == expected
         assert trial.metrics.recalls > 0
         messages += trial.metrics.messages
