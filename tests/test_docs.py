@@ -23,6 +23,7 @@ from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
 from fsql.connectors.declared import DECLARED
 from fsql.tests.cli.commands import fsql
+from fsql.tests.docs.cast_table import TITLE, cast_table
 from fsql.tests.docs.connectors_page import CONNECTORS_PAGE, connectors_page
 from fsql.tests.docs.data_errors import FAILING, script
 from fsql.tests.docs.errors_page import ERRORS_PAGE, errors_page
@@ -193,6 +194,10 @@ def test_the_aggregate_functions_are_listed() -> None:
     text = section(page_text(LANGUAGE), "### Aggregate functions")
     rows = "\n".join(row[0] for row in table_rows(text))
     assert set(re.findall(r"`([A-Z_][A-Z0-9_]*)(?=[(`])", rows)) == {*AGGREGATES}
+
+
+def test_the_table_of_casts_is_that_of_the_compiler() -> None:
+    assert cast_table() in section(page_text(LANGUAGE), TITLE), "write what cast_table() gives"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=[family.TITLE for family in FAMILIES])

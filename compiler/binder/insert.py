@@ -19,10 +19,10 @@ from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import castable
-from fsql.compiler.functions.coercion import accepts, coerce
+from fsql.compiler.functions.coercion import accepts, coerce, coercible
 from fsql.compiler.logical import Insert, Union
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import NULL, STRING
+from fsql.compiler.sqltypes import NULL, STRING, TIMESTAMP, Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,15 +237,27 @@ def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: i
     )
 
 
+def converts(given: SqlType, wanted: SqlType) -> bool:
+    """Return whether INSERT casts a type to another one; of a ROW, ARRAY or MAP also its parts."""
+    if given.kind is wanted.kind and given.parts and len(given.parts) == len(wanted.parts):
+        pairs = zip(given.parts, wanted.parts, strict=True)
+        return all(coercible(*pair) or converts(*pair) for pair in pairs)
+    if given.kind is Kind.TIMESTAMP:
+        return wanted.kind in {Kind.DATE, Kind.TIME} or wanted == TIMESTAMP
+    return given.numeric and wanted.numeric
+
+
 def _assigned(expression: Expression, column: Column, table: TableEntry, span: Span) -> Expression:
     """Return the expression as a value of the table's column; numbers are cast, and fail out of range.
+
+    As in Flink, a time is cast to its date and to its time of day.
 
     Raises:
         Refusal: E210, E211.
     """
     declared = Label(table.span, f"{column.name} is {column.type} in {table.name}")
-    converts = expression.type.numeric and column.type.numeric
-    if not converts and not accepts(expression, column.type):
+    cast = converts(expression.type, column.type)
+    if not cast and not accepts(expression, column.type):
         raise refusal(
             "E210",
             f'column "{column.name}" of table "{table.name}" is {column.type},'
@@ -267,4 +279,4 @@ def _assigned(expression: Expression, column: Column, table: TableEntry, span: S
             help=f"write COALESCE(…, a value), or declare {column.name} without NOT NULL",
             quote=span,
         )
-    return make_cast(expression, column.type) if converts else coerce(expression, column.type)
+    return make_cast(expression, column.type) if cast else coerce(expression, column.type)

@@ -79,9 +79,6 @@ _PLAIN: Final[Mapping[str, SqlType]] = {
 }
 
 _LATER: Final[Mapping[str, str | None]] = {
-    "CHAR": "CHAR(n), or STRING",
-    "CHARACTER": "CHARACTER(n), or STRING",
-    "BINARY": "BINARY(n), or BYTES",
     "TIME WITH TIME ZONE": "TIME, which is in UTC",
     "MULTISET": None,
     "JSON": "STRING",
@@ -166,16 +163,16 @@ def bind_type(name: TypeName) -> SqlType:
 def text_length(name: TypeName) -> int | None:
     """Return the n of VARCHAR(n), CHAR(n), VARBINARY(n) or BINARY(n), None for other types.
 
-    Such a type is STRING or BYTES, and a column of it has values of any length, as Flink has it by default:
-    only a cast makes values of the length.
+    CHAR and BINARY are of length 1.  Such a type is STRING or BYTES, and a column of it has values of any
+    length, as Flink has it by default: only a cast makes values of the length.
 
     Raises:
         Refusal: E216 for a length that is none.
     """
     longest = _LENGTH_MAX.get(name.name)
-    if longest is None or not name.numbers:
+    if longest is None or not (name.numbers or name.name in PADDED):
         return None
-    length, *more = name.numbers
+    length, *more = name.numbers or (1,)
     if more or not 0 < length <= longest:
         raise refusal(
             "E216",
