@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fsql.job.changes import Change, Changes
     from fsql.job.errors import ClusterError, ConnectorError, DataError, LibraryError, QueryError
     from fsql.job.memory import Table
+    from fsql.job.notebooks import Shell
     from fsql.job.session import Plan, Session
     from fsql.job.udf import udf
 
@@ -56,6 +57,13 @@ _MODULES = {
     "Table": "memory",
     "udf": "udf",
 }
+
+
+def load_ipython_extension(shell: "Shell") -> None:
+    """Add the cell magic `%%fsql` to a notebook; `%load_ext fsql` calls it."""
+    from fsql.job.notebooks import register
+
+    register(shell)
 
 
 def __getattr__(name: str) -> object:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
+from fsql.job.changes_display import CHANGES_MAX, Shown, as_html, as_text
 from fsql.runtime.arrow_types import arrow_type, decoded, to_outside
 from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
 from fsql.runtime.ports import OPERATIONS
@@ -88,7 +89,35 @@ class Changes:
         Raises:
             FsqlError: if a row makes the query fail.
         """
-        columns, operations = self._collect()
+        return self._table(*self._collect())
+
+    def __repr__(self) -> str:
+        """Return the first rows of the table as text, after so many changes as a display waits for."""
+        return as_text(self._shown())
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """Return the first rows of the table for a notebook."""
+        del include, exclude
+        shown = self._shown()
+        return {"text/plain": as_text(shown), "text/html": as_html(shown)}
+
+    def _shown(self) -> Shown:
+        """Return the table; that of the first changes, if there are many."""
+        releases: list[Release] = []
+        count = 0
+        for release in () if self._collected is not None else self._run():
+            releases.append(release)
+            count += len(release.time)
+            if count >= CHANGES_MAX:
+                columns, operations = self._concatenated(releases)
+                return Shown(self._table(columns, operations), count, ended=False)
+        if self._collected is None:
+            self._collected = self._concatenated(releases)
+        return Shown(self.table(), len(self._collected[1]), ended=True)
+
+    def _table(
+        self, columns: list[pa.Array], operations: np.ndarray[Any, np.dtype[np.int8]]
+    ) -> pa.Table:
         table = pa.table(self._outside(columns), names=self._names)
         if not operations.any():
             return table
@@ -110,17 +139,21 @@ class Changes:
 
     def _collect(self) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
         if self._collected is None:
-            releases = list(self._run())
-            of_releases = [[*map(decoded, release.columns)] for release in releases]
-            columns = [
-                concat_arrays([part[at] for part in of_releases])
-                if of_releases
-                else pa.array([], arrow_type(kind))
-                for at, kind in enumerate(self._types)
-            ]
-            operations = [_operations(release) for release in releases]
-            self._collected = columns, np.concatenate([np.zeros(0, np.int8), *operations])
+            self._collected = self._concatenated(list(self._run()))
         return self._collected
+
+    def _concatenated(
+        self, releases: list[Release]
+    ) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
+        of_releases = [[*map(decoded, release.columns)] for release in releases]
+        columns = [
+            concat_arrays([part[at] for part in of_releases])
+            if of_releases
+            else pa.array([], arrow_type(kind))
+            for at, kind in enumerate(self._types)
+        ]
+        operations = [_operations(release) for release in releases]
+        return columns, np.concatenate([np.zeros(0, np.int8), *operations])
 
 
 def _operations(release: Release) -> np.ndarray[Any, np.dtype[np.int8]]:

@@ -1,0 +1,90 @@
+"""The cell magic `%%fsql` of IPython and Jupyter: SQL over the variables of a notebook.
+
+%load_ext fsql
+
+%%fsql totals
+SELECT word, COUNT(*) AS n FROM words GROUP BY word
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from fsql.job.errors import QueryError
+from fsql.job.memory import Table
+from fsql.job.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.job.changes import Changes
+
+_WORD = re.compile(r"\w+")
+
+
+class Shell(Protocol):
+    """What is used of IPython's `InteractiveShell`."""
+
+    user_ns: dict[str, object]
+
+    def register_magic_function(
+        self, func: Callable[[str, str], object], magic_kind: str, magic_name: str
+    ) -> None:
+        """Add a magic."""
+
+
+class Written(NamedTuple):
+    """What a cell that writes tables has done."""
+
+    rows_in: int
+    rows_out: int
+
+
+def register(shell: Shell) -> None:
+    """Add the cell magic `fsql` to a shell."""
+
+    def fsql(line: str, cell: str) -> Changes | Written:
+        """Run SQL; keep the result in the variable that the first line names, if it names one.
+
+        Tables of the query are variables: data frames, Arrow tables, lists of dictionaries, earlier results.
+        """
+        result = run_cell(cell, shell.user_ns)
+        if name := line.strip():
+            if not name.isidentifier():
+                message = f"%%fsql takes the name of one variable, not {name!r}"
+                raise ValueError(message)
+            shell.user_ns[name] = result
+        return result
+
+    shell.register_magic_function(fsql, "cell", "fsql")
+
+
+def run_cell(text: str, variables: Mapping[str, object]) -> Changes | Written:
+    """Return the result of the SELECT at the end of a script; of one that writes tables, how much it wrote.
+
+    Raises:
+        LibraryError: for errors of the script, a source, a sink or a row.
+    """
+    session = Session()
+    words = {word.lower() for word in _WORD.findall(text)}
+    tables: dict[str, Any] = {
+        name: value
+        for name, value in variables.items()
+        if name.lower() in words and _is_table(value)
+    }
+    try:
+        return session.sql(text, tables=tables)
+    except QueryError as error:
+        if [each.code for each in error.diagnostics] != ["E314"]:
+            raise
+    metrics = session.run(text, tables=tables)
+    return Written(metrics.rows_in, metrics.rows_out)
+
+
+def _is_table(value: object) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(row, dict) for row in value)
+    return isinstance(value, Table) or (
+        hasattr(value, "__arrow_c_stream__") and not isinstance(value, type)
+    )
