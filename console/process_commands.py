@@ -39,7 +39,7 @@ _PATH = click.Path(path_type=Path)
     help="Key file of the run, for authentication.",
 )
 @click.option(
-    "--patience",
+    "--timeout",
     "join_deadline",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,

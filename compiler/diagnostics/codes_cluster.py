@@ -35,7 +35,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E604",
         "no connection to the run",
         "A worker started by hand received no answer: the run has ended, or uses another key.",
-        "Start the run first, and use the command that it prints; `--patience` sets how long to wait.",
+        "Start the run first, and use the command that it prints; `--timeout` sets how long to wait.",
         "fsql worker --join tcp://127.0.0.1:7400 --key state/cluster.key  # after the run has ended",
     ),
     (

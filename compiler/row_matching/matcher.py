@@ -1,21 +1,21 @@
 """The matcher: all ways of matching at once, in the order of preference.
 
-An **attempt** is a match that begins at one row; its **threads** are the ways in which it may go on, the
-preferred one first.  A thread that reaches the end of the pattern makes the attempt's candidate, and those
-after it are dropped.  An attempt without threads is decided: its candidate is a match, or there is none.
-Matches come in the order of their first rows, so each is found at the row that decides it and all before it.
+A **partial match** begins at one row; its **threads** are the ways in which it may go on, the preferred
+one first.  A thread that reaches the end of the pattern makes its candidate, and those after it are dropped.
+A partial match without threads is decided: its candidate is a match, or there is none.  Matches come in the
+order of their first rows, so each is found at the row that decides it and all before it.
 
     PATTERN (A B* C)      rows   A   B   C   D
                           threads    B,C B,C B     then the candidate A B C has no rival: a match
 
-Two threads of an attempt in one state, with equal registers, have one future: the preferred one stays.  So
-an attempt has at most as many threads as the pattern has states, if no condition looks back.  Where the next
-match begins behind the last row and no time is set, this holds for all attempts together: of two in one
-state the later one can only find what the earlier one finds too.  So each row costs one pass over the
-states of the pattern.
+Two threads of a partial match in one state, with equal registers, have one future: the preferred one stays.
+So a partial match has at most as many threads as the pattern has states, if no condition looks back.  Where
+the next match begins behind the last row and no time is set, this holds for all partial matches together: of
+two in one state the later one can only find what the earlier one finds too.  So each row costs one pass over
+the states of the pattern.
 
-A matching is immutable.  Its rows are those from the first open attempt on, and those before that PREV may
-read; following them again gives the same matching, so a snapshot has the rows alone.
+A matching is immutable.  Its rows are those from the first open partial match on, and those before that which
+PREV may read; following them again gives the same matching, so a snapshot has the rows alone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Thread(NamedTuple):
     registers: Registers
 
 
-class _Attempt(NamedTuple):
+class _PartialMatch(NamedTuple):
     first: int
     time: int
     threads: tuple[_Thread, ...]
@@ -75,7 +75,7 @@ class Matching(NamedTuple):
     `found` counts the matches, if a measure has their number.
     """
 
-    attempts: Sequence[_Attempt] = ()
+    open_matches: Sequence[_PartialMatch] = ()
     rows: _Rows | None = None
     held: int = 0
     next_row: int = 0
@@ -120,25 +120,25 @@ class Matcher:
 
     def advance(self, matching: Matching, row: Fields) -> tuple[Matching, Sequence[Way]]:
         """Return the matching after `row`, and the matches that it decides."""
-        attempts, rows, held, next_row, next_first, found = matching
+        open_matches, rows, held, next_row, next_first, found = matching
         time = row[TIME]
         assert isinstance(time, int)
         if row[IS_ROW]:
-            if not attempts and not self._may_begin(row):
+            if not open_matches and not self._may_begin(row):
                 return self._passed(matching, row), ()
-            attempts = self._expired(attempts, time, ends=False)
-            attempts = self._followed(matching, attempts, row, time)
+            open_matches = self._expired(open_matches, time, ends=False)
+            open_matches = self._followed(matching, open_matches, row, time)
             rows, held, next_row = _Rows(row, rows), held + 1, next_row + 1
-        elif attempts:
-            attempts = self._expired(attempts, time, ends=True)
+        elif open_matches:
+            open_matches = self._expired(open_matches, time, ends=True)
         else:
             return matching, ()
         ways: list[Way] = []
-        if attempts and not attempts[0].threads:
-            attempts, next_first = self._decided(attempts, next_first, ways)
+        if open_matches and not open_matches[0].threads:
+            open_matches, next_first = self._decided(open_matches, next_first, ways)
         if self._numbers:
             found += len(ways)
-        after = Matching(attempts, rows, held, next_row, next_first, found)
+        after = Matching(open_matches, rows, held, next_row, next_first, found)
         return self._without_old_rows(after), ways
 
     def _may_begin(self, row: Fields) -> bool:
@@ -147,16 +147,16 @@ class Matcher:
 
     def _passed(self, matching: Matching, row: Fields) -> Matching:
         """Return the matching after a row that is part of no match."""
-        attempts, rows, held, next_row, next_first, found = matching
+        open_matches, rows, held, next_row, next_first, found = matching
         if not self.rows_before:
             return matching
-        after = Matching(attempts, _Rows(row, rows), held + 1, next_row + 1, next_first, found)
+        after = Matching(open_matches, _Rows(row, rows), held + 1, next_row + 1, next_first, found)
         return self._without_old_rows(after)
 
     def held_rows(self, matching: Matching) -> tuple[int, list[Fields]]:
-        """Return how many rows are before the first open attempt, and all rows that are needed."""
+        """Return how many rows are before the first open partial match, and all rows that are needed."""
         wanted = self._wanted(matching)
-        first = matching.attempts[0].first if matching.attempts else matching.next_row
+        first = matching.open_matches[0].first if matching.open_matches else matching.next_row
         rows = _last_rows(matching.rows, wanted)
         return wanted - (matching.next_row - first), rows
 
@@ -168,28 +168,29 @@ class Matcher:
         return matching._replace(found=found)
 
     def _expired(
-        self, attempts: Sequence[_Attempt], time: int, *, ends: bool
-    ) -> Sequence[_Attempt]:
-        """Return the attempts without the threads that would last too long."""
+        self, open_matches: Sequence[_PartialMatch], time: int, *, ends: bool
+    ) -> Sequence[_PartialMatch]:
+        """Return the partial matches without the threads that would last too long."""
         within = self._pattern.within_us
         if within is None:
-            return [each._replace(threads=()) for each in attempts] if ends else attempts
-        if not attempts or attempts[0].time + within >= time:
-            return attempts  # Later attempts have later times.
+            return [each._replace(threads=()) for each in open_matches] if ends else open_matches
+        if not open_matches or open_matches[0].time + within >= time:
+            return open_matches  # Later ones have later times.
         return [
-            each._replace(threads=()) if each.time + within < time else each for each in attempts
+            each._replace(threads=()) if each.time + within < time else each
+            for each in open_matches
         ]
 
     def _followed(
-        self, matching: Matching, attempts: Sequence[_Attempt], row: Fields, time: int
-    ) -> list[_Attempt]:
-        """Return the attempts after `row`, and one that begins with it."""
+        self, matching: Matching, open_matches: Sequence[_PartialMatch], row: Fields, time: int
+    ) -> list[_PartialMatch]:
+        """Return the partial matches after `row`, and one that begins with it."""
         number = matching.next_row
         holds = _Holds(self, row, matching.rows)
         seen: set[object] = set()
-        made: list[_Attempt] = []
+        made: list[_PartialMatch] = []
         ended = False
-        for each in attempts:
+        for each in open_matches:
             if not self._shares:
                 seen = set()
             after = self._step(each, row, number, holds, seen)
@@ -202,19 +203,19 @@ class Matcher:
             ended = False
         if not ended and number >= matching.next_first and self._may_begin(row):
             seen = seen if self._shares else set()
-            begun = _Attempt(number, time, self._begin, None)
+            begun = _PartialMatch(number, time, self._begin, None)
             after = self._step(begun, row, number, holds, seen)
             if after.threads or after.candidate is not None:
                 made.append(after)
         return made
 
     def _step(
-        self, attempt: _Attempt, row: Fields, number: int, holds: _Holds, seen: set[object]
-    ) -> _Attempt:
+        self, partial: _PartialMatch, row: Fields, number: int, holds: _Holds, seen: set[object]
+    ) -> _PartialMatch:
         following, variables = self._automaton.following, self._automaton.variables
         threads: list[_Thread] = []
-        candidate = attempt.candidate
-        for thread in attempt.threads:
+        candidate = partial.candidate
+        for thread in partial.threads:
             variable = variables[thread.state]
             registers = holds(variable, thread.registers)
             if registers is None:
@@ -222,29 +223,29 @@ class Matcher:
             way = Way(variable, number, row, thread.way)
             for state in following[thread.state]:
                 if state == END:
-                    return _Attempt(attempt.first, attempt.time, tuple(threads), way)
+                    return _PartialMatch(partial.first, partial.time, tuple(threads), way)
                 place = (state, registers) if self._looks_back else state
                 if place not in seen:
                     seen.add(place)
                     threads.append(_Thread(state, way, registers))
         del threads[THREADS_MAX:]
-        return _Attempt(attempt.first, attempt.time, tuple(threads), candidate)
+        return _PartialMatch(partial.first, partial.time, tuple(threads), candidate)
 
     def _decided(
-        self, attempts: Sequence[_Attempt], next_first: int, ways: list[Way]
-    ) -> tuple[Sequence[_Attempt], int]:
-        """Take the attempts that are decided, up to the first open one; return the others."""
+        self, open_matches: Sequence[_PartialMatch], next_first: int, ways: list[Way]
+    ) -> tuple[Sequence[_PartialMatch], int]:
+        """Take the partial matches that are decided, up to the first open one; return the others."""
         place = 0
-        while place < len(attempts) and not attempts[place].threads:
-            attempt = attempts[place]
+        while place < len(open_matches) and not open_matches[place].threads:
+            partial = open_matches[place]
             place += 1
-            if attempt.candidate is None or attempt.first < next_first:
+            if partial.candidate is None or partial.first < next_first:
                 continue
-            ways.append(attempt.candidate)
-            next_first = self._next_first(attempt.first, attempt.candidate)
-            while place < len(attempts) and attempts[place].first < next_first:
+            ways.append(partial.candidate)
+            next_first = self._next_first(partial.first, partial.candidate)
+            while place < len(open_matches) and open_matches[place].first < next_first:
                 place += 1
-        return attempts[place:], next_first
+        return open_matches[place:], next_first
 
     def _next_first(self, first: int, way: Way) -> int:
         """Return the row at which the next match may begin."""
@@ -261,7 +262,7 @@ class Matcher:
                 return max(first + 1, rows[0 if skip_to is SkipTo.FIRST else -1])
 
     def _wanted(self, matching: Matching) -> int:
-        first = matching.attempts[0].first if matching.attempts else matching.next_row
+        first = matching.open_matches[0].first if matching.open_matches else matching.next_row
         return min(matching.held, matching.next_row - first + self.rows_before)
 
     def _without_old_rows(self, matching: Matching) -> Matching:

@@ -2,7 +2,7 @@
 
 Only `open` and `sync` block.  Rows that the other side has not acknowledged are kept; when the connection
 breaks, a new one is made, and sending continues after the position of the other side.  If no connection
-succeeds for `patience` seconds, the sink is lost.
+succeeds for `timeout` seconds, the sink is lost.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.sink import ContentsEncoder, OpenRequest
 
-PATIENCE_SECONDS: Final = 10.0
+TIMEOUT_SECONDS: Final = 10.0
 MISSED_AFTER_SECONDS: Final = 1.0
 """Time without an answer after which a warning is printed."""
 _BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
@@ -66,7 +66,7 @@ class TcpSink:
         address: tuple[str, int],
         output: str,
         lines: ContentsEncoder,
-        patience: float = PATIENCE_SECONDS,
+        timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         *,
         key: bytes | None = None,
@@ -75,7 +75,7 @@ class TcpSink:
         self._address = address
         self._output = output
         self._lines = lines
-        self._patience = patience
+        self._timeout = timeout
         self._clock = clock
         self._key = key
         self._challenge = ""
@@ -188,7 +188,7 @@ class TcpSink:
             SinkLostError: if it refuses for now, or does not answer.
         """
         asked: socket.socket | None = None
-        deadline = self._clock() + self._patience
+        deadline = self._clock() + self._timeout
         while True:
             with self._turn:
                 if self._welcomed and asked is not self._socket:
@@ -248,9 +248,9 @@ class TcpSink:
                 self._send(self._socket)
         except (OSError, BadFrameError) as error:
             self._broken(str(error))
-        if self._lost_since is not None and self._clock() - self._lost_since > self._patience:
+        if self._lost_since is not None and self._clock() - self._lost_since > self._timeout:
             self._disconnect()
-            raise self._missing(f"{self._name} has not answered for {self._patience:g} s")
+            raise self._missing(f"{self._name} has not answered for {self._timeout:g} s")
 
     def _missing(self, reason: str) -> SinkMissingError:
         return SinkMissingError(self._output, reason)

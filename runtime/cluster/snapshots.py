@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 EARLY_SECONDS: Final = 0.05
 """How many seconds early a snapshot may be taken, but never by more than half an interval."""
 
-UNASKED_PATIENCE: Final = 1.0
+TIMEOUT_SECONDS: Final = 1.0
 """How many seconds to wait for the input to reach a position, in a job without periodic snapshots."""
 
 HURRIED_AT_FIRST: Final = 4 * SNAPSHOTS_OF_COMPARISON
@@ -87,8 +87,8 @@ class Snapshots:
         self._hurried = 0.0
         """How many of the next snapshots are taken at short intervals."""
         self._pending: AnnounceSnapshot | None = None
-        self._patience = every or UNASKED_PATIENCE
-        self._patient_until: float | None = None
+        self._timeout = every or TIMEOUT_SECONDS
+        self._timeout_at: float | None = None
         self._announced_at = START
         self._looked_at = START
         self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
@@ -137,7 +137,7 @@ class Snapshots:
     def next_timer(self) -> float | None:
         """Return when a snapshot is due; None if none will be."""
         if self._pending is not None:
-            return self._patient_until
+            return self._timeout_at
         return None if self._every is None else self._next_at
 
     def idle(self, now: float) -> bool:
@@ -154,7 +154,7 @@ class Snapshots:
         if pending is None or self._passed is not None or min_time < pending.position:
             return
         if self._agreed():
-            self._passed, self._pending, self._patient_until = pending, None, None
+            self._passed, self._pending, self._timeout_at = pending, None, None
 
     def _agreed(self) -> bool:
         return self._pending is not None and len(self._answers) == len(
@@ -208,7 +208,7 @@ class Snapshots:
 
     def bind(self) -> None:
         """Never cancel the announced snapshot: owners change at its position."""
-        self._patient_until = None
+        self._timeout_at = None
         self._bound = self._pending
 
     def cancel(self, now: float) -> CancelSnapshot:
@@ -273,17 +273,17 @@ class Snapshots:
         assert self._pending is not None
         if self._pending is self._bound:
             return None
-        if self._patient_until is None or now < self._patient_until:
+        if self._timeout_at is None or now < self._timeout_at:
             return None
         if greatest.time - self._looked_at.time >= self._pending.position.time - greatest.time > 0:
-            self._looked_at, self._patient_until = greatest, now + self._patience
+            self._looked_at, self._timeout_at = greatest, now + self._timeout
             return None  # it will soon be there
-        self._patient_until = None
+        self._timeout_at = None
         if greatest == START or greatest >= self._pending.position:
             return None  # nothing nearer could be announced
         moved = max(0, greatest.time - self._announced_at.time)
         self._margin = min(self._margin, moved) // 2
-        self._patience *= 2
+        self._timeout *= 2
         return self._cancel(now)
 
     def on_answer(self, worker: int, answer: SnapshotAnswer, now: float) -> CancelSnapshot | None:
@@ -299,7 +299,7 @@ class Snapshots:
                 ahead = reached - self._announced_at.time
                 less = self._margin - self._margin // 8
                 self._margin = max(less, min(self._margin, _with_room(ahead)))
-                self._patient_until = now + self._patience
+                self._timeout_at = now + self._timeout
             return None
         reached = max(answer.reached.time, pending.position.time)
         self._margin = _with_room(reached - self._announced_at.time)
@@ -310,7 +310,7 @@ class Snapshots:
         cancel = CancelSnapshot(self._pending.snapshot)
         self.requested.on_cancelled(cancel.snapshot)
         self._forget(self._pending.snapshot)
-        self._pending = self._patient_until = None
+        self._pending = self._timeout_at = None
         self._next_at = now
         return cancel
 
@@ -376,7 +376,7 @@ class Snapshots:
             return None
         self._passed = None
         self._forget(passed.snapshot)
-        self._patience = self._every or UNASKED_PATIENCE
+        self._timeout = self._every or TIMEOUT_SECONDS
         self._committing = False
         if isinstance(event, ManifestCommitted):
             self.requested.on_committed(event.snapshot)

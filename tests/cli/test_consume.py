@@ -71,7 +71,7 @@ def test_a_consumer_ends_with_the_run(flags: tuple[str, ...], tmp_path: Path) ->
 def test_a_run_without_a_consumer_says_what_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fsql.connectors.tcp.sink.STATELESS_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("fsql.connectors.tcp.sink.STATELESS_TIMEOUT_SECONDS", 0.1)
     (tmp_path / "numbers.jsonl").write_text('{"n":1}\n')
     script = tmp_path / "job.sql"
     script.write_text(

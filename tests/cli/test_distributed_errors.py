@@ -161,13 +161,13 @@ def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
     cluster_key(key)
     with open_listener(None) as silent:
         leader = joining_address(silent)
-        said = fsql("worker", "--join", leader, "--key", key, "--patience", "0.3")
+        said = fsql("worker", "--join", leader, "--key", key, "--timeout", "0.3")
     assert said.code == 1
     assert said.err == (
         f"joining the run at {leader}\n"
         f"error[FSQL-E604]: no message from {leader} for 0.3 s\n"
         "  = help: Start the run first, and use the command that it prints; "
-        "`--patience` sets how long to wait.\n"
+        "`--timeout` sets how long to wait.\n"
     )
 
 

@@ -214,7 +214,7 @@ class Cutting:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_connection_that_breaks_anywhere_loses_nothing(subject: TcpSubject, seed: int) -> None:
     proxy = Cutting(subject.port, Random(seed))
-    consumer = TcpSink(("127.0.0.1", proxy.port), "out", sinks.lines(), patience=60)
+    consumer = TcpSink(("127.0.0.1", proxy.port), "out", sinks.lines(), timeout=60)
     try:
         sinks.run_to_end(consumer, 1, seed=seed)
         consumer.sync()
@@ -258,7 +258,7 @@ def test_an_answer_to_an_earlier_sync_is_none_to_a_later_one() -> None:
     server = Scripted(script)
     consumer = TcpSink(("127.0.0.1", server.port), "out", sinks.lines())
     consumer.open(sinks.opening(1))
-    consumer._patience = 0.3
+    consumer._timeout = 0.3
     for _ in range(2):
         with pytest.raises(SinkLostError):
             consumer.sync()
@@ -319,7 +319,7 @@ def test_a_consumer_that_sends_garbage_is_tried_again_and_then_lost() -> None:
 
     server = Scripted(garbage, garbage, garbage)
     address = "127.0.0.1", server.port
-    consumer = TcpSink(address, "out", sinks.lines(), patience=60, clock=clock)
+    consumer = TcpSink(address, "out", sinks.lines(), timeout=60, clock=clock)
     with pytest.raises(SinkLostError, match="has not answered"):
         consumer.open(sinks.opening(1))
     assert came == 3

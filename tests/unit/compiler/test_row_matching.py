@@ -101,7 +101,7 @@ def found_in(pattern: RowPattern, text: str) -> list[tuple[int, int]]:
             assert isinstance(count, int)
             found.append((first, count))
         assert found == sorted(found)
-    assert not matching.attempts
+    assert not matching.open_matches
     return found
 
 
@@ -133,7 +133,7 @@ def threads_at_most(pattern: RowPattern, text: str) -> int:
     most = 0
     for row in rows_of(text):
         matching, _ = matcher.advance(matching, row)
-        most = max(most, sum(len(each.threads) for each in matching.attempts))
+        most = max(most, sum(len(each.threads) for each in matching.open_matches))
     return most
 
 
@@ -171,7 +171,7 @@ def test_ways_that_look_back_are_bounded() -> None:
     most = 0
     for row in rows_of("a" * 16):
         matching, _ = matcher.advance(matching, row)
-        most = max([most, *(len(each.threads) for each in matching.attempts)])
+        most = max([most, *(len(each.threads) for each in matching.open_matches)])
     assert most == THREADS_MAX
 
 
