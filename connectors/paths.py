@@ -50,6 +50,8 @@ def failed(action: str, path: str | Path, reason: OSError) -> FsqlError:
 
 def near(path: Path) -> tuple[str, ...]:
     """Return the help that names what the directory has instead of a missing file."""
+    if any(part.endswith(":") for part in path.parts):  # https://…, s3://…
+        return ("only files of this machine are read: download it first",)
     try:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:

@@ -104,6 +104,9 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         (),
         (f'the directory "{tmp_path}/nowhere" does not exist or cannot be read',),
     )
+    assert refused("https://example.org/bids.jsonl")[3] == (
+        "only files of this machine are read: download it first",
+    )
     assert refused("empty") == (
         "E531",
         f'path "{tmp_path}/empty" cannot be read: the directory has no files',
