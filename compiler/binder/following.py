@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.relation import column_refs, filter_relation
+from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -47,7 +48,7 @@ from fsql.compiler.sqltypes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.schema import Column
@@ -58,6 +59,10 @@ FOLLOWING_MAX: Final = 1_000
 _TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)
 
 
+Sequenced = tuple[tuple[Expression, ...], Expression | None]
+"""A partition, and the order of its rows; None for the total order."""
+
+
 class InOrder(NamedTuple):
     """Rows that are, by partition, in the order of the event-time column `time`; `span` is the ORDER BY."""
 
@@ -65,6 +70,44 @@ class InOrder(NamedTuple):
     partition: tuple[Expression, ...]
     time: int
     span: Span
+
+
+def take_following(
+    operators: dict[Sequenced, dict[int, OverCall]], written: Mapping[Expression, Span]
+) -> tuple[Sequenced, dict[int, OverCall]] | None:
+    """Remove the calls with rows after each row, and others by rows that go with them, and return them.
+
+    Raises:
+        Refusal: E301 if they are not of one partition.
+    """
+    found = None
+    for sequence, calls in list(operators.items()):
+        if all(call.end_preceding >= 0 for call in calls.values()):
+            continue
+        order = sequence[1]
+        assert order is not None
+        if found is not None:
+            raise not_implemented(
+                "LEAD and FOLLOWING over several partitions in one SELECT",
+                written[order],
+                help="write one PARTITION BY for all of them",
+            )
+        by_rows = {index: call for index, call in calls.items() if call.time is None}
+        found = (
+            sequence,
+            {
+                index: replace(
+                    call,
+                    frame_end=FrameEnd.CURRENT_ROW,
+                    end_preceding=call.end_preceding + (call.frame_end is FrameEnd.ONE_PRECEDING),
+                )
+                for index, call in by_rows.items()
+            },
+        )
+        operators[sequence] = {i: call for i, call in calls.items() if i not in by_rows}
+        if not operators[sequence]:
+            del operators[sequence]
+    return found
 
 
 def over_following(

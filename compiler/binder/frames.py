@@ -49,6 +49,30 @@ class FrameBounds:
         return after or self.end_preceding > 0 or self.end is FrameEnd.ONE_PRECEDING
 
 
+def is_whole(window: syntax.WindowSpecification) -> bool:
+    """Return whether the frame of each row is its whole partition."""
+    frame = window.frame
+    if frame is None:
+        return not window.order_by
+    end = frame.end
+    first = frame.start.side == "PRECEDING" and frame.start.offset is None
+    return first and end is not None and end.side == "FOLLOWING" and end.offset is None
+
+
+def has_both_ends(window: syntax.WindowSpecification) -> bool:
+    """Return whether a frame has numbers of rows at both ends."""
+    frame = window.frame
+    if frame is None or frame.unit != "ROWS":
+        return False
+    bounds = (frame.start, frame.end)
+    return all(b is None or b.side == "CURRENT ROW" or b.offset is not None for b in bounds)
+
+
+def ascends(window: syntax.WindowSpecification) -> bool:
+    """Return whether rows are ordered by one expression, ascending, or not at all."""
+    return len(window.order_by) <= 1 and not any(item.descending for item in window.order_by)
+
+
 def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
     """Return the bounds of the frame of an aggregate.
 

@@ -13,37 +13,62 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import make_distinct_names
 from fsql.compiler.binder.aggregate_calls import COMPLETED, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.following import InOrder, over_following
-from fsql.compiler.binder.frames import in_order_of_time, order_of, read_frame
+from fsql.compiler.binder.following import InOrder, Sequenced, over_following, take_following
+from fsql.compiler.binder.frames import (
+    FrameBounds,
+    ascends,
+    has_both_ends,
+    in_order_of_time,
+    is_whole,
+    order_of,
+    read_frame,
+)
 from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, rank, refuse_frame
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_values import bind_lag, nth_value
 from fsql.compiler.binder.scope import listing, matches
+from fsql.compiler.binder.unordered_frames import in_order, keeps_all_rows, over_ranks, over_whole
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS
-from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan, RankFunction
+from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan, RankFunction, append_only
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.logical import OrderKey
     from fsql.compiler.syntax import Emit
     from fsql.compiler.text.source import Span
 
 
-_Sequence = tuple[tuple["Expression", ...], "Expression | None"]
-"""A partition, and the order of its rows; None for the total order."""
+_Order = tuple[tuple["Expression", ...], tuple["OrderKey", ...]]
+"""A partition, and any order of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """A running aggregate of a SELECT; `order` is None for the total order."""
+    """A running aggregate of a SELECT.
+
+    `order` is the expression that rows ascend by; None for the total order, for that of `keys` if it is
+    another one, and for the aggregate of a `whole` partition.
+    """
 
     partition: tuple[Expression, ...]
     order: Expression | None
     call: OverCall
+    keys: tuple[OrderKey, ...] = ()
+    whole: bool = False
+
+    def is_ranked(self, plan: Plan) -> bool:
+        """Return whether the rows of its frame are found by their ranks among the rows of `plan`."""
+        if self.whole or not self.keys or self.call.time is not None or self.call.preceding is None:
+            return False
+        order = self.order
+        by_time = isinstance(order, ColumnRef) and plan.schema[order.index].time_attribute
+        return not (by_time and append_only(plan))
 
     def carried(
         self, carry: Callable[[Expression], Expression], source_spans: SourceSpans
@@ -51,7 +76,8 @@ class RunningCall:
         """Return the call with its expressions rewritten."""
         aggregate, time = self.call.aggregate, self.call.time
         argument = None if aggregate.argument is None else carry(aggregate.argument)
-        carried = dataclasses.replace(aggregate, argument=argument)
+        others = tuple(map(carry, aggregate.others))
+        carried = dataclasses.replace(aggregate, argument=argument, others=others)
         source_spans.copy(aggregate, carried)
         return RunningCall(
             tuple(carry(key) for key in self.partition),
@@ -59,6 +85,8 @@ class RunningCall:
             dataclasses.replace(
                 self.call, aggregate=carried, time=None if time is None else carry(time)
             ),
+            tuple(dataclasses.replace(key, expression=carry(key.expression)) for key in self.keys),
+            self.whole,
         )
 
 
@@ -96,21 +124,41 @@ class RunningCollector:
             return self._rank(
                 RankCall(function, partition, bind_order(inner, window.order_by)), written.span
             )
-        order = self._order(inner, window)
         self.first_span = self.first_span or written.span
-        if name in {"LAG", "LEAD"}:
+        lags = name in {"LAG", "LEAD"}
+        if lags:
             refuse_frame(name, window)
-            if name == "LEAD" and order is None:
+        whole = not lags and is_whole(window)
+        order = None if whole else self._order(inner, window, of_rows=lags or has_both_ends(window))
+        keys = bind_order(inner, window.order_by)
+        if lags:
+            if name == "LEAD" and not keys:
                 raise _without_order(name, written.span)
             return bind_lag(
                 binder,
                 inner,
                 written,
                 name,
-                lambda call: self._running(RunningCall(partition, order, call)),
+                lambda call: self._running(RunningCall(partition, order, call, keys)),
             )
-        frame = read_frame(window, written.span)
-        if frame.end_preceding < 0 and order is None:
+        return self._aggregate(inner, written, window, (partition, order, keys))
+
+    def _aggregate(
+        self,
+        inner: ExpressionBinder,
+        written: syntax.FunctionCall,
+        window: syntax.WindowSpecification,
+        rows: tuple[tuple[Expression, ...], Expression | None, tuple[OrderKey, ...]],
+    ) -> Expression:
+        """Return the placeholder for an aggregate of a frame; `rows` are the partition and its order.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        partition, order, keys = rows
+        name, whole = written.name.parts[-1].name.upper(), is_whole(window)
+        frame = FrameBounds(FrameEnd.CURRENT_ROW) if whole else read_frame(window, written.span)
+        if frame.end_preceding < 0 and not keys:
             raise _without_order("FOLLOWING", written.span)
         if name in COMPLETED:
             raise not_implemented(f"{name} in OVER", written.span)
@@ -118,8 +166,14 @@ class RunningCollector:
             aggregate = nth_value(inner, written)
         else:
             aggregate = make_aggregate(inner, written, empty=frame.may_be_empty)
-        if aggregate.others or aggregate.distinct:
-            raise not_implemented(f"{name} in OVER", written.span)
+        if (aggregate.others or aggregate.distinct) and not whole:
+            raise not_implemented(
+                f"{name} in OVER",
+                written.span,
+                help="it can be over the whole partition: OVER (PARTITION BY k)",
+            )
+        if whole and keys and aggregate.parameter is None:
+            aggregate, keys = in_order(aggregate, keys), ()
         collects = aggregate.function is AggregateFunction.ARRAY_AGG
         running = frame.preceding is None and not frame.end_preceding
         if not running and collects and needs_total_order(aggregate):
@@ -128,12 +182,13 @@ class RunningCollector:
             )
         time = order if frame.by_time else None
         call = OverCall(aggregate, frame.end, frame.preceding, time, frame.end_preceding)
-        return self._running(RunningCall(partition, order, call))
+        return self._running(RunningCall(partition, order, call, keys, whole))
 
     def _order(
-        self, binder: ExpressionBinder, window: syntax.WindowSpecification
+        self, binder: ExpressionBinder, window: syntax.WindowSpecification, *, of_rows: bool
     ) -> Expression | None:
-        written = order_of(window)
+        """Return the expression that rows ascend by; frames `of_rows` may be in another order too."""
+        written = None if of_rows and not ascends(window) else order_of(window)
         if written is None:
             return None
         order = binder.bind_whole(written)
@@ -166,8 +221,14 @@ class RunningCollector:
             yield from running.call.aggregate.arguments
             if running.order is not None:
                 yield running.order
+            yield from (key.expression for key in running.keys)
         for rank_call in self.ranks:
             yield from rank_call.expressions()
+
+    def of_windows(self) -> Iterator[tuple[Expression, ...]]:
+        """Yield the partitions that may be windows, whose results are then final."""
+        yield from (call.partition for call in self.ranks)
+        yield from (running.partition for running in self.calls if running.whole)
 
     def _window(self, written: syntax.FunctionCall) -> syntax.WindowSpecification:
         over = written.over
@@ -197,44 +258,6 @@ def _names(calls: Mapping[int, OverCall]) -> tuple[str, ...]:
     return make_distinct_names([call.aggregate.function.value.lower() for call in calls.values()])
 
 
-def _take_following(
-    operators: dict[_Sequence, dict[int, OverCall]], written: Mapping[Expression, Span]
-) -> tuple[_Sequence, dict[int, OverCall]] | None:
-    """Remove the calls with rows after each row, and others by rows that go with them, and return them.
-
-    Raises:
-        Refusal: E301 if they are not of one partition.
-    """
-    found = None
-    for sequence, calls in list(operators.items()):
-        if all(call.end_preceding >= 0 for call in calls.values()):
-            continue
-        order = sequence[1]
-        assert order is not None
-        if found is not None:
-            raise not_implemented(
-                "LEAD and FOLLOWING over several partitions in one SELECT",
-                written[order],
-                help="write one PARTITION BY for all of them",
-            )
-        by_rows = {index: call for index, call in calls.items() if call.time is None}
-        found = (
-            sequence,
-            {
-                index: dataclasses.replace(
-                    call,
-                    frame_end=FrameEnd.CURRENT_ROW,
-                    end_preceding=call.end_preceding + (call.frame_end is FrameEnd.ONE_PRECEDING),
-                )
-                for index, call in by_rows.items()
-            },
-        )
-        operators[sequence] = {i: call for i, call in calls.items() if i not in by_rows}
-        if not operators[sequence]:
-            del operators[sequence]
-    return found
-
-
 def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, ...]) -> Refusal:
     known = listing([window.name.name for window in windows])
     return refusal(
@@ -245,11 +268,43 @@ def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, 
     )
 
 
+@dataclass
+class _Grouped:
+    """Running aggregates with equal partition and order, by how their frames are found."""
+
+    in_sequence: dict[Sequenced, dict[int, OverCall]] = field(default_factory=dict)
+    by_rank: dict[_Order, dict[int, OverCall]] = field(default_factory=dict)
+    whole: dict[tuple[Expression, ...], dict[int, AggregateCall]] = field(default_factory=dict)
+    order_spans: dict[Expression, Span] = field(default_factory=dict)
+
+
+def _grouped(
+    plan: Plan, collector: RunningCollector, carry: Callable[[Expression], Expression]
+) -> _Grouped:
+    """Return the running aggregates over `plan`, those in the total order first."""
+    found = _Grouped()
+    for running, index in sorted(
+        collector.calls.items(), key=lambda each: each[0].order is not None
+    ):
+        carried = running.carried(carry, collector.source_spans)
+        partition, order = carried.partition, carried.order
+        if running.order is not None and order is not None:
+            found.order_spans.setdefault(order, collector.order_spans[running.order])
+        if carried.whole:
+            found.whole.setdefault(partition, {})[index] = carried.call.aggregate
+        elif carried.is_ranked(plan):
+            found.by_rank.setdefault((partition, carried.keys), {})[index] = carried.call
+        else:
+            found.in_sequence.setdefault((partition, order), {})[index] = carried.call
+    return found
+
+
 def run(
     plan: Plan,
     collector: RunningCollector,
     carry: Callable[[Expression], Expression],
     emit: Emit | None,
+    report: Report,
 ) -> tuple[Plan, Callable[[Expression], Expression]]:
     """Return `plan` with running aggregates and ranks, and the function that resolves placeholders.
 
@@ -258,32 +313,18 @@ def run(
     rank; ROW_NUMBERs come before the others.
     `emit` says when ranks by window are released.
     """
-    spans = collector.source_spans
-    operators: dict[_Sequence, dict[int, OverCall]] = {}
-    written: dict[Expression, Span] = {}
-    for running, index in sorted(
-        collector.calls.items(), key=lambda each: each[0].order is not None
-    ):
-        carried = running.carried(carry, spans)
-        if running.order is not None and carried.order is not None:
-            written.setdefault(carried.order, collector.order_spans[running.order])
-        operators.setdefault((carried.partition, carried.order), {})[index] = carried.call
-    following = _take_following(operators, written)
+    grouped = _grouped(plan, collector, carry)
     columns: dict[int, int] = {}
-    for (partition, order), calls in operators.items():
-        if order is not None:
-            plan = in_order_of_time(plan, partition, order, written[order], spans)
-        columns |= {index: len(plan.schema) + place for place, index in enumerate(calls)}
-        plan = Over(plan, partition, tuple(calls.values()), _names(calls))
-    if following is not None:
-        (partition, order), calls = following
-        assert order is not None
-        plan = in_order_of_time(plan, partition, order, written[order], spans)
-        assert isinstance(order, ColumnRef)
-        columns |= {index: len(plan.schema) + place for place, index in enumerate(calls)}
-        made, names = tuple(calls.values()), _names(calls)
-        ordered = InOrder(plan, partition, order.index, written[order])
-        plan = over_following(ordered, made, names, spans)
+    if collector.first_span is not None:
+        if grouped.in_sequence and not append_only(plan):
+            raise not_implemented(
+                "OVER on rows that can be retracted",
+                collector.first_span,
+                help="group the input by a window with EMIT FINAL,"
+                " or write ORDER BY x ROWS 9 PRECEDING",
+            )
+        plan = _in_sequence(plan, grouped, collector.source_spans, columns)
+        plan = _in_any_order(plan, grouped, (emit, report, collector.first_span), columns)
     # Only ROW_NUMBER depends on how rows of equal order are ordered, and the first one sees their positions.
     for rank_call, (index, span) in sorted(
         collector.ranks.items(), key=lambda each: each[0].function is not RankFunction.ROW_NUMBER
@@ -304,3 +345,51 @@ def run(
         )
 
     return plan, resolve
+
+
+def _in_sequence(
+    plan: Plan, grouped: _Grouped, spans: SourceSpans, columns: dict[int, int]
+) -> Plan:
+    """Return `plan` with the aggregates in the total order and in that of event time."""
+    written = grouped.order_spans
+    following = take_following(grouped.in_sequence, written)
+    for (partition, order), calls in grouped.in_sequence.items():
+        if order is not None:
+            plan = in_order_of_time(plan, partition, order, written[order], spans)
+        columns |= _places(plan, calls)
+        plan = Over(plan, partition, tuple(calls.values()), _names(calls))
+    if following is not None:
+        (partition, order), calls = following
+        assert order is not None
+        plan = in_order_of_time(plan, partition, order, written[order], spans)
+        assert isinstance(order, ColumnRef)
+        columns |= _places(plan, calls)
+        made, names = tuple(calls.values()), _names(calls)
+        ordered = InOrder(plan, partition, order.index, written[order])
+        plan = over_following(ordered, made, names, spans)
+    return plan
+
+
+def _in_any_order(
+    plan: Plan,
+    grouped: _Grouped,
+    said: tuple[Emit | None, Report, Span],
+    columns: dict[int, int],
+) -> Plan:
+    """Return `plan` with the aggregates in other orders and over whole partitions."""
+    emit, report, span = said
+    below = plan
+    for (partition, keys), calls in grouped.by_rank.items():
+        columns |= _places(plan, calls)
+        plan = over_ranks(plan, partition, keys, [*calls.values()], span)
+    for partition, aggregates in grouped.whole.items():
+        columns |= _places(plan, aggregates)
+        plan = over_whole(plan, partition, [*aggregates.values()], emit, span)
+    if plan is not below and not append_only(plan):
+        report.warn(keeps_all_rows(below, span))
+    return plan
+
+
+def _places(plan: Plan, calls: Mapping[int, object]) -> dict[int, int]:
+    """Return the columns of calls behind those of `plan`."""
+    return {index: len(plan.schema) + place for place, index in enumerate(calls)}

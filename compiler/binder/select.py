@@ -163,7 +163,7 @@ class _SelectBinder:
             keys = keys.complete(self._relation.plan, computed)
             return self._bind_groups(items, having, qualify, keys)
         plan = self._relation.plan
-        if not any(windowed_partition(plan, call.partition) for call in self._running.ranks):
+        if not any(windowed_partition(plan, each) for each in self._running.of_windows()):
             refuse_final(None if self._select.distinct else self._select.emit)
         expressions = [item.expression for item in items]
         return self._finish(plan, items, expressions, qualify, lambda each, _: each)
@@ -215,12 +215,14 @@ class _SelectBinder:
 
         `carry` rewrites the parts of running aggregates and subqueries over the columns of `plan`.
         """
-        if self._running.calls:
-            self._check_running(plan)
         if self._running.calls or self._running.ranks:
             spans = self._running.spans
             plan, resolve = run(
-                plan, self._running, lambda each: carry(each, spans), self._select.emit
+                plan,
+                self._running,
+                lambda each: carry(each, spans),
+                self._select.emit,
+                self._report,
             )
             expressions = [resolve(expression) for expression in expressions]
             qualify = [resolve(condition) for condition in qualify]
@@ -229,16 +231,6 @@ class _SelectBinder:
         plan = filter_relation(plan, [resolve(condition) for condition in qualify])
         plan = project(plan, expressions, [item.name for item in items])
         return self._distinct(plan) if self._select.distinct else plan
-
-    def _check_running(self, plan: Plan) -> None:
-        if append_only(plan):
-            return
-        assert self._running.first_span is not None
-        raise not_implemented(
-            "OVER on rows that can be retracted",
-            self._running.first_span,
-            help="group the input by a window with EMIT FINAL",
-        )
 
     def _having(self, items: list[Item]) -> list[Expression]:
         """Return the condition of HAVING, which may name items of groups by their aliases."""

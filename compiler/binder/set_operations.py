@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.relation import column_refs, filter_relation, project
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Literal
 from fsql.compiler.functions.coercion import accepts, coerce, common_type
@@ -25,6 +25,8 @@ from fsql.compiler.logical import (
     OverCall,
     Plan,
     Project,
+    Rank,
+    RankFunction,
     Union,
     append_only,
 )
@@ -113,7 +115,7 @@ def counted(left: Branch, right: Branch, term: SetTerm, context: Context) -> Pla
     """Return the INTERSECT or EXCEPT of two plans.
 
     Raises:
-        Refusal: E206, E209; E301 for ALL over rows that can be retracted.
+        Refusal: E206, E209.
     """
     context.report.warn(
         Diagnostic(
@@ -126,12 +128,6 @@ def counted(left: Branch, right: Branch, term: SetTerm, context: Context) -> Pla
     sides = _of_common_types([left, right], term.operator)
     names = [column.name for column in sides[0].schema]
     if term.all:
-        if not all(map(append_only, sides)):
-            raise not_implemented(
-                f"{term.operator} ALL of rows that can be retracted",
-                term.span,
-                help=f"leave out ALL, or use {term.operator} of final results",
-            )
         sides = [_numbered(side) for side in sides]
     one, none = (Literal(BIGINT, nullable=value is None, value=value) for value in (1, None))
     marked = [
@@ -154,8 +150,10 @@ def counted(left: Branch, right: Branch, term: SetTerm, context: Context) -> Pla
 
 def _numbered(plan: Plan) -> Plan:
     """Return the rows with a number for each of several equal ones, from 1."""
-    numbers = (OverCall(_COUNT_ALL, FrameEnd.CURRENT_ROW),)
-    return Over(plan, tuple(column_refs(plan)), numbers, ("number",))
+    rows = tuple(column_refs(plan))
+    if append_only(plan):
+        return Over(plan, rows, (OverCall(_COUNT_ALL, FrameEnd.CURRENT_ROW),), ("number",))
+    return Rank(plan, rows, (), RankFunction.ROW_NUMBER, "number")
 
 
 def _names(plan: Plan) -> tuple[str, ...]:

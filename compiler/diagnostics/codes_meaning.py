@@ -210,7 +210,8 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "state grows with the input",
         (
             "A join without a time range keeps all rows of both sides, since each row can match later; so do"
-            " subqueries in expressions. A pattern without WITHIN keeps the rows of a match that goes on."
+            " subqueries in expressions, and OVER that is not in the order of event time. A pattern"
+            " without WITHIN keeps the rows of a match that goes on."
         ),
         "Add a time range: `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at`; to a pattern WITHIN.",
         "SELECT a.k FROM a JOIN b ON a.k = b.k;",

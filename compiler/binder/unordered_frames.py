@@ -1,0 +1,271 @@
+"""Frames whose rows are not in the order of event time: of ranks, and whole partitions.
+
+The total order and the order of event time only grow at their end, so that a frame is known when its row
+comes.  In any other order, and over rows that can be retracted, each row may change the frames of others.
+Then the result is updating, and is composed of operators that are:
+
+    SUM(x) OVER (PARTITION BY k ORDER BY y DESC ROWS 2 PRECEDING)
+        →  ranked: ROW_NUMBER by k and y; each row is in the frames of its rank and the two after
+        →  ranked JOIN (SELECT k, rank + step, SUM(x) FROM ranked, UNNEST(ARRAY[0, 1, 2]) …
+                        GROUP BY k, rank + step) ON k = k AND rank = rank + step
+
+    SUM(x) OVER (PARTITION BY k)    →    rows JOIN (SELECT k, SUM(x) FROM rows GROUP BY k) ON k
+
+The whole of a window is known when the window closes: the aggregate of the window has its rows in an array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.analysis.properties import window_columns
+from fsql.compiler.binder.aggregate import make_distinct_names
+from fsql.compiler.binder.aggregate_calls import needs_total_order
+from fsql.compiler.binder.following import FOLLOWING_MAX
+from fsql.compiler.binder.group import check_windowed, complete_window_keys, window_end_among
+from fsql.compiler.binder.join import null_safe_keys
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.outer_join import ZERO
+from fsql.compiler.binder.rank import RankCall, rank, windowed_partition
+from fsql.compiler.binder.relation import column_refs
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.expression import (
+    AggregateCall,
+    AggregateFunction,
+    Cast,
+    ColumnRef,
+    FieldAccess,
+    Literal,
+)
+from fsql.compiler.logical import (
+    Aggregate,
+    Join,
+    JoinKind,
+    OrderKey,
+    Plan,
+    Project,
+    RankFunction,
+    Unnest,
+    WindowAggregate,
+    append_only,
+)
+from fsql.compiler.sqltypes import BIGINT, array_of, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import OverCall
+    from fsql.compiler.syntax import Emit
+    from fsql.compiler.text.source import Span
+
+
+def over_ranks(
+    plan: Plan,
+    partition: tuple[Expression, ...],
+    order: tuple[OrderKey, ...],
+    calls: Sequence[OverCall],
+    span: Span,
+) -> Plan:
+    """Return `plan` with a column for each call; the frames are of rows, with both ends.
+
+    Raises:
+        Refusal: E301 within windows; E307.
+    """
+    if windowed_partition(plan, partition):
+        raise not_implemented(
+            "frame of rows of a window that are not in the order of event time",
+            span,
+            help="order by the event-time column, ascending",
+        )
+    ranked = rank(plan, RankCall(RankFunction.ROW_NUMBER, partition, order), "rank", None, span)
+    frames: dict[tuple[int, int], list[int]] = {}
+    for place, each in enumerate(calls):
+        assert each.preceding is not None
+        frames.setdefault((each.end_preceding, each.preceding), []).append(place)
+    made, columns = ranked, dict.fromkeys(range(len(calls)), 0)
+    for frame, places in frames.items():
+        columns |= {place: len(made.schema) + i for i, place in enumerate(places)}
+        aggregates = [calls[place].aggregate for place in places]
+        made = _with_frames(made, ranked, partition, frame, aggregates, span)
+    width, values = len(plan.schema), column_refs(made)
+    kept = [*values[:width], *(values[columns[place]] for place in range(len(calls)))]
+    names = [column.name for column in plan.schema] + _names([each.aggregate for each in calls])
+    return Project(made, tuple(kept), tuple(names))
+
+
+def _with_frames(
+    rows: Plan,
+    ranked: Plan,
+    partition: tuple[Expression, ...],
+    frame: tuple[int, int],
+    aggregates: Sequence[AggregateCall],
+    span: Span,
+) -> Plan:
+    """Return `rows`, which begin with the columns of `ranked`, with the aggregates over one frame.
+
+    The last column of `ranked` is the rank. A frame ends and begins so many rows before its row.
+    """
+    first, last = frame
+    if last - first >= FOLLOWING_MAX:
+        raise refusal(
+            "E307",
+            f"a frame in this order must have at most {FOLLOWING_MAX:,} rows",
+            span,
+            note="a row that comes may change all of its frames",
+            help="write ROWS 9 PRECEDING",
+        )
+    steps = Literal(array_of(BIGINT), nullable=False, value=tuple(range(first, last + 1)))
+    in_frames = Unnest(ranked, steps, "step", ordinality_name=None)
+    rank_value, step = column_refs(in_frames)[-2:]
+    number = replace(call("add", rank_value, step), nullable=False)
+    if any(each.parameter is not None for each in aggregates):
+        raise not_implemented("NTH_VALUE in this order", span)
+    by_rank = OrderKey(rank_value, descending=False, nulls_first=False)
+    ordered = [in_order(each, [by_rank]) for each in aggregates]
+    grouped = _grouped(in_frames, (*partition, number), ordered)
+    pairs = _equal((*partition, rank_value), grouped)
+    # The row itself is in the frame, or the frame may be empty.
+    kind = JoinKind.INNER if first <= 0 <= last else JoinKind.LEFT
+    joined = _joined(rows, grouped, pairs, kind)
+    columns = column_refs(joined)
+    values = [
+        value
+        if aggregate.nullable or not value.nullable
+        else call("coalesce", value, Literal(value.type, nullable=False, value=0))
+        for aggregate, value in zip(aggregates, columns[-len(aggregates) :], strict=True)
+    ]
+    names = [column.name for column in rows.schema] + _names(aggregates)
+    return Project(joined, (*columns[: len(rows.schema)], *values), tuple(names))
+
+
+def over_whole(
+    plan: Plan,
+    partition: tuple[Expression, ...],
+    aggregates: Sequence[AggregateCall],
+    emit: Emit | None,
+    span: Span,
+) -> Plan:
+    """Return `plan` with a column for each aggregate over all rows of the partition.
+
+    Raises:
+        Refusal: E301, E305.
+    """
+    for each in aggregates:
+        if needs_total_order(each):
+            name = each.function.value
+            raise not_implemented(
+                f"{name} of a frame without an order",
+                span,
+                help=f"say in which order: {name}(x ORDER BY y) OVER (PARTITION BY k)",
+            )
+    complete = complete_window_keys(plan, partition)
+    end = window_end_among(plan, complete)
+    if end is None:
+        check_windowed(plan, window_columns(plan), span, clause="PARTITION BY")
+        return _beside_whole(plan, partition, aggregates)
+    if (emit is not None and emit.mode != "FINAL") or not append_only(plan):
+        raise not_implemented(
+            "aggregate over a whole window whose rows can be retracted",
+            span,
+            help="group the input by a window with EMIT FINAL",
+        )
+    return _of_windows(plan, complete, end, aggregates)
+
+
+def _beside_whole(
+    plan: Plan, partition: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
+) -> Plan:
+    """Return the rows beside the aggregates of their partition, both updating."""
+    width = len(plan.schema)
+    grouped = _grouped(plan, partition, aggregates)
+    joined = _joined(plan, grouped, _equal(partition, grouped) or [(ZERO, ZERO)], JoinKind.INNER)
+    columns = column_refs(joined)
+    names = [column.name for column in plan.schema] + _names(aggregates)
+    kept = (*columns[:width], *columns[width + len(partition) :])
+    return Project(joined, kept, tuple(names))
+
+
+def keeps_all_rows(plan: Plan, span: Span) -> Diagnostic:
+    """Return the warning of frames over the rows of `plan` that are never complete."""
+    times = [column.name for column in plan.schema if column.time_attribute]
+    return Diagnostic(
+        "W302",
+        "OVER that is not in the order of event time keeps all rows",
+        Label(span),
+        notes=("a row that comes may change the frames of others",),
+        helps=(f"write ORDER BY {times[0]} ROWS n PRECEDING",) if times else (),
+    )
+
+
+def _of_windows(
+    plan: Plan,
+    keys: tuple[Expression, ...],
+    end: int,
+    aggregates: Sequence[AggregateCall],
+) -> Plan:
+    """Return the rows of each window with its aggregates, when it closes."""
+    schema = plan.schema
+    kind = row_of((column.name, column.type) for column in schema)
+    row = Cast(kind, nullable=False, argument=call("row", *column_refs(plan)))
+    rows = AggregateCall(AggregateFunction.ARRAY_AGG, row, array_of(kind), nullable=True)
+    key_names = tuple(f"key_{place}" for place in range(len(keys)))
+    names = (*_names(aggregates), "window_rows")
+    grouped = WindowAggregate(
+        plan, keys, key_names, (*aggregates, rows), names, window_end=end, final=True
+    )
+    array = column_refs(grouped)[-1]
+    unnested = Unnest(grouped, array, "row", ordinality_name=None)
+    columns = column_refs(unnested)
+    # Only keys are event time behind it.
+    in_key = {
+        key.index: columns[place] for place, key in enumerate(keys) if isinstance(key, ColumnRef)
+    }
+    made: list[Expression] = [
+        in_key[index]
+        if column.time_attribute and index in in_key
+        else FieldAccess(column.type, column.nullable, columns[-1], index)
+        for index, column in enumerate(schema)
+    ]
+    made += columns[len(keys) : len(keys) + len(aggregates)]
+    return Project(unnested, tuple(made), (*(column.name for column in schema), *names[:-1]))
+
+
+def _grouped(
+    plan: Plan, keys: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
+) -> Aggregate:
+    names = tuple(f"key_{place}" for place in range(len(keys)))
+    return Aggregate(plan, keys, names, tuple(aggregates), tuple(_names(aggregates)))
+
+
+def _equal(keys: tuple[Expression, ...], grouped: Aggregate) -> list[tuple[Expression, Expression]]:
+    """Return the keys of a join with the groups of these keys; NULL equals NULL."""
+    groups = column_refs(grouped)[: len(keys)]
+    return [pair for each in zip(keys, groups, strict=True) for pair in null_safe_keys(*each)]
+
+
+def _joined(
+    left: Plan, right: Plan, pairs: Sequence[tuple[Expression, Expression]], kind: JoinKind
+) -> Join:
+    lefts, rights = tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
+    return Join(left, right, lefts, rights, None, kind)
+
+
+def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCall:
+    """Return an aggregate that goes by the order of rows as one that goes by an order of its own."""
+    if not needs_total_order(aggregate):
+        return aggregate
+    last = aggregate.function is AggregateFunction.LAST_VALUE
+    return replace(
+        aggregate,
+        function=AggregateFunction.FIRST_VALUE if last else aggregate.function,
+        others=tuple(key.expression for key in order),
+        # The last one is the first one of the opposite order.
+        directions=tuple((key.descending != last, key.nulls_first != last) for key in order),
+    )
+
+
+def _names(aggregates: Sequence[AggregateCall]) -> list[str]:
+    return [*make_distinct_names([each.function.value.lower() for each in aggregates])]

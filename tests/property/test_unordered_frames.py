@@ -1,0 +1,143 @@
+"""Rows by their number in any order, and beside their whole partition: what DuckDB says.
+
+On every way and from snapshots.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.compiler.binder.script import bind
+from fsql.compiler.parser import parse_script
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.verify.logical import verify_logical
+from fsql.connectors.declared import DECLARED
+from fsql.tests.property.by_duckdb import compare_with_duckdb
+from fsql.tests.property.cases import Case
+from fsql.tests.property.check import check
+from fsql.tests.property.snapshots import check_snapshots, roots_of
+from fsql.tests.property.ways import by_oracle
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.tests.property.inputs import Splits
+
+SECOND = 1_000_000
+
+SCRIPT = """
+CREATE TABLE t (
+    id BIGINT NOT NULL, k STRING, n BIGINT, seen TIMESTAMP, WATERMARK FOR seen AS seen - INTERVAL '9' SECOND
+) WITH ('connector' = 'file', 'path' = 't.jsonl');
+CREATE TABLE sink (id BIGINT, a BIGINT, b BIGINT) WITH ('connector' = 'blackhole');
+"""
+VIEWS = {"t": "id, k, n, seen"}
+GROUPED = "(SELECT MIN(id) AS id, k, SUM(n) AS n, COUNT(*) AS c FROM t GROUP BY k, id % 3) AS g"
+WINDOW = "(SELECT * FROM TUMBLE(t, seen, INTERVAL '5' SECOND)) AS w"
+"""Windows, which have no name in DuckDB: see `in_duckdb`."""
+QUERIES = (
+    "SELECT id, COUNT(DISTINCT n) OVER (PARTITION BY k) AS a, COUNT(*) OVER () AS b FROM t",
+    (
+        "SELECT id, MAX(n) OVER (PARTITION BY k, n % 2 ORDER BY id DESC"
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS a, MIN(n) OVER () AS b"
+        " FROM t WHERE n > 2"
+    ),
+    (
+        "SELECT id, FIRST_VALUE(id) OVER w AS a, LAST_VALUE(id) OVER w AS b FROM t WINDOW w AS"
+        " (PARTITION BY k ORDER BY n DESC, id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+    ),
+    "SELECT id, n - MIN(n) OVER (PARTITION BY k) AS a, c * 10 / SUM(c) OVER () AS b FROM "
+    + GROUPED,
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY k ORDER BY id DESC ROWS 2 PRECEDING) AS a,"
+        " COUNT(n) OVER (PARTITION BY k ORDER BY id DESC ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) AS b"
+        " FROM t"
+    ),
+    (
+        "SELECT id, LAG(n) OVER (PARTITION BY k ORDER BY n, id DESC) AS a,"
+        " LEAD(id, 2, -1) OVER (ORDER BY n DESC, id) AS b FROM t"
+    ),
+    (
+        "SELECT id, FIRST_VALUE(id) OVER w AS a, LAST_VALUE(id) OVER w AS b FROM t"
+        " WINDOW w AS (PARTITION BY k ORDER BY n, id ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING)"
+    ),
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS a,"
+        " COUNT(*) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS b FROM " + GROUPED
+    ),
+    (
+        "SELECT id, LAG(n, 1, 0) OVER (PARTITION BY k ORDER BY id) AS a,"
+        " LEAD(n) OVER (ORDER BY id) AS b FROM " + GROUPED
+    ),
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY window_start, window_end) AS a,"
+        " COUNT(*) OVER (PARTITION BY window_end, k) AS b FROM " + WINDOW
+    ),
+    # What comes behind it: ranks, groups, conditions.
+    (
+        "SELECT id, a, ROW_NUMBER() OVER (PARTITION BY a ORDER BY id) AS b FROM"
+        " (SELECT id, SUM(n) OVER (PARTITION BY k) AS a FROM t) AS s"
+    ),
+    (
+        "SELECT v AS id, COUNT(*) AS a, MAX(id) AS b FROM"
+        " (SELECT id, LAG(n) OVER (ORDER BY n DESC, id) AS v FROM t) AS s GROUP BY v"
+    ),
+    "SELECT id, n AS a, n AS b FROM t QUALIFY n > AVG(n) OVER (PARTITION BY k)",
+    # ALL numbers equal rows, also those that can be retracted.
+    (
+        "SELECT n AS id, c AS a, 0 AS b FROM "
+        + GROUPED
+        + " EXCEPT ALL SELECT n, 1 AS a, 0 AS b FROM t WHERE id > 3"
+    ),
+    (
+        "SELECT c AS id, n AS a, 0 AS b FROM "
+        + GROUPED
+        + " INTERSECT ALL (SELECT 1 AS c, n, 0 AS b FROM t UNION ALL SELECT c, n, 0 AS b FROM "
+        + GROUPED
+        + ")"
+    ),
+)
+
+
+def in_duckdb(query: str) -> str:
+    """Return the query with windows as DuckDB computes them."""
+    start = f"seen // {5 * SECOND}"
+    windows = f"(SELECT *, {start} AS window_start, {start} + 1 AS window_end FROM t) AS w"
+    return query.replace(WINDOW, windows).replace(" / ", " // ")
+
+
+def case_of(seed: int, query: str) -> Case:
+    """Return a case over drawn rows, none of them late."""
+    random = Random(f"frames {seed}")
+    text = f"{SCRIPT}INSERT INTO sink {query};"
+    job = bind(parse_script(SourceText("frames", text)), DECLARED).job
+    verify_logical(job)
+    inputs: dict[int, Splits] = {}
+    for table in job.tables:
+        splits: Splits = [[] for _ in range(random.choice((1, 2)))]
+        clock = 9 * SECOND
+        for number in range(random.choice((6, 12, 20))):
+            clock += random.choice((0, SECOND, 2 * SECOND))
+            seen = clock - random.choice((0, 0, SECOND, 3 * SECOND))
+            value = random.choice((number % 5, number % 3, 7, None))
+            row: tuple[Value, ...] = (number, random.choice(("a", "b", None)), value, seen)
+            random.choice(splits).append(row)
+        inputs[table.ordinal] = splits
+    return Case(f"frames {seed}", text, job, inputs)
+
+
+@pytest.mark.slow
+def test_frames_in_any_order_are_those_of_duckdb() -> None:
+    met: Counter[str] = Counter()
+    for seed, query in enumerate(QUERIES):
+        case = case_of(seed, query)
+        outcome = by_oracle(case.job, case.inputs)
+        assert not any(outcome.late), case
+        met[query] += compare_with_duckdb(case, VIEWS, in_duckdb(query))
+        check(case, schedules=2)
+        check_snapshots(case, outcome, roots_of(case), Random(seed), met)
+    assert all(met[query] for query in QUERIES), met
+    assert met["rows restored"], met
