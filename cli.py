@@ -12,7 +12,7 @@ from fsql.benchmarks.commands import bench
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.console import exit_codes
 from fsql.console.check_command import check
-from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
+from fsql.console.cluster_commands import agent, doctor, down, job, machine_agent, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
 from fsql.console.completion_command import completion
@@ -353,7 +353,7 @@ for _command in (
     tick,
     worker,
     zookeeper,
-    *(agent, doctor, down, job, ps, up, *COMMANDS),
+    *(agent, doctor, down, job, machine_agent, ps, up, *COMMANDS),
     *(connectors, explain_error),
 ):
     main.add_command(_command)

@@ -29,6 +29,7 @@
 | `cluster_commands`, `job_commands`, `connections`    | deployed jobs: their commands and flags            |
 | `deploy`, `job_status`, `last_ticks`, `job_logs`     | deployed jobs: what the commands do and print      |
 | `bootstrap`                                          | `fsql deploy --bootstrap`                          |
+| `machines`                                           | the agents of other machines                       |
 | `state_of_job`                                       | the state directory that a command names           |
 | `shell_command`, `shell`                             | `fsql shell`                                       |
 | `top`, `project`                                     | `fsql top`; projects                               |

@@ -11,6 +11,7 @@ import click
 from fsql.console import exit_codes
 from fsql.console.commands import reporting
 from fsql.console.flags import coordination, coordination_credentials, keys
+from fsql.console.machines import down_machine, up_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,15 +51,26 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="URL",
     help="Spark master of --stats spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
 )
+@click.option(
+    "--machine",
+    metavar="NAME",
+    help="Start the agent of another machine, NAME, which runs the workers that jobs have there.",
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="With --machine: address at which other nodes reach its workers, tcp://HOST:*.",
+)
 @reporting
 def up(
     reporter: Reporter,
     directory: Path | None,
     collector: str | None,
     master: str | None,
+    machine: str | None,
     *,
     foreground: bool,
-    **flags: object,
+    **flags: Any,  # noqa: ANN401 - flags of click
 ) -> None:
     """Start the agent of a cluster directory, which is made if it does not exist.
 
@@ -68,12 +80,23 @@ def up(
 
     --coordination, --coordination-credentials and --keys are for jobs that are deployed from now on; they
     stay until others are given.  So does --stats, whether the agent runs already or not.
+
+    With --machine, the agent is that of another machine of the cluster, which sees the cluster directory at
+    the same path.  It runs the workers that jobs have there (fsql deploy --on NAME=N), with its own --keys,
+    --listen and --coordination-credentials, and starts them again when they end.
     """
     from fsql.console.connections import connections_of
     from fsql.deployment.connections import Connections
     from fsql.deployment.directory import find_directory
 
     cluster = find_directory(directory)
+    if machine is not None:
+        if collector is not None or flags["coordination"] is not None:
+            raise click.UsageError("--stats and --coordination are not given with --machine")
+        up_machine(reporter, cluster, machine, flags, foreground=foreground)
+        return
+    if flags["listen"] is not None:
+        raise click.UsageError("--listen is given with --machine")
     connections = connections_of(flags)
     if connections != Connections():
         connections.check()
@@ -119,8 +142,13 @@ def _set_collector(cluster: ClusterDirectory, collector: str | None, master: str
 
 @click.command(short_help="Stop the agent and all jobs.")
 @cluster_directory
+@click.option(
+    "--machine",
+    metavar="NAME",
+    help="Stop the agent of another machine and its workers; to be run on that machine.",
+)
 @reporting
-def down(reporter: Reporter, directory: Path | None) -> None:
+def down(reporter: Reporter, directory: Path | None, machine: str | None) -> None:
     """Stop the agent and the processes of all jobs.
 
     Jobs keep their state; `fsql up` starts them again.
@@ -129,6 +157,9 @@ def down(reporter: Reporter, directory: Path | None) -> None:
     from fsql.deployment.startup import stop_agent
 
     cluster = find_directory(directory)
+    if machine is not None:
+        down_machine(reporter, cluster, machine)
+        return
     stop_agent(cluster)
     fields = {"directory": str(cluster.path)}
     reporter.inform("down", fields, f"the agent of {cluster.path} and all jobs are stopped\n")
@@ -140,10 +171,10 @@ def down(reporter: Reporter, directory: Path | None) -> None:
 def ps(reporter: Reporter, directory: Path | None) -> None:
     """List the processes of the agent and of all jobs, with their use of memory and processor time.
 
-    With --json, standard output has one object: {"processes": [{"pid", "role", "job", "memory_bytes",
-    "cpu_seconds"}]}.
+    Those of other machines are listed as their agents last reported them.  With --json, standard output has
+    one object: {"processes": [{"pid", "role", "job", "memory_bytes", "cpu_seconds", "machine"}]}.
     """
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from fsql.compiler.diagnostics.numbers import bytes_text
     from fsql.console.text_table import text_table
@@ -152,19 +183,21 @@ def ps(reporter: Reporter, directory: Path | None) -> None:
 
     found = processes(find_directory(directory))
     if reporter.json:
-        click.echo(json.dumps({"processes": [asdict(each) for each in found]}))
+        click.echo(json.dumps({"processes": to_builtins(found)}))
         return
     rows = [
         (
             str(each.pid),
             each.role,
             each.job or "",
+            each.machine or "",
             bytes_text(each.memory_bytes),
             f"{each.cpu_seconds:.1f} s",
         )
         for each in found
     ]
-    click.echo(text_table(("pid", "role", "job", "memory", "processor"), rows), nl=False)
+    header = ("pid", "role", "job", "machine", "memory", "processor")
+    click.echo(text_table(header, rows), nl=False)
 
 
 @click.command(short_help="Check the cluster directory and this machine.")
@@ -200,6 +233,19 @@ def agent(directory: Path) -> None:
     from fsql.deployment.directory import ClusterDirectory
 
     run_agent(ClusterDirectory(directory.absolute()))
+
+
+@click.command("machine-agent", hidden=True)
+@click.option("--dir", "directory", required=True, type=_PATH)
+@click.argument("name")
+def machine_agent(directory: Path, name: str) -> None:
+    """Run the agent of a machine; `fsql up --machine` starts this."""
+    from fsql.deployment.directory import ClusterDirectory
+    from fsql.deployment.machine_agent import run_machine_agent
+    from fsql.deployment.machines import machine_of
+
+    cluster = ClusterDirectory(directory.absolute())
+    run_machine_agent(cluster, machine_of(cluster, name))
 
 
 @click.command(hidden=True)

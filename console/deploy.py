@@ -18,7 +18,7 @@ from fsql.console.text_table import text_table
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.deployment.changes import Change, plan_change
 from fsql.deployment.client import ask_agent
-from fsql.deployment.directory import check_job_name, find_directory
+from fsql.deployment.directory import check_name, find_directory
 from fsql.deployment.messages import Deploy
 from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
@@ -65,8 +65,9 @@ def deploy_script(
         change=_change(flags).value,
         drain_seconds=flags["drain_seconds"],
         connections=connections_of(flags),
+        machines=_machines(flags["machines"]),
     )
-    check_job_name(request.name)
+    check_name(request.name)
     _check_connections(cluster, request)
     until = until_of(flags["bootstrap_until"])
     exists = request.name in cluster.by_name()
@@ -88,7 +89,7 @@ def _check_connections(cluster: ClusterDirectory, request: Deploy) -> None:
     """Check what the job will have, together with what the request leaves out.
 
     Raises:
-        click.UsageError: if more workers are started by hand than the job has.
+        click.UsageError: if more workers run elsewhere than the job has.
         FsqlError: E601, E641, E643 or E646, if an address, credentials or keys cannot be used.
     """
     _, deployed = cluster.by_name().get(request.name, (None, None))
@@ -96,8 +97,22 @@ def _check_connections(cluster: ClusterDirectory, request: Deploy) -> None:
     connections = request.connections.or_else(before)
     connections.check()
     workers = request.workers or (1 if deployed is None else deployed.workers)
-    if (connections.joining or 0) > workers:
-        raise click.UsageError("--joining cannot be more than --workers")
+    machines = request.machines
+    if machines is None:
+        machines = {} if deployed is None else deployed.machines
+    if (connections.joining or 0) + sum(machines.values()) > workers:
+        raise click.UsageError("--joining and --on together cannot be more than --workers")
+
+
+def _machines(given: tuple[tuple[str, int], ...]) -> dict[str, int] | None:
+    """Return how many workers run on which other machines; None if nothing is said about it.
+
+    Raises:
+        FsqlError: E634, if a machine cannot have a name.
+    """
+    for name, _ in given:
+        check_name(name, "machine")
+    return {name: count for name, count in given if count} if given else None
 
 
 def _change(flags: Mapping[str, Any]) -> StateChange:

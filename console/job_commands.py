@@ -27,6 +27,21 @@ if TYPE_CHECKING:
     from fsql.deployment.messages import Request
 
 
+class _MachineAndCount(click.ParamType[tuple[str, int]]):
+    """`machine=number`."""
+
+    name = "name=n"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return the name of the machine and the number of workers."""
+        name, equals, text = str(value).partition("=")
+        if not (name and equals and text.isascii() and text.isdigit() and len(text) <= 3):
+            self.fail(f'"{value}" is not of the form name=number', param, ctx)
+        return name, int(text)
+
+
 _name = click.argument("name")
 _listen = click.option(
     "--listen",
@@ -75,6 +90,14 @@ _drain_seconds = click.option(
     metavar="N",
     help="How many of the workers are started by hand with fsql worker; none unless given.",
 )
+@click.option(
+    "--on",
+    "machines",
+    multiple=True,
+    type=_MachineAndCount(),
+    help="How many of the workers run on another machine, whose agent was started with fsql up "
+    "--machine. May be repeated; NAME=0 takes all away.",
+)
 @existing_outputs
 @click.option("--dry-run", is_flag=True, help="Print what would be done; do nothing.")
 @click.option("--rebuild", is_flag=True, help="Recompute all state by reading the input again.")
@@ -118,7 +141,7 @@ def deploy(
 
     --coordination, --coordination-credentials and --keys are those of fsql up unless given, and those of
     the job when its plan is changed; a job stays coordinated where it began.  --workers, --snapshot-ms,
-    --delivery, --auto and --tick stay as they were, too.
+    --delivery, --auto, --tick and --on stay as they were, too.
 
     --bootstrap is for a new job.  Spark processes the rows of its tables at rest, or those before
     --bootstrap-until.  The command writes their output and the state, and then the job begins behind them.

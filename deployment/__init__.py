@@ -1,1 +1,1 @@
-"""Deployed jobs: an agent that keeps jobs running on this machine, and the commands that change them."""
+"""Deployed jobs: agents that keep them running, on this machine and on others, and what changes them."""

@@ -24,7 +24,7 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.connections import check_same_coordination
-from fsql.deployment.directory import AgentAddress, Deployment, check_job_name, take_lock
+from fsql.deployment.directory import AgentAddress, Deployment, check_name, take_lock
 from fsql.deployment.files import damaged, write_bytes
 from fsql.deployment.messages import (
     Deploy,
@@ -154,7 +154,7 @@ class _Agent:
 
     def _deploy(self, request: Deploy) -> str:
         parse_plan_file("plan", request.plan.encode())
-        check_job_name(request.name)
+        check_name(request.name)
         if request.change is not None:
             return self._change(request)
         with self._names:
@@ -176,6 +176,7 @@ class _Agent:
                     connections=request.connections.or_else(self._directory.connections()),
                     auto=bool(request.auto),
                     tick_seconds=_given(request.tick_seconds, TICK_SECONDS),
+                    machines=request.machines or {},
                 )
             )
         return job.path.name
@@ -205,6 +206,7 @@ class _Agent:
                     connections=connections,
                     auto=_given(request.auto, before.auto),
                     tick_seconds=_given(request.tick_seconds, before.tick_seconds),
+                    machines=_given(request.machines, before.machines),
                 )
             )
             job.set_restarts(None)
@@ -294,7 +296,7 @@ class _Agent:
         return job.path.name
 
     def _rename(self, request: Rename) -> str:
-        check_job_name(request.new_name)
+        check_name(request.new_name)
         with self._names:
             job, deployment = self._directory.named(request.name)
             if request.new_name in self._directory.by_name():

@@ -18,6 +18,7 @@
         status.json       how the job is doing; written by that process
         outcome.json      how its last run ended
         restarts.json     how often the agent has started it without success, and when it tries again
+    DIR/machines/NAME/    other machines: see `fsql.deployment.machines`
 
 Everything can be read without the agent.  Only the agent starts, stops and changes jobs.
 """
@@ -81,6 +82,7 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `wanted` says whether it is to run.  `plan` is the file of the compiled plan, `change` says what it may do
     with the state of the plan before: see `fsql.job.graph_diff.StateChange`.  `auto` says whether the job
     chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.
+    `machines` has how many of the workers run on other machines: see `fsql.deployment.machines`.
     """
 
     id: str
@@ -96,6 +98,7 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     connections: Connections = Connections()
     auto: bool = False
     tick_seconds: float = TICK_SECONDS
+    machines: dict[str, int] = {}
 
 
 class JobStatus(msgspec.Struct, frozen=True):
@@ -335,14 +338,14 @@ def find_directory(given: Path | None) -> ClusterDirectory:
     return ClusterDirectory(here / DIRECTORY_NAME)
 
 
-def check_job_name(name: str) -> None:
-    """Check that a job can have a name.
+def check_name(name: str, what: Literal["job", "machine"] = "job") -> None:
+    """Check that a job or a machine can have a name.
 
     Raises:
         FsqlError: E634, if it cannot.
     """
     if not _NAME.fullmatch(name):
-        message = f'"{name}" cannot be the name of a job'
+        message = f'"{name}" cannot be the name of a {what}'
         raise FsqlError([Diagnostic("E634", message, helps=(CODES["E634"].fix,))])
 
 

@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import stat
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.numbers import bytes_text
 from fsql.deployment.client import ask_agent
 from fsql.deployment.directory import locked_by
+from fsql.deployment.machines import machines
 from fsql.deployment.messages import Ping
 from fsql.deployment.views import views
 from fsql.runtime.drivers.java import OLDEST, find_java
@@ -66,6 +68,7 @@ def checks(cluster: ClusterDirectory) -> Iterator[Check]:
     many = limit == resource.RLIM_INFINITY or limit >= OPEN_FILES_LEAST
     yield Check("open files", many, f"limit {limit}", "" if many else "raise it: ulimit -Hn 65536")
     yield from _statistics(cluster)
+    yield from _machines(cluster)
     yield from _jobs(cluster)
 
 
@@ -113,6 +116,22 @@ def _statistics(cluster: ClusterDirectory) -> Iterator[Check]:
     found = "the service does not run" if service is None else f"Spark, process {service}"
     remedy = f"read {cluster.statistics_log}" if service is None else ""
     yield Check("statistics", service is not None, found, remedy)
+
+
+def _machines(cluster: ClusterDirectory) -> Iterator[Check]:
+    """Return whether the agents of other machines report, apart from those that were stopped."""
+    for machine in machines(cluster):
+        status = machine.status()
+        if status is None:
+            continue
+        found, remedy = f"on {status.host}, version {status.fsql}", ""
+        if not status.is_recent:
+            seconds = time.time() - status.updated
+            found = f"its agent on {status.host} has not reported for {seconds:.0f} s"
+            remedy = f"on that machine: fsql up --machine {machine.name} --dir {cluster.path}"
+        elif status.fsql != __version__:
+            remedy = "install the same version of fsql on all machines"
+        yield Check(f"machine {machine.name}", not remedy, found, remedy)
 
 
 def _jobs(cluster: ClusterDirectory) -> Iterator[Check]:

@@ -35,7 +35,7 @@ def launch_options(
         delivery=deployment.delivery,
         change=None if deployment.change is None else StateChange(deployment.change),
         listen=connections.listen,
-        joining=connections.joining or 0,
+        joining=(connections.joining or 0) + sum(deployment.machines.values()),
         coordination=None if address is None else parse_address(address),
         credentials=None if connections.credentials is None else Path(connections.credentials),
         keys=None if connections.keys is None else Path(connections.keys),

@@ -51,6 +51,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     drain_seconds: float = 60.0
     connections: Connections = Connections()
     wanted: Literal["running", "stopped"] = "running"
+    machines: dict[str, int] | None = None
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

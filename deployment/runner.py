@@ -20,6 +20,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_lock
 from fsql.deployment.launch_options import launch_options
+from fsql.deployment.machines import Join, set_join
 from fsql.deployment.plans import check_deployable
 from fsql.deployment.spare import PREPARE, READY
 from fsql.job.compilation import compile_job
@@ -97,6 +98,7 @@ def run_job(path: Path, started: float | None = None, fork_server: ForkServer | 
         return 0  # another process runs it
     os.environ["PYTHONUNBUFFERED"] = "1"
     job.set_outcome(None)
+    set_join(job, None)
     deployment = job.deployment()
     observer = _Observer(job, time.time() - process_seconds() if started is None else started)
     try:
@@ -109,6 +111,7 @@ def run_job(path: Path, started: float | None = None, fork_server: ForkServer | 
         outcome = Outcome("failed", time.time(), diagnostics_bytes(error).decode(), lasting=lasting)
     observer.log("ended", {"outcome": outcome.kind, **_error_fields(outcome)})
     job.set_outcome(outcome)
+    set_join(job, None)
     os.close(lock)
     return 0 if outcome.kind != "failed" else 1
 
@@ -185,7 +188,8 @@ class _Observer:
         """Record that the tables that listen do so."""
 
     def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
-        """Record the command that starts the workers that are started by hand."""
+        """Record where workers of other machines join, and the command that starts one by hand."""
+        set_join(self._job, Join(address, str(key)))
         command = ["fsql", "worker", "--join", address, "--key", str(key)]
         flags = [] if keys is None else ["--keys", "DIR"]
         fields = {"workers": workers, "command": shlex.join([*command, *flags])}

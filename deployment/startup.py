@@ -1,18 +1,25 @@
-"""Starting the agent as a process of its own, and stopping it."""
+"""Starting agents as processes of their own, and stopping them."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.deployment.client import ask_agent
+from fsql.deployment.machines import this_host
 from fsql.deployment.messages import Down, Ping
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from fsql.deployment.directory import ClusterDirectory
+    from fsql.deployment.machines import MachineDirectory
 
 START_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
@@ -30,20 +37,70 @@ def start_agent(directory: ClusterDirectory) -> bool:
     if directory.agent() is not None:
         ask_agent(directory, Ping())
         return False
-    begins = directory.log.stat().st_size if directory.log.exists() else 0
-    process = _spawn(directory)
+
+    def has_started(process: int) -> bool:
+        address = directory.address()
+        return address is not None and address.pid == process
+
+    command = ("agent", "--dir", str(directory.path))
+    _start(command, directory.log, has_started, f'the agent of "{directory.path}"')
+    ask_agent(directory, Ping())
+    return True
+
+
+def start_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -> bool:
+    """Start the agent of another machine, which is this one, unless it runs; wait until it does.
+
+    Returns whether it was started by this call.
+
+    Raises:
+        FsqlError: E631, if it does not start.
+    """
+    if machine.agent() is not None:
+        return False
+    command = ("machine-agent", "--dir", str(directory.path), machine.name)
+    _start(
+        command,
+        machine.log,
+        lambda process: machine.agent() == process and machine.reports,
+        f"the agent of machine {machine.name}",
+    )
+    return True
+
+
+def check_is_cluster(directory: ClusterDirectory) -> None:
+    """Check that there is a cluster directory.
+
+    Raises:
+        FsqlError: E632, if there is none.
+    """
+    if directory.cluster() is None:
+        message = f'"{directory.path}" is no cluster directory'
+        helps = (
+            "name one that this machine shares with that of the agent: --dir DIR",
+            "or make it on the machine of the agent: fsql up --dir DIR",
+        )
+        raise FsqlError([Diagnostic("E632", message, helps=helps)])
+
+
+def _start(
+    command: tuple[str, ...], log: Path, has_started: Callable[[int], bool], what: str
+) -> None:
+    """Start an agent as a process of its own, and wait until it has started.
+
+    Raises:
+        FsqlError: E631, if it ends, or takes too long.
+    """
+    begins = log.stat().st_size if log.exists() else 0
+    process = _spawn(command, log)
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and os.waitpid(process, os.WNOHANG) == (0, 0):
-        address = directory.address()
-        if address is not None and address.pid == process:
-            ask_agent(directory, Ping())
-            return True
+        if has_started(process):
+            return
         time.sleep(_POLL_SECONDS)
-    said = directory.log.read_bytes()[begins:].decode(errors="replace").strip().splitlines()
-    message = f'the agent of "{directory.path}" did not start'
-    raise FsqlError(
-        [Diagnostic("E631", message, notes=tuple(said[-5:]), helps=(f"see {directory.log}",))]
-    )
+    said = log.read_bytes()[begins:].decode(errors="replace").strip().splitlines()
+    message = f"{what} did not start"
+    raise FsqlError([Diagnostic("E631", message, notes=tuple(said[-5:]), helps=(f"see {log}",))])
 
 
 def stop_agent(directory: ClusterDirectory) -> None:
@@ -53,21 +110,51 @@ def stop_agent(directory: ClusterDirectory) -> None:
         FsqlError: E631, if none runs, or it does not end.
     """
     ask_agent(directory, Down())
+    _wait_for_end(directory.agent, directory.log, f'the agent of "{directory.path}"')
+
+
+def stop_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -> None:
+    """Stop the agent of another machine, which is this one, and its workers; wait until it has ended.
+
+    Raises:
+        FsqlError: E631, if it runs elsewhere or not at all, or does not end.
+    """
+    status, process = machine.status(), machine.agent()
+    what = f"the agent of machine {machine.name}"
+    if status is not None and status.is_recent and status.host != this_host():
+        message = f"{what} runs on {status.host}"
+        helps = (f"on that machine: fsql down --machine {machine.name} --dir {directory.path}",)
+        raise FsqlError([Diagnostic("E631", message, helps=helps)])
+    if not process:
+        message = f"{what} does not run"
+        helps = (f"start it: fsql up --machine {machine.name} --dir {directory.path}",)
+        raise FsqlError([Diagnostic("E631", message, helps=helps)])
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGTERM)
+    _wait_for_end(machine.agent, machine.log, what)
+
+
+def _wait_for_end(agent: Callable[[], int | None], log: Path, what: str) -> None:
+    """Wait until an agent has ended.
+
+    Raises:
+        FsqlError: E631, if it takes too long.
+    """
     until = time.monotonic() + START_SECONDS
-    while directory.agent() is not None:
+    while agent() is not None:
         if time.monotonic() >= until:
-            message = f'the agent of "{directory.path}" does not end'
-            raise FsqlError([Diagnostic("E631", message, helps=(f"see {directory.log}",))])
+            message = f"{what} does not end"
+            raise FsqlError([Diagnostic("E631", message, helps=(f"see {log}",))])
         time.sleep(_POLL_SECONDS)
 
 
-def _spawn(directory: ClusterDirectory) -> int:
-    """Start the agent in a session of its own, which outlives this process; return its process id."""
-    command = [sys.executable, "-P", "-m", "fsql", "agent", "--dir", str(directory.path)]
-    log = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+def _spawn(command: tuple[str, ...], log: Path) -> int:
+    """Start an agent in a session of its own, which outlives this process; return its process id."""
+    whole = [sys.executable, "-P", "-m", "fsql", *command]
+    appending = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(directory.log), log, 0o600),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), appending, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    return os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setsid=True)
+    return os.posix_spawn(sys.executable, whole, os.environ, file_actions=actions, setsid=True)

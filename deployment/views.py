@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.deployment.directory import locked_by
+from fsql.deployment.machines import MachineDirectory, machines
+from fsql.deployment.processes import ProcessView, view_process
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.drivers.processes.process_role import processes_below, role_of
 
@@ -114,6 +114,20 @@ def causes(view: JobView) -> Iterator[str]:
         yield "its input has ended, and all results are written"
     if view.runner is not None and status is not None and status.pid == view.runner:
         yield from _running_causes(status)
+        if status.phase != Phase.RUNNING.value:
+            yield from _silent_machines(view)
+
+
+def _silent_machines(view: JobView) -> Iterator[str]:
+    """Return which machines run no workers that the job waits for."""
+    cluster = view.directory.path.parent.parent
+    for name, count in sorted(view.deployment.machines.items()):
+        if count and not MachineDirectory(cluster, name).reports:
+            workers = "a worker" if count == 1 else f"{count} workers"
+            yield (
+                f"it waits for {workers} of machine {name}, whose agent does not report:"
+                f" fsql up --machine {name} --dir {cluster}"
+            )
 
 
 def _running_causes(status: JobStatus) -> Iterator[str]:
@@ -149,46 +163,28 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessView:
-    """A process of the cluster; `job` is None for the agent."""
-
-    pid: int
-    role: str
-    job: str | None
-    memory_bytes: int
-    cpu_seconds: float
-
-
 def processes(cluster: ClusterDirectory) -> list[ProcessView]:
-    """Return the processes of the agent, of the statistics service and of all jobs."""
+    """Return the processes of the agent, of the statistics service, of all jobs, and of other machines."""
     found = []
     agent = cluster.agent()
     service = locked_by(cluster.statistics_lock)
     of_service = [service, *processes_below(service)] if service else []
     if agent:
-        found += _process(agent, "agent", None)
+        found += view_process(agent, "agent", None)
         running = {view.runner for view in views(cluster)}
         jobs = {below for pid in running if pid for below in (pid, *processes_below(pid))}
         for process in processes_below(agent):
             if process not in jobs and process not in of_service:
-                found += _process(process, role_of(process) or "spare", None)
+                found += view_process(process, role_of(process) or "spare", None)
     for process in of_service:
-        found += _process(process, "statistics", None)
+        found += view_process(process, "statistics", None)
     for view in views(cluster):
         if view.runner:
-            found += _process(view.runner, "job", view.deployment.name)
+            found += view_process(view.runner, "job", view.deployment.name)
             for process in processes_below(view.runner):
-                found += _process(process, role_of(process) or "process", view.deployment.name)
+                found += view_process(process, role_of(process) or "process", view.deployment.name)
+    for machine in machines(cluster):
+        status = machine.status()
+        if status is not None and status.is_recent:
+            found += status.processes
     return found
-
-
-def _process(pid: int, role: str, job: str | None) -> list[ProcessView]:
-    """Return a process with its use of memory and processor; nothing if it has ended."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (OSError, IndexError):
-        return []
-    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return [ProcessView(pid, role, job, pages * os.sysconf("SC_PAGE_SIZE"), cpu)]

@@ -159,9 +159,9 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E634",
-        "name of a job cannot be used",
-        "Another job has the name, or it has characters that names of jobs do not have.",
-        "Give another name with `--name`: up to 64 letters, digits, and `_`, `.` and `-` after the first.",
+        "name of a job or a machine cannot be used",
+        "Another job has the name, or it has characters that names do not have.",
+        "Give another name: up to 64 letters, digits, and `_`, `.` and `-` after the first.",
         "fsql deploy query.sql --name ../query",
     ),
     (

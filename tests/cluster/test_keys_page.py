@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +14,9 @@ from fsql.tests.cluster.machines import two_machines
 from fsql.tests.cluster.twin import FSQL
 from fsql.tests.deployment.cluster import TestCluster
 from fsql.tests.docs.pages import page_text, section
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.cluster
 
@@ -38,18 +41,14 @@ def done(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def wait_for_command(directory: Path) -> tuple[str, str]:
-    """Return the address and the key, from the directory on, of the command that a deployed job logs."""
+def check_copies(directory: Path, right: str) -> None:
+    """Check that the job has written what one process writes, with a worker of the other machine."""
     cluster = TestCluster(directory / ".fsql")
-
-    def events() -> list[dict[str, str]]:
-        lines = cluster.call("logs", "copy", "--json").out.splitlines()
-        return [each for each in map(json.loads, lines) if each["event"] == "waiting"]
-
-    cluster.wait_until(lambda: bool(events()))
-    command = shlex.split(events()[0]["command"])
-    assert command[:3] + command[4:5] == ["fsql", "worker", "--join", "--key"]
-    return command[3], str(Path(command[5]).relative_to(directory))
+    cluster.wait_for_state("copy", "finished")
+    assert (directory / "copies.jsonl").read_text() == right
+    log = (directory / ".fsql/machines/machine2/log").read_text()
+    assert re.search(r"^joining the run at tcp://", log, re.MULTILINE)
+    assert "refused" not in log
 
 
 def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,14 +72,6 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
                     stderr=subprocess.PIPE,
                     text=True,
                 )
-            elif command == "worker" and ".fsql" in line:
-                address, key = wait_for_command(tmp_path)
-                assert re.fullmatch(arguments[1].replace("FINGERPRINT", "[0-9a-f]{32}"), address)
-                assert re.fullmatch(arguments[3].replace("ID", "[0-9a-f]{16}"), key)
-                flags = ("--join", address, "--key", key, *arguments[4:])
-                done(*second.prefix, *FSQL, command, *flags)
-                copied = (tmp_path / "copies.jsonl").read_text()
-                assert copied == right
             elif command == "worker":
                 assert run.stderr is not None
                 said = json.loads(run.stderr.readline())
@@ -92,14 +83,17 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
                 out, errors = run.communicate()
                 assert (run.returncode, out) == (0, right), errors
             else:
-                prefix = () if command == "keys" else first.prefix
+                machine = second if "--machine" in arguments else first
+                prefix = () if command == "keys" else machine.prefix
                 out = done(*prefix, *FSQL, command, *arguments)
+                if command == "deploy":
+                    check_copies(tmp_path, right)
                 if command == "keys" and arguments[0] in {"init", "rotate"}:
                     new = "NEW" if arguments[0] == "rotate" else ""
                     known[f"{new}KEY{arguments[1][-1]}"] = out.strip()
     assert ran == [
         *("keys init", "keys init", "keys authorize", "keys authorize", "keys show"),
-        *("run", "worker", "up", "deploy", "logs", "worker", "down"),
+        *("run", "worker", "up", "up", "deploy", "ps", "down", "down"),
         *("keys rotate", "keys authorize"),
     ]
     listed = [

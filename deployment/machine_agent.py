@@ -1,0 +1,217 @@
+"""The agent of another machine: runs the workers that jobs have there, and starts them again when they end.
+
+It needs nothing but the cluster directory: jobs record which machine runs how many of their workers, and
+where these join.  It may be killed at any time: its workers go on, and its next agent finds them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql import __version__
+from fsql.compiler.diagnostics import FsqlError
+from fsql.deployment.directory import take_lock
+from fsql.deployment.files import damaged
+from fsql.deployment.machines import (
+    STATUS_SECONDS,
+    Join,
+    MachineStatus,
+    StartedWorker,
+    join_of,
+    this_host,
+)
+from fsql.deployment.processes import started_at, view_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    from fsql.deployment.directory import ClusterDirectory, JobDirectory
+    from fsql.deployment.machines import MachineDirectory
+
+ROUND_SECONDS: Final = 0.2
+STEADY_SECONDS: Final = 10.0
+"""A worker that has run for so long is started again at once; others at growing intervals."""
+
+BACKOFF_SECONDS_MAX: Final = 30.0
+END_SECONDS: Final = 5.0
+"""How long a worker may take to end before it is killed."""
+
+WORKER: Final = (sys.executable, "-P", "-m", "fsql", "worker")
+
+Place = tuple[str, int]
+"""The id of a job, and a number of its workers on this machine."""
+
+
+def run_machine_agent(cluster: ClusterDirectory, machine: MachineDirectory) -> bool:
+    """Run the agent of a machine until a signal comes; return False if another one runs.
+
+    Raises:
+        FsqlError: E632, if the cluster directory cannot be used or is deleted.
+    """
+    machine.create()
+    lock = take_lock(machine.lock)
+    if lock is None:
+        return False
+    try:
+        _MachineAgent(cluster, machine, lock).run()
+    finally:
+        os.close(lock)
+    return True
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """Starts of a worker that soon ended, and when the next one is due by the monotonic clock."""
+
+    failures: int = 0
+    next_at: float = 0.0
+
+
+class _MachineAgent:
+    """Keeps the workers of a machine as the jobs want them."""
+
+    def __init__(self, cluster: ClusterDirectory, machine: MachineDirectory, lock: int) -> None:
+        self._cluster = cluster
+        self._machine = machine
+        self._lock = lock
+        self._settings = machine.settings()
+        self._end = threading.Event()
+        self._workers = {
+            (worker.job, worker.slot): worker
+            for worker in machine.workers()
+            if started_at(worker.pid) == worker.started
+        }
+        self._begun = dict.fromkeys(self._workers, time.monotonic())
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._attempts: dict[Place, _Attempts] = {}
+        self._names: dict[str, str] = {}
+        self._reported = -STATUS_SECONDS
+
+    def run(self) -> None:
+        """Run until a signal comes, and end the workers.
+
+        Raises:
+            FsqlError: E632, if the cluster directory is deleted.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        self._log(f"agent {os.getpid()} of machine {self._machine.name}")
+        try:
+            while not self._end.wait(ROUND_SECONDS):
+                if os.fstat(self._lock).st_nlink == 0:
+                    raise damaged(self._machine.path, "it was deleted while the agent ran")
+                self._look_after(dict(self._wanted()))
+                self._report()
+        finally:
+            self._look_after({})
+            self._log("agent ends")
+        self._machine.set_status(None)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._end.set()
+
+    def _log(self, text: str) -> None:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime())
+        sys.stderr.write(f"{when} {text}\n")
+        sys.stderr.flush()
+
+    def _wanted(self) -> Iterator[tuple[Place, Join]]:
+        """Return the workers that are to run here, with where they join."""
+        for job in self._cluster.jobs():
+            with suppress(FsqlError):  # it is dropped just now; the agent reports what stays wrong
+                count, join = self._share_of(job)
+                if join is not None:
+                    yield from (((job.path.name, slot), join) for slot in range(count))
+
+    def _share_of(self, job: JobDirectory) -> tuple[int, Join | None]:
+        deployment = job.deployment()
+        self._names[job.path.name] = deployment.name
+        if deployment.wanted != "running" or job.outcome() is not None:
+            return 0, None
+        return deployment.machines.get(self._machine.name, 0), join_of(job)
+
+    def _look_after(self, wanted: dict[Place, Join]) -> None:
+        """End the workers that are not wanted, or not where they are; start those that are missing."""
+        before = dict(self._workers)
+        for place, worker in before.items():
+            if not self._is_running(worker):
+                self._forget(place)
+            elif wanted.get(place) != worker.join:
+                self._end_worker(worker)
+                del self._workers[place]
+        for place, join in wanted.items():
+            attempts = self._attempts.get(place, _Attempts())
+            if place not in self._workers and time.monotonic() >= attempts.next_at:
+                self._start(place, join)
+        if self._workers != before:
+            self._machine.set_workers(tuple(self._workers.values()))
+
+    def _is_running(self, worker: StartedWorker) -> bool:
+        child = self._children.get(worker.pid)
+        if child is None:
+            return started_at(worker.pid) == worker.started
+        if child.poll() is None:
+            return True
+        del self._children[worker.pid]
+        return False
+
+    def _forget(self, place: Place) -> None:
+        """Forget a worker that has ended, and decide when it is started again."""
+        del self._workers[place]
+        attempts = self._attempts.setdefault(place, _Attempts())
+        now = time.monotonic()
+        if now - self._begun[place] >= STEADY_SECONDS:
+            attempts.failures = 0
+        attempts.next_at = now + min(2.0**attempts.failures - 1, BACKOFF_SECONDS_MAX)
+        attempts.failures += 1
+        self._log(f"job {self._names.get(place[0], place[0])}: a worker has ended")
+
+    def _start(self, place: Place, join: Join) -> None:
+        settings = self._settings
+        flags = {
+            "--join": join.address,
+            "--key": join.key,
+            "--keys": settings.keys,
+            "--listen": settings.listen,
+            "--coordination-credentials": settings.credentials,
+        }
+        given = [text for flag, value in flags.items() if value for text in (flag, value)]
+        child = subprocess.Popen(  # noqa: S603 - our own command
+            [*WORKER, *given], stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        self._children[child.pid] = child
+        self._begun[place] = time.monotonic()
+        self._workers[place] = StartedWorker(*place, join, child.pid, started_at(child.pid) or 0)
+
+    def _end_worker(self, worker: StartedWorker) -> None:
+        """End a worker, and kill it if it takes too long."""
+        until = time.monotonic() + END_SECONDS
+        number = signal.SIGTERM
+        while self._is_running(worker):
+            with suppress(ProcessLookupError):
+                os.kill(worker.pid, number)
+            time.sleep(ROUND_SECONDS / 4)
+            if time.monotonic() >= until:
+                number = signal.SIGKILL
+
+    def _report(self) -> None:
+        now = time.monotonic()
+        if now - self._reported < STATUS_SECONDS:
+            return
+        self._reported = now
+        name = self._machine.name
+        processes = view_process(os.getpid(), "agent", None, name)
+        for (job, _), worker in sorted(self._workers.items()):
+            processes += view_process(worker.pid, "worker", self._names.get(job), name)
+        status = MachineStatus(this_host(), __version__, time.time(), tuple(processes))
+        self._machine.set_status(status)
