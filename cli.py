@@ -118,7 +118,7 @@ def main(ctx: click.Context) -> None:
     type=click.Choice(_ENGINES),
     default="columnar",
     show_default=True,
-    help="The model executes the graph row by row: slow, and obviously right. Spark runs over data at rest.",
+    help="The model executes the graph row by row, slowly. Spark runs over data at rest.",
 )
 @click.option(
     "--master",

@@ -29,7 +29,7 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
         "directory",
         metavar="DIR",
         type=_PATH,
-        help="The cluster directory; unless given FSQL_DIR, or the nearest .fsql.",
+        help="The cluster directory. Default: FSQL_DIR, or the nearest .fsql.",
     )(command)
 
 

@@ -61,24 +61,24 @@ _drain_seconds = click.option(
 @click.command(short_help="Run a script as a job of the agent.")
 @click.argument("script")
 @click.option(
-    "--name", metavar="JOB", help="The name of the job; that of SCRIPT without its suffix."
+    "--name", metavar="JOB", help="The name of the job. Default: that of SCRIPT without its suffix."
 )
 @cluster_directory
 @define
-@workers("How many workers share the keys; 1 unless given.", None)
+@workers("How many workers share the keys. Default: 1.", None)
 @click.option(
     "--snapshot-ms",
     type=click.IntRange(min=1),
-    help="How many milliseconds lie between two snapshots; 1000 unless given.",
+    help="Milliseconds between two snapshots. Default: 1000.",
 )
-@delivery("What outputs promise under failures, whatever their tables ask for.")
+@delivery("Delivery guarantee of all outputs; overrides the option of their tables.")
 @click.option(
     "--auto/--no-auto",
     default=None,
-    help="Choose ticks from statistics while the job runs, or not; not unless given.",
+    help="Whether to choose ticks from statistics while the job runs. Default: --no-auto.",
 )
 @tick_seconds(
-    "How often workers write statistics, and --auto chooses; 10 unless given, 0 for never.", None
+    "How often workers write statistics, and --auto chooses; 0 for never. Default: 10.", None
 )
 @coordination
 @coordination_credentials
@@ -88,7 +88,7 @@ _drain_seconds = click.option(
     "--joining",
     type=click.IntRange(min=0),
     metavar="N",
-    help="How many of the workers are started by hand with fsql worker; none unless given.",
+    help="How many of the workers are started by hand with fsql worker. Default: 0.",
 )
 @click.option(
     "--on",
@@ -183,7 +183,7 @@ def list_(reporter: Reporter, directory: Path | None) -> None:
 @click.command(short_help="Show how a job is doing.")
 @_name
 @click.option(
-    "--why", is_flag=True, help="Say what holds output back, what failed, what comes next."
+    "--why", is_flag=True, help="Show what holds output back, what failed, and what comes next."
 )
 @cluster_directory
 @reporting

@@ -144,7 +144,7 @@ class TextRows(NamedTuple):
 def statistics_tables(statistics: Statistics) -> dict[str, TextRows]:
     """Return the tables for people, by name."""
     costs = ("operator", "rows/s", "busy", "a row", "a call", "rows out/in")
-    folds = ("fold", "policy", "done again", "waited", "state rows")
+    folds = ("fold", "policy", "recomputed", "waited", "state rows")
     splits = ("table", "split", "rows/s", "lag", "rate by mean")
     heavy = ("into", "side", "key", "of all rows", "error")
     return {

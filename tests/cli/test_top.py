@@ -143,7 +143,7 @@ operator   rows/s  busy   a row     a call       rows out/in
 aggregate  1,000   50.0%  500.0 µs  no estimate  1
 read       1,000   25.0%  200 ns    20.0 µs      1
 
-fold       policy       done again  waited  state rows
+fold       policy       recomputed  waited  state rows
 aggregate  speculative  2.0%        0.0%    77
 
 table  split  rows/s  lag    rate by mean

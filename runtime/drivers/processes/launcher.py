@@ -190,11 +190,11 @@ class Launcher:
 
     def _end_if_hung(self, child: _Child, now: float) -> None:
         if self._starting.has_failed(child, now):
-            self._on_lost(child, f"has said nothing for {self._starting.timeout:.0f} s")
+            self._on_lost(child, f"has been silent for {self._starting.timeout:.0f} s")
         elif self._started.has_failed(child, now):
             seconds = self._started.timeout
             self._started.timeout = longer_timeout(seconds, HUNG_AFTER_MOST)
-            self._on_lost(child, f"has said nothing for {seconds:.0f} s")
+            self._on_lost(child, f"has been silent for {seconds:.0f} s")
 
     def _on_line(self, child: _Child, line: Line, now: float) -> None:
         self._starting.forget(child)
