@@ -80,6 +80,11 @@ _PLAIN: Final[Mapping[str, SqlType]] = {
 
 _LATER: Final[Mapping[str, str | None]] = {
     "TIME WITH TIME ZONE": "TIME, which is in UTC",
+    **dict.fromkeys(("UTINYINT", "UINT8"), "SMALLINT"),
+    **dict.fromkeys(("USMALLINT", "UINT16"), "INT"),
+    **dict.fromkeys(("UINTEGER", "UINT", "UINT32"), "BIGINT"),
+    **dict.fromkeys(("UBIGINT", "UINT64"), "DECIMAL(20, 0)"),
+    "HUGEINT": "DECIMAL(38, 0)",
     "MULTISET": None,
     "JSON": "STRING",
 }

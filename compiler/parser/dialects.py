@@ -131,6 +131,7 @@ READ_AS_NAMES: Final[Mapping[str, str]] = {
 """Help for words that the grammar takes as names, where the token after them does not fit."""
 
 CLAUSES: Final[Mapping[str, str]] = {
+    "UNSIGNED": "write a type that has all values: SMALLINT, INT, BIGINT or DECIMAL(20, 0)",
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
     "PARTITIONED": (
         "remove PARTITIONED BY; a table is written to one file, and rows are distributed by the keys of"

@@ -47,7 +47,16 @@ _FITTING: Final = {
     Kind.BYTES: (pa.binary(), pa.large_binary()),
     Kind.INTERVAL: (pa.int64(), pa.duration("us")),
 }
-_DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
+_DIGITS: Final = {
+    pa.int8(): 3,
+    pa.int16(): 5,
+    pa.int32(): 10,
+    pa.int64(): 19,
+    pa.uint8(): 3,
+    pa.uint16(): 5,
+    pa.uint32(): 10,
+    pa.uint64(): 20,
+}
 
 
 def fits(  # noqa: PLR0911 - one a kind

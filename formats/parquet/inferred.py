@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import decimal_type
 from fsql.formats.inferred_types import NotInferredError
 from fsql.formats.parquet.columns import fits
 from fsql.runtime.arrow_schema import sql_type_of
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.schema import Schema
+
+_UINT64: Final = decimal_type(20, 0)
+"""The type that has all values of unsigned integers of 64 bits."""
 
 
 def infer_file_columns(path: Path) -> Schema:
@@ -31,7 +35,7 @@ def infer_file_columns(path: Path) -> Schema:
         raise NotInferredError(f"{reason[:1].lower()}{reason[1:]}") from None
     columns = []
     for field in schema:
-        found = sql_type_of(field.type)
+        found = _UINT64 if field.type == pa.uint64() else sql_type_of(field.type)
         if found is None or not fits(field.type, found):
             raise NotInferredError(
                 f'its column "{field.name}" is {field.type}, which no type holds'

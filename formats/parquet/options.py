@@ -31,11 +31,11 @@ FORMAT: Final = Format(
     notes="""\
 Each file that is read is a split, whose row groups are read one after the other.  Columns are found by
 name; others are ignored.  The type of each is checked before the first row is read: an integer type
-takes integers of up to its bits, FLOAT floats of 32 bits and integers of up to 16, DOUBLE also those of
-up to 32 bits, TIMESTAMP timestamps of any unit (nanoseconds are cut off; without a zone it is UTC) and
-dates, DATE dates, TIME times, BYTES binary, ARRAY lists.  A time
-that is not of the years 1 to 9999, text that is not UTF-8, and NULL in a NOT NULL column make a malformed
-row.
+takes integers of which it has all values, also unsigned ones, DECIMAL(20, 0) those of 64 bits; FLOAT floats
+of 32 bits and integers of up to 16, DOUBLE also those of up to 32 bits, TIMESTAMP and TIMESTAMP_LTZ
+timestamps of any unit (nanoseconds are cut off; without a zone it is UTC) and dates, DATE dates, TIME times,
+BYTES binary, ARRAY lists.  A time that is not of the years 1 to 9999, text that is not UTF-8, and NULL in a
+NOT NULL column make a malformed row.
 
 A column that no query of the script uses is not read, so what is wrong in its values is not found.  It has to
 be there, with a type that fits.
