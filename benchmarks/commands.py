@@ -224,6 +224,30 @@ def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
         click.echo(hot_key_svg(measured), picture, nl=False)
 
 
+@bench.command("sharing", short_help="Conditions in any order, and queries with one prefix.")
+@number("--rows", "Of each run.", 4_000_000)
+@seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
+@number("--rounds", "How often each variant runs.", 1)
+@picture("the processor time of each variant")
+@reporting
+def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Filter rows by an expensive and a cheap condition, and run two queries behind an expensive one.
+
+    "first" and "last" say where the expensive condition is written; "first-auto" and "last-auto" are the same
+    with ticks that are chosen.  "one" is a query behind an expensive condition, "two" are two of them.
+    "busy_seconds" is the processor time of the worker.  "bytes_equal" compares the output of the first
+    query with that of the first run.  After the runs, the medians of the times are compared.
+    """
+    from fsql.benchmarks.sharing import Sharing, measure_sharing, sharing_svg
+
+    measured = []
+    for fields in measure_sharing(Sharing(**flags)):
+        measured.append(fields)
+        _say(reporter, [fields])
+    if picture is not None:
+        click.echo(sharing_svg(measured), picture, nl=False)
+
+
 @bench.command("plan-scale", short_help="Plans for up to a thousand simulated workers.")
 @numbers("--workers", "How many; with commas, one after the other.", "10,100,1000")
 @exponents

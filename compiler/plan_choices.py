@@ -22,7 +22,7 @@ from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.graph import Select
 from fsql.compiler.pre_aggregation import may_pre_aggregate, pre_aggregations_of
 from fsql.compiler.rules.conjuncts import conjunction, conjuncts
-from fsql.compiler.serialize import canonical_bytes
+from fsql.compiler.serialize import ID_DIGITS, canonical_bytes, digest
 from fsql.compiler.tick_plan import (
     HEAD,
     FoldHead,
@@ -65,7 +65,7 @@ class PlanChoices:
 NO_CHOICES = PlanChoices()
 
 CONDITION: Final = "#"
-"""Stands in the name of a condition between the operator and the number of the conjunct."""
+"""Stands in the name of a condition between the filter run and the number of the conjunct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ def filter_runs(stage: Stage) -> list[FilterRun]:
 def condition_names(stage: Stage, place: int) -> list[str]:
     """Return the names by which the conjuncts of a filter run are measured, by number.
 
-    They do not depend on the choices that are in force.
+    They say what the run computes, so they do not depend on the choices that are in force.
     """
-    run = filter_runs(stage)[place]
-    origin = stage.steps[run.steps[0]].origin
-    return [f"{origin}{CONDITION}{number}" for number in range(len(run.conjuncts))]
+    found = filter_runs(stage)[place].conjuncts
+    run = f"filter-{digest(conjunction(found))[:ID_DIGITS]}"
+    return [f"{run}{CONDITION}{number}" for number in range(len(found))]
 
 
 def choices_of(plan: TickPlan) -> PlanChoices:

@@ -14,7 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.plan_choices import FilterOrder, choices_of, condition_names, filter_runs
+from fsql.compiler.plan_choices import (
+    CONDITION,
+    FilterOrder,
+    choices_of,
+    condition_names,
+    filter_runs,
+)
 from fsql.compiler.statistics import SAMPLED_EVERY
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ def choose_filter_orders(
     for number, stage in enumerate(plan.stages):
         for place in range(len(filter_runs(stage))):
             names = condition_names(stage, place)
-            label = f"filters of {names[0].partition('#')[0]}"
+            label = names[0].partition(CONDITION)[0]
             unknown = [name for name in names if name not in known]
             if unknown:
                 reasons.append(f"{label}: stay; no estimate of {', '.join(unknown)}")
