@@ -8,6 +8,7 @@
 | `Session` | options that several queries share |
 | `Table` | rows with an event time |
 | `udf([…], returns)` | declares the types of a function that scripts can call |
+| `udtf([…], columns)`, `udaf([…], returns, state=…)` | declare those of table and of aggregate functions |
 """
 
 # No import here: with `python -m fsql` the working directory is still on the path of modules.
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.job.memory import Table
     from fsql.job.notebooks import Shell
     from fsql.job.session import Plan, Session
-    from fsql.job.udf import udf
+    from fsql.job.udf import udaf, udf, udtf
 
     _default = Session()
     compile = _default.compile
@@ -41,7 +42,9 @@ __all__ = [
     "compile",
     "run",
     "sql",
+    "udaf",
     "udf",
+    "udtf",
 ]
 
 _MODULES = {
@@ -55,7 +58,9 @@ _MODULES = {
     "QueryError": "errors",
     "Session": "session",
     "Table": "memory",
+    "udaf": "udf",
     "udf": "udf",
+    "udtf": "udf",
 }
 
 

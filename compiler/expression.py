@@ -123,6 +123,7 @@ class AggregateFunction(enum.Enum):
     PERCENTILE_CONT = "PERCENTILE_CONT"
     PERCENTILE_DISC = "PERCENTILE_DISC"
     MATCH_RECOGNIZE = "MATCH_RECOGNIZE"
+    PYTHON = "PYTHON"
 
 
 OF_ORDER: Final = frozenset(
@@ -151,6 +152,10 @@ class AggregateCall(Node):
     is the fraction of a percentile; with it a FIRST_VALUE in the total order is NTH_VALUE.  With
     `ignore_nulls` ARRAY_AGG ignores NULLs too.  MATCH_RECOGNIZE, which is a running aggregate only, has the
     measures of the matches of `pattern` that its last row decides, in their order; NULL if it decides none.
+
+    PYTHON has the accumulator of the function that is called `python` in plans, over one argument, the row of
+    them if the function takes several.  The rows are accumulated in the total order, or `in_value_order`, as
+    they are if rows are removed.
     """
 
     function: AggregateFunction
@@ -163,6 +168,8 @@ class AggregateCall(Node):
     parameter: float | None = None
     ignore_nulls: bool = False
     pattern: RowPattern | None = None
+    python: str | None = None
+    in_value_order: bool = False
 
     @property
     def arguments(self) -> tuple[Expression, ...]:

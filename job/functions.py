@@ -15,10 +15,11 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.binder.python_functions import declared_types
 from fsql.compiler.binder.report import Refusal
-from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.expression import Call
+from fsql.compiler.functions.python_aggregates import LoadedAggregate
 from fsql.compiler.functions.python_functions import (
     LoadError,
     PythonFunction,
@@ -28,12 +29,12 @@ from fsql.compiler.functions.python_functions import (
 )
 from fsql.compiler.node import walk
 from fsql.compiler.parser import parse_script
-from fsql.compiler.syntax import CreateFunction, TypeName
+from fsql.compiler.syntax import CreateFunction
 from fsql.compiler.text.source import SourceText
-from fsql.job.udf import declaration_of
+from fsql.job.udf import FunctionKind, declaration_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import CodeType, ModuleType
 
@@ -52,7 +53,7 @@ def loader(folders: Sequence[Path], expected: Mapping[str, str]) -> Load:
     if not folders:
         return load_nothing
 
-    def load(entry: str) -> PythonFunction:
+    def load(entry: str) -> PythonFunction | LoadedAggregate:
         match = _ENTRY.fullmatch(entry)
         if match is None:
             raise LoadError(f'"{entry}" is not of the form module:name')
@@ -156,7 +157,9 @@ def _module(name: str, path: Path, source: bytes, digest: str) -> ModuleType:
     return module
 
 
-def _function_of(module: ModuleType, name: str, attribute: str, digest: str) -> PythonFunction:
+def _function_of(
+    module: ModuleType, name: str, attribute: str, digest: str
+) -> PythonFunction | LoadedAggregate:
     """Return the function of a module.
 
     Raises:
@@ -169,7 +172,7 @@ def _function_of(module: ModuleType, name: str, attribute: str, digest: str) -> 
     return function_of(found, entry, digest)
 
 
-def function_of(found: object, entry: str, digest: str) -> PythonFunction:
+def function_of(found: object, entry: str, digest: str) -> PythonFunction | LoadedAggregate:
     """Return an object of Python as a function of scripts.
 
     Raises:
@@ -180,6 +183,8 @@ def function_of(found: object, entry: str, digest: str) -> PythonFunction:
     declaration = declaration_of(found)
     if declaration is None:
         return PythonFunction(entry, digest, found)
+    if declaration.kind is FunctionKind.AGGREGATE:
+        return _aggregate_of(found, declaration, entry, digest)
     types = _types_of(declaration, entry)
     if not declaration.vectorized:
         return PythonFunction(entry, digest, found, types, strict=declaration.strict)
@@ -198,27 +203,63 @@ def function_of(found: object, entry: str, digest: str) -> PythonFunction:
     return PythonFunction(entry, digest, compute, types, strict=declaration.strict, arrays=found)
 
 
+_METHODS: Final = ("create_accumulator", "accumulate", "get_value")
+
+
+def _aggregate_of(
+    found: Callable[..., object], declaration: Declaration, entry: str, digest: str
+) -> LoadedAggregate:
+    """Return a class as an aggregate function.
+
+    Raises:
+        LoadError: E411, if it lacks a method, or cannot be created.
+    """
+    try:
+        made = found()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it cannot be used
+        raise LoadError(f'"{entry}" cannot be created: {type(error).__name__}: {error}') from None
+    methods = {name: getattr(made, name, None) for name in (*_METHODS, "retract")}
+    for name in _METHODS:
+        if not callable(methods[name]):
+            raise LoadError(
+                f'aggregate function "{entry}" has no method {name}',
+                f"it needs {', '.join(_METHODS[:-1])} and {_METHODS[-1]}",
+            )
+    types = _types_of(declaration, entry)
+    if not types.parameters:
+        raise LoadError(f'aggregate function "{entry}" has no parameters')
+    assert declaration.state is not None
+    state = _parsed((declaration.state,), declaration.returns, declaration.kind, entry)
+    callables = {name: method for name, method in methods.items() if callable(method)}
+    return LoadedAggregate(
+        entry, digest, callables, state.parameters[0], types, strict=declaration.strict
+    )
+
+
 def _types_of(declaration: Declaration, entry: str) -> Types:
+    return _parsed(declaration.parameters, declaration.returns, declaration.kind, entry)
+
+
+def _parsed(parameters: tuple[str, ...], returns: str, kind: FunctionKind, entry: str) -> Types:
     """Return the types that a decorator declares.
 
     Raises:
         LoadError: E411, if they are none.
     """
-    listed = ", ".join(f"p{i} {text}" for i, text in enumerate(declaration.parameters))
-    text = f"CREATE FUNCTION f({listed}) RETURNS {declaration.returns} LANGUAGE PYTHON AS ''"
+    decorator = f"@fsql.{kind.value}"
+    listed = ", ".join(f"p{i} {text}" for i, text in enumerate(parameters))
+    text = f"CREATE FUNCTION f({listed}) RETURNS {returns} LANGUAGE PYTHON AS ''"
     try:
-        (statement,) = parse_script(SourceText("@fsql.udf", text), {}).statements
+        (statement,) = parse_script(SourceText(decorator, text), {}).statements
         assert isinstance(statement, CreateFunction)
-        returns = statement.returns
-        if len(statement.parameters) != len(declaration.parameters) or not isinstance(
-            returns, TypeName
-        ):
-            raise LoadError(f'@fsql.udf of "{entry}" has what is no type')
-        return Types(
-            tuple(bind_type(each.type) for each in statement.parameters), bind_type(returns)
-        )
+        types = declared_types(statement)
+        is_table = kind is FunctionKind.TABLE
+        if types is None or len(types.parameters) != len(parameters) or types.is_table != is_table:
+            raise LoadError(f'{decorator} of "{entry}" has what is no type')
     except FsqlError as error:
         reason = error.diagnostics[0].message
     except Refusal as refusal:
         reason = refusal.diagnostic.message
-    raise LoadError(f'@fsql.udf of "{entry}": {reason}')
+    else:
+        return types
+    raise LoadError(f'{decorator} of "{entry}": {reason}')

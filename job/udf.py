@@ -1,30 +1,46 @@
-"""`fsql.udf`: declares the types of a function that scripts can call."""
+"""`fsql.udf`, `fsql.udtf` and `fsql.udaf`: declare the types of functions that scripts can call."""
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_FunctionT = TypeVar("_FunctionT", bound="Callable[..., object]")
+_DeclaredT = TypeVar("_DeclaredT", bound="Callable[..., object]")
+_AggregateT = TypeVar("_AggregateT", bound="type[Any]")
 _ATTRIBUTE: Final = "__fsql_udf__"
+
+
+class FunctionKind(enum.Enum):
+    """What a function gives: the member's value is the name of its decorator."""
+
+    SCALAR = "udf"
+    TABLE = "udtf"
+    AGGREGATE = "udaf"
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What `fsql.udf` says of a function; types are as SQL writes them."""
+    """What a decorator says of a function; types are as SQL writes them.
 
+    `returns` is the type of the result, or the columns of a table function; `state` the type of the
+    accumulators of an aggregate function.
+    """
+
+    kind: FunctionKind
     parameters: tuple[str, ...]
     returns: str
-    vectorized: bool
     strict: bool
+    vectorized: bool = False
+    state: str | None = None
 
 
 def udf(
     parameters: Sequence[str], returns: str, *, vectorized: bool = False, strict: bool = True
-) -> Callable[[_FunctionT], _FunctionT]:
+) -> Callable[[_DeclaredT], _DeclaredT]:
     """Declare the types of a function; the function itself stays as it is.
 
     Args:
@@ -33,11 +49,62 @@ def udf(
         vectorized: the function takes and returns Arrow arrays, of many rows at once.
         strict: the result is NULL where an argument is NULL, without a call.
     """
-    if isinstance(parameters, str):
-        raise TypeError('parameters is a list of types: ["STRING"]')
-    declaration = Declaration(tuple(parameters), returns, vectorized, strict)
+    types = _listed(parameters, "parameters", "STRING")
+    declaration = Declaration(FunctionKind.SCALAR, types, returns, strict, vectorized)
+    return _declaring(declaration)
 
-    def declare(function: _FunctionT) -> _FunctionT:
+
+def udtf(
+    parameters: Sequence[str], columns: Sequence[str], *, strict: bool = True
+) -> Callable[[_DeclaredT], _DeclaredT]:
+    """Declare the types of a function that returns rows, as a generator does.
+
+    Args:
+        parameters: the type of each parameter, as SQL writes it.
+        columns: the name and the type of each column: `["word STRING", "length INT"]`.
+        strict: there are no rows where an argument is NULL, without a call.
+    """
+    types = _listed(parameters, "parameters", "STRING")
+    listed = _listed(columns, "columns", "word STRING")
+    returns = f"TABLE ({', '.join(listed)})"
+    return _declaring(Declaration(FunctionKind.TABLE, types, returns, strict))
+
+
+def udaf(
+    parameters: Sequence[str], returns: str, *, state: str, strict: bool = True
+) -> Callable[[_AggregateT], _AggregateT]:
+    """Declare the types of an aggregate function, which is a class.
+
+    It has the methods `create_accumulator(self)`, `accumulate(self, accumulator, *arguments)` and
+    `get_value(self, accumulator)`, and may have `retract(self, accumulator, *arguments)`.  The two that
+    change an accumulator return it, or change it in place and return None.
+
+    Args:
+        parameters: the type of each parameter, as SQL writes it.
+        returns: the type of the result.
+        state: the type of the accumulators: `"ROW<total DOUBLE, weight DOUBLE>"` is a dict.
+        strict: rows with a NULL among the arguments are ignored.
+    """
+    types = _listed(parameters, "parameters", "STRING")
+    declaration = Declaration(FunctionKind.AGGREGATE, types, returns, strict, state=state)
+
+    def declare(declared: _AggregateT) -> _AggregateT:
+        if not isinstance(declared, type):
+            raise TypeError("an aggregate function is a class")
+        setattr(declared, _ATTRIBUTE, declaration)
+        return declared
+
+    return declare
+
+
+def _listed(given: Sequence[str], what: str, example: str) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError(f'{what} is a list: ["{example}"]')
+    return tuple(given)
+
+
+def _declaring(declaration: Declaration) -> Callable[[_DeclaredT], _DeclaredT]:
+    def declare(function: _DeclaredT) -> _DeclaredT:
         setattr(function, _ATTRIBUTE, declaration)
         return function
 
@@ -45,6 +112,6 @@ def udf(
 
 
 def declaration_of(function: object) -> Declaration | None:
-    """Return what `udf` has declared of a function."""
+    """Return what a decorator has declared of a function."""
     found = getattr(function, _ATTRIBUTE, None)
     return found if isinstance(found, Declaration) else None

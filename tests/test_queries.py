@@ -44,7 +44,9 @@ each_count = pytest.mark.parametrize("workers", [1, 2, 4])
 
 def written_by_command(example: Example, folder: Path, *flags: str) -> dict[str, str]:
     script = example.copy_to(folder)
-    result = CliRunner().invoke(main, ["run", str(script), "--quiet", "--debug", *flags])
+    folders = [part for each in example.functions for part in ("--functions", str(each))]
+    command = ["run", str(script), "--quiet", "--debug", *folders, *flags]
+    result = CliRunner().invoke(main, command)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
 

@@ -35,6 +35,9 @@ BANNED = {
 ORACLE_MAY_IMPORT = (
     "fsql.compiler.row_pattern",
     "fsql.compiler.expression",
+    # Functions of users, which the oracle calls itself.
+    "fsql.compiler.functions.python_aggregates.registered_aggregate",
+    "fsql.compiler.functions.python_functions.loaded",
     "fsql.compiler.logical",
     "fsql.compiler.node",
     "fsql.compiler.schema",

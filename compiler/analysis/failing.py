@@ -14,6 +14,8 @@ from fsql.compiler.expression import AggregateCall, Call, Case, Cast, Expression
 from fsql.compiler.functions.comparison import LAZY
 from fsql.compiler.functions.evaluate import evaluate, fallible_by_itself
 from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
+from fsql.compiler.functions.python_aggregates import registered_aggregate
+from fsql.compiler.functions.python_functions import PREFIX
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
 _DIVIDED: Final = {"divide": {501, 502}, "modulo": {501}, "to_timestamp": {503, 504}}
 
 
+_OF_PYTHON: Final = {508, 509}
+
+
 class FailingPart(NamedTuple):
     """The innermost part of a plan that fails on a row, and its failure."""
 
@@ -52,7 +57,7 @@ class FailingPart(NamedTuple):
     failure: RowFailure
 
 
-def codes_of(part: Node) -> set[int]:
+def codes_of(part: Node) -> set[int]:  # noqa: PLR0911 - one line for each kind
     """Return the numbers of the errors with which `part` itself, apart from its parts, may fail."""
     match part:
         case AssignWindows():
@@ -62,6 +67,8 @@ def codes_of(part: Node) -> set[int]:
         case Call() | Cast() if not fallible_by_itself(part):
             return set()
         case Call(function=name, type=kind):
+            if name.startswith(PREFIX):
+                return _OF_PYTHON
             return _DIVIDED.get(name, {504} if kind in {DATE, TIMESTAMP} else {502})
         case Cast(argument=argument):
             return {502, 503, 504} if argument.type.kind is Kind.STRING else {502}
@@ -112,9 +119,21 @@ class _Attempt:
                 for each in below:
                     if not (isinstance(plan, WindowAggregate) and self._late(plan, each)):
                         self._values([*plan.keys, *arguments], each)
+                        self._accumulate(plan.aggregates, each)
             case _:
                 pass
         return []
+
+    def _accumulate(self, calls: Sequence[AggregateCall], row: Row) -> None:
+        """Record the first function in Python that fails on the row alone."""
+        for call in calls:
+            if call.python is None or call.argument is None or self.found is not None:
+                continue
+            given = evaluate(call.argument, row)
+            function = registered_aggregate(call.python)
+            failure = None if given is None else function.failure(function.over([given]))
+            if failure is not None:
+                self._note(FailingPart(call, failure))
 
     def _late(self, plan: WindowAggregate, row: Row) -> bool:
         end = row[plan.window_end]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregate_calls import (
-    COMPLETED,
     OF_ENTRIES,
     completed,
     make_aggregate,
@@ -58,9 +57,14 @@ class AggregateCollector:
             Refusal: E2xx to E4xx.
         """
         arguments = ExpressionBinder(
-            binder.scope, "the argument of an aggregate", binder.source_spans
+            binder.scope,
+            "the argument of an aggregate",
+            binder.source_spans,
+            binder.functions,
         )
-        call = make_aggregate(arguments, written, empty=self.may_be_empty)
+        call = make_aggregate(
+            arguments, written, empty=self.may_be_empty, append_only=self.append_only
+        )
         name = written.name.parts[-1].name.upper()
         if needs_total_order(call) and not self.append_only:
             raise refusal(
@@ -74,7 +78,7 @@ class AggregateCollector:
             raise not_implemented(f"{name} with several arguments in LATERAL", written.span)
         index = self.calls.setdefault(call, len(self.calls))
         value = AggregateValue(call.type, call.nullable, index)
-        return completed(arguments, written, value) if name in COMPLETED else value
+        return completed(arguments, written, value)
 
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: its function's, numbered where there are several."""

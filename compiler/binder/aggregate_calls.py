@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.python_aggregates import make_python_aggregate, python_result
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import (
     AggregateCall,
@@ -29,6 +30,7 @@ from fsql.compiler.functions.aggregates import (
 )
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.functions.python_aggregates import PythonAggregate
 from fsql.compiler.sqltypes import BOOLEAN, STRING, STRUCTURED, Kind
 
 if TYPE_CHECKING:
@@ -76,14 +78,19 @@ _DISTINCT_COUNTS: Final = frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"}
 
 
 def make_aggregate(
-    arguments: ExpressionBinder, written: syntax.FunctionCall, *, empty: bool
+    arguments: ExpressionBinder, written: syntax.FunctionCall, *, empty: bool, append_only: bool
 ) -> AggregateCall:
     """Return the aggregate; `arguments` binds its arguments, `empty` states whether there may be no rows.
+
+    Unless `append_only`, rows leave the group.
 
     Raises:
         Refusal: E2xx to E4xx.
     """
     name = written.name.parts[-1].name.upper()
+    python = _in_python(arguments, name)
+    if python is not None:
+        return make_python_aggregate(arguments, written, python, append_only=append_only)
     function = AGGREGATES[name]
     if written.ignore_nulls and function not in _COLLECTING:
         raise not_implemented("IGNORE NULLS", written.span)
@@ -125,12 +132,15 @@ def make_aggregate(
 def completed(
     arguments: ExpressionBinder, written: syntax.FunctionCall, collected: Expression
 ) -> Expression:
-    """Return what is made of the collected array: the map of MAP_AGG, the text of STRING_AGG and LISTAGG.
+    """Return what is made of the aggregate's value: the map of MAP_AGG, the text of STRING_AGG and LISTAGG.
 
     Raises:
         Refusal: E403.
     """
     name = written.name.parts[-1].name.upper()
+    python = _in_python(arguments, name)
+    if python is not None:
+        return python_result(python, collected)
     if name in OF_ENTRIES:
         collected = call("map_from_entries", collected)
     if name in _OF_JSON:
@@ -147,6 +157,13 @@ def completed(
             )
     literal = Literal(STRING, nullable=False, value=separator)
     return Call(STRING, collected.nullable, "join_texts", (collected, literal))
+
+
+def _in_python(arguments: ExpressionBinder, name: str) -> PythonAggregate | None:
+    """Return the aggregate function of the script that has that name."""
+    declared = arguments.functions.get(name)
+    function = None if declared is None else declared.function
+    return function if isinstance(function, PythonAggregate) else None
 
 
 def _whole(arguments: ExpressionBinder, written: syntax.Expression | syntax.Star) -> Expression:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.call_arguments import argument_error, checked_arguments, checked_literal
 from fsql.compiler.binder.forms import FORMS, bind_form
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.pending import GroupingValue
-from fsql.compiler.binder.python_functions import declared_function
 from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import TYPES as ROW_TIMES
 from fsql.compiler.binder.row_time import bind_row_time
 from fsql.compiler.binder.zoned_texts import local_texts
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.expression import Call, Expression
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
@@ -23,21 +24,19 @@ from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import (
     LATER,
     NOT_DETERMINISTIC,
-    OTHER_ARGUMENTS,
     OTHER_DIALECTS,
     WINDOW_BOUNDS,
     WINDOW_FUNCTIONS,
 )
+from fsql.compiler.functions.signature import Function
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
-from fsql.compiler.sqltypes import BIGINT, STRING, Kind
+from fsql.compiler.sqltypes import BIGINT, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.declared_functions import DeclaredFunction
     from fsql.compiler.binder.expression import ExpressionBinder
-    from fsql.compiler.binder.python_functions import DeclaredFunction
-    from fsql.compiler.functions.signature import Function
-    from fsql.compiler.text.source import Span
 
 _GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
 GROUPING_ARGUMENTS_MAX: Final = 31
@@ -56,7 +55,8 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
 def _bind_named(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
     if written.over is not None:
         return _bind_running(binder, written, name)
-    if name in AGGREGATES or name in _GROUPING:
+    declared = binder.functions.get(name)
+    if name in AGGREGATES or name in _GROUPING or (declared and declared.is_aggregate):
         return _bind_aggregate(binder, written, name)
     if name in RANK_FUNCTIONS or name in ROW_FUNCTIONS:
         raise refusal(
@@ -68,13 +68,39 @@ def _bind_named(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     _refuse_clauses(written, name)
     if name in WINDOW_BOUNDS and binder.window is not None:
         return _bind_window_bound(binder, binder.window, written, name)
-    declared = declared_function(name)
     if declared is not None:
         return _bind_declared(binder, declared, written, name)
     of_octets = name == "DECODE" and len(written.arguments) == 2
     if name in FORMS and not of_octets:
         return bind_form(binder, written, name)
     return _bind_scalar(binder, written, name)
+
+
+def bind_table_call(binder: ExpressionBinder, written: syntax.TableFunction) -> Expression:
+    """Return the array of the rows that a table function of the script returns.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: its declaration was refused.
+    """
+    name = written.name.parts[-1].name.upper()
+    declared = binder.functions[name]
+    arguments: list[syntax.Expression] = []
+    if declared.function is not None and not declared.is_table:
+        raise refusal(
+            "E321",
+            f"function {name} returns no rows",
+            written.span,
+            help=f"a table function is declared by CREATE FUNCTION {name}(…) RETURNS TABLE (…)",
+        )
+    for each in written.arguments:
+        if isinstance(each, syntax.NamedArgument | syntax.TableArgument | syntax.Descriptor):
+            raise not_implemented("named arguments and tables as arguments of functions", each.span)
+        arguments.append(each)
+    call_of = syntax.FunctionCall(written.span, written.name, tuple(arguments))
+    made = _bind_declared(binder, replace(declared, is_table=False), call_of, name)
+    binder.source_spans.add(made, written.span)
+    return made
 
 
 def _bind_declared(
@@ -86,9 +112,17 @@ def _bind_declared(
         Refusal: E401.
         Abandoned: its declaration was refused.
     """
+    if declared.is_table:
+        raise refusal(
+            "E321",
+            f"table function {name} is not allowed in an expression",
+            written.span,
+            help=f"use it in FROM: CROSS JOIN LATERAL TABLE({name}(…)) AS r",
+        )
     function = declared.function
     if function is None:
         raise Abandoned
+    assert isinstance(function, Function)
     arguments = [_bind_argument(binder, argument) for argument in written.arguments]
     made = make_call(function.name, *arguments)
     if made is None:
@@ -204,11 +238,14 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
 
 
 def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+    declared = binder.functions.get(name)
+    if declared is not None and declared.function is None:
+        raise Abandoned
     if name in RANK_FUNCTIONS or name in ROW_FUNCTIONS:
         _refuse_clauses(written, name)
-    elif name not in AGGREGATES:
+    elif name not in AGGREGATES and not (declared and declared.is_aggregate):
         _refuse_clauses(written, name)
-        if name not in CALLABLE:
+        if name not in CALLABLE and declared is None:
             raise _unknown_function(name, written)
         raise refusal("E404", f"function {name} is no aggregate and takes no OVER", written.span)
     if binder.running is None:
@@ -336,63 +373,3 @@ def _word_as_text(
     if wanted and isinstance(argument, syntax.ColumnReference) and len(argument.parts) == 1:
         return syntax.StringLiteral(argument.span, argument.parts[0].name)
     return argument
-
-
-def argument_error(
-    function: Function, name: str, arguments: list[Expression], span: Span
-) -> Refusal:
-    """Return the refusal of arguments that a function does not take."""
-    given = ", ".join(str(argument.type) for argument in arguments)
-    forms = "; ".join(f"{name}{signature}" for signature in function.signatures)
-    return refusal(
-        "E401",
-        f"function {name} does not take ({given})",
-        span,
-        note=f"it is {forms}",
-        help=OTHER_ARGUMENTS.get(name),
-    )
-
-
-def checked_literal(
-    function: Function, made: Expression, written: syntax.FunctionCall | syntax.Like
-) -> Expression:
-    """Return the call, with a literal as the argument where the function needs one.
-
-    Raises:
-        Refusal: E403 if it is not constant, E405 if the function does not accept it.
-    """
-    if function.literal_check is None:
-        return made
-    assert isinstance(made, Call)
-    return call(function.name, *checked_arguments(function, made.arguments, written))
-
-
-def checked_arguments(
-    function: Function,
-    arguments: Sequence[Expression],
-    written: syntax.FunctionCall | syntax.Like,
-) -> list[Expression]:
-    """Return the arguments of a function, with a literal where it needs one.
-
-    Raises:
-        Refusal: E403 if it is not constant, E405 if the function does not accept it.
-    """
-    arguments = list(arguments)
-    place = function.literal_place
-    if function.literal_check is None or place >= len(arguments):
-        return arguments
-    span = (
-        written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
-    ).span
-    value = constant_value(arguments[place])
-    if not isinstance(value, str):
-        name = (
-            written.name.parts[-1].name.upper()
-            if isinstance(written, syntax.FunctionCall)
-            else "LIKE"
-        )
-        raise refusal("E403", f"{function.literal_word} of {name} is not constant", span)
-    if wrong := function.literal_check(value):
-        raise refusal("E405", wrong, span)
-    arguments[place] = Literal(STRING, nullable=False, value=value)
-    return arguments

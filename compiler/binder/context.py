@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.catalog import Catalog, TableEntry
+    from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
@@ -48,7 +49,8 @@ class Context:
     """The context of binding a query: the report, the source spans and the catalog.
 
     `declared` has the available connectors and formats.  `one_row` returns the table that queries without
-    FROM read, which is part of the job from then on.  `infer` reads the columns of tables that declare none.
+    FROM read, which is part of the job from then on.  `functions` are those in Python.  `infer` reads
+    the columns of tables that declare none.
     """
 
     report: Report
@@ -57,6 +59,7 @@ class Context:
     source_spans: SourceSpans
     declared: Declarations
     one_row: Callable[[], TableEntry]
+    functions: Functions
     infer: Infer
 
     def with_catalog(self, catalog: Catalog) -> Context:

@@ -296,7 +296,9 @@ def _computed_columns(
     with context.report.whole():
         for place, written in enumerate(table.columns):
             if isinstance(written, syntax.ComputedColumn):
-                binder = ExpressionBinder(scope, "a computed column", context.source_spans)
+                binder = ExpressionBinder(
+                    scope, "a computed column", context.source_spans, context.functions
+                )
                 with context.report.part():
                     expression = binder.bind_whole(written.expression)
                     computed.append(ComputedColumn(written.name.name, place, expression))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from fsql.compiler.binder.aggregate import AggregateCollector
+    from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.navigations import Navigations
     from fsql.compiler.binder.over import RunningCollector
     from fsql.compiler.binder.scalar_subquery import SubqueryCollector
@@ -48,12 +49,13 @@ class ExpressionBinder:
     collector they are refused.  `navigations` are the calls that read a match in MATCH_RECOGNIZE.
     `window` is the window of GROUP BY, whose bounds TUMBLE_START and the like are.
     `spans` has the last span of every expression bound so far, for errors that are found later;
-    `source_spans` has the spans of the whole script.
+    `source_spans` has the spans of the whole script, `functions` are those that it declares.
     """
 
     scope: Scope
     clause: str
     source_spans: SourceSpans
+    functions: Functions
     aggregates: AggregateCollector | None = None
     running: RunningCollector | None = None
     window: syntax.FunctionCall | None = None

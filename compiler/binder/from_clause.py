@@ -21,8 +21,8 @@ from fsql.compiler.binder.join import (
     side_by_side,
     unbounded_join,
 )
-from fsql.compiler.binder.join_refusals import cross_join, equality_help
-from fsql.compiler.binder.lateral import bind_lateral, unnest
+from fsql.compiler.binder.join_refusals import cross_join, equality_help, time_names
+from fsql.compiler.binder.lateral import bind_lateral, gives_elements, unnest
 from fsql.compiler.binder.lateral_join import bind_lateral_rows, reads_tables
 from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.match_recognize import match_recognize
@@ -99,7 +99,7 @@ class FromBinder:
         source = self.relation(relations[0])
         waiting: list[tuple[Source, Span]] = []
         for written in relations[1:]:
-            if _lateral(written):
+            if self._lateral(written):
                 source = self._connect(source, waiting)
                 source = self.join_lateral(source, written)
             else:
@@ -156,6 +156,8 @@ class FromBinder:
         return apply_alias(relation_of(plan, None), written.alias)
 
     def _table_function(self, written: syntax.TableFunction) -> Relation:
+        if gives_elements(written, self.context.functions):
+            return unnest(one_row(self.context, written.span), written, self.context)
         if written.lateral:
             raise not_implemented("LATERAL table functions", written.span)
         call = read_window_call(written.name, written.arguments, written.span, in_from=True)
@@ -176,7 +178,7 @@ class FromBinder:
                 )
         spans = self.context.source_spans
         if call.slide_us is None:
-            keys = partition_of_table(data, partition, spans)
+            keys = partition_of_table(data, partition, self.context)
             sessions = assign_sessions(data, keys, call, written.span, spans)
             return apply_alias(sessions, written.alias)
         if partition:
@@ -202,9 +204,10 @@ class FromBinder:
         for number, clause in enumerate(written.joins):
             binder = self._within(padded=number < last)
             outer = clause.kind == "LEFT" and (
-                isinstance(clause.right, syntax.Unnest) or reads_tables(clause.right)
+                gives_elements(clause.right, self.context.functions)
+                or reads_tables(clause.right, self.context.functions)
             )
-            if _lateral(clause.right):
+            if self._lateral(clause.right):
                 if clause.condition is not None and not _always_true(clause.condition):
                     raise not_implemented(
                         "conditions of a lateral join",
@@ -284,8 +287,16 @@ class FromBinder:
         if clause.condition is None:
             return []
         fields = side_by_side(left, right)
-        binder = ExpressionBinder(Scope((fields,)), "ON", self.context.source_spans)
+        binder = ExpressionBinder(
+            Scope((fields,)), "ON", self.context.source_spans, self.context.functions
+        )
         return conjuncts(binder.bind_whole_condition(clause.condition))
+
+    def _lateral(self, written: syntax.Relation) -> bool:
+        """Return whether a relation depends on the relations before it."""
+        return gives_elements(written, self.context.functions) or (
+            isinstance(written, syntax.Derived) and written.lateral
+        )
 
     def join_lateral(
         self, source: Source, written: syntax.Relation, *, outer: bool = False
@@ -295,11 +306,11 @@ class FromBinder:
         Raises:
             Refusal: E2xx to E4xx.
         """
-        if isinstance(written, syntax.Unnest):
+        if gives_elements(written, self.context.functions):
             unnested = unnest(source.relation, written, self.context, left=outer)
             return Source(unnested, source.taken)
         assert isinstance(written, syntax.Derived)
-        if not reads_tables(written):
+        if not reads_tables(written, self.context.functions):
             return Source(bind_lateral(source.relation, written, self.context), source.taken)
         rows, on = bind_lateral_rows(source.relation, written, self.bind_subquery, self.context)
         check_names(source.relation, rows, written.span)
@@ -323,7 +334,9 @@ class FromBinder:
             note = "time is bounded from one direction only" if joined.half_bounded else None
             if _has_updating_window(left) or _has_updating_window(right):
                 note = _UPDATING_WINDOW
-            self.context.report.warn(unbounded_join(span, _times(left, right), note))
+            self.context.report.warn(
+                unbounded_join(span, time_names(left.relation, right.relation), note)
+            )
         width = left.relation.width
         taken = {
             shift_columns(condition, width, self.context.source_spans) for condition in right.taken
@@ -337,7 +350,9 @@ class FromBinder:
         for condition in self.where:
             if not condition.connects(left_names, right_names):
                 continue
-            binder = ExpressionBinder(Scope((fields,)), "WHERE", self.context.source_spans)
+            binder = ExpressionBinder(
+                Scope((fields,)), "WHERE", self.context.source_spans, self.context.functions
+            )
             try:
                 found.extend(conjuncts(binder.bind_condition(condition.expression)))
             except Refusal:
@@ -372,13 +387,6 @@ def _of_versions(clause: syntax.JoinClause) -> syntax.TableReference | None:
     return None if table.system_time is None else replace(table, system_time=None)
 
 
-def _lateral(written: syntax.Relation) -> bool:
-    """Return whether a relation depends on the relations before it."""
-    return isinstance(written, syntax.Unnest) or (
-        isinstance(written, syntax.Derived) and written.lateral
-    )
-
-
 def _always_true(condition: syntax.Expression) -> bool:
     return isinstance(condition, syntax.BooleanLiteral) and condition.value
 
@@ -389,12 +397,3 @@ def _has_updating_window(source: Source) -> bool:
         isinstance(node, WindowAggregate) and not node.final
         for node in operators(source.relation.plan)
     )
-
-
-def _times(left: Source, right: Source) -> list[str]:
-    """Return the name of an event-time column of each side; none if a side has none."""
-    times = [
-        next((f"{f.qualifier}.{f.name}" for f in side.fields if f.column.time_attribute), None)
-        for side in (left.relation, right.relation)
-    ]
-    return [time for time in times if time is not None] if all(times) else []

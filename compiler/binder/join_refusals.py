@@ -1,4 +1,4 @@
-"""What to write where a join has no equality between its sides."""
+"""What to write where a join has no equality between its sides, or no range of times."""
 
 from __future__ import annotations
 
@@ -30,3 +30,12 @@ def equality_help(clause: str, left: Relation, right: Relation) -> str:
             pair = f"{mate.qualifier or 'a'}.{mate.name} = {field.qualifier or 'b'}.{field.name}"
             return f"add an equality to {clause}, such as {pair}"
     return f"add an equality of a column of each side to {clause}"
+
+
+def time_names(left: Relation, right: Relation) -> list[str]:
+    """Return the name of an event-time column of each side; none if a side has none."""
+    times = [
+        next((f"{f.qualifier}.{f.name}" for f in side.fields if f.column.time_attribute), None)
+        for side in (left, right)
+    ]
+    return [time for time in times if time is not None] if all(times) else []

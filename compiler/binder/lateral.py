@@ -7,10 +7,11 @@ with the elements, a row for each, or aggregates them, which is one operator.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
+from fsql.compiler.binder.calls import bind_table_call
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.items import Grouping
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
@@ -57,15 +59,61 @@ class _Elements:
         return self.names[1] is not None
 
 
-def _bind_elements(outer: Relation, unnest: syntax.Unnest, context: Context) -> _Elements:
-    """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`; a row's fields go apart.
+Elements = syntax.Unnest | syntax.TableFunction
+"""What has a row for each element of an array of the row before it: UNNEST, or a table function in Python."""
 
-    The elements of a map are its entries.
+
+def gives_elements(written: syntax.Relation, functions: Functions) -> TypeGuard[Elements]:
+    """Return whether a relation is UNNEST, or a call of a table function of the script."""
+    if isinstance(written, syntax.TableFunction):
+        declared = functions.get(written.name.parts[-1].name.upper())
+        return declared is not None and len(written.name.parts) == 1
+    return isinstance(written, syntax.Unnest)
+
+
+def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Elements:
+    """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`, or a table function.
+
+    The fields of an element that is a row go apart.  The elements of a map are its entries.
 
     Raises:
         Refusal: E2xx.
     """
-    array = ExpressionBinder(outer.scope, "UNNEST", context.source_spans).bind_whole(unnest.array)
+    binder = ExpressionBinder(outer.scope, "UNNEST", context.source_spans, context.functions)
+    ordinality = False
+    if isinstance(written, syntax.TableFunction):
+        array, name = bind_table_call(replace(binder, clause="FROM"), written), "the table function"
+    else:
+        array, name = _bind_array(binder, written), "UNNEST"
+        ordinality = written.ordinality
+    element = array.type.element
+    assert element is not None
+    alias = None if written.alias is None else written.alias.name.name
+    default = [name for name, _ in element.fields] or [alias or "element"]
+    if ordinality:
+        default.append("ordinality")
+    names = _element_names(written, default, name)
+    ordinal = names[-1] if ordinality else None
+    fields = [
+        Field(alias, name, outer.width, Column(name, type_), (element, place))
+        for place, (name, type_) in enumerate(zip(names, element.field_types, strict=False))
+    ]
+    if not element.fields:
+        fields.append(Field(alias, names[0], outer.width, Column(names[0], element)))
+    if ordinal is not None:
+        column = Column(ordinal, BIGINT, nullable=False)
+        fields.append(Field(alias, ordinal, outer.width + 1, column))
+    name = (alias or "element") if element.fields else names[0]
+    return _Elements(array, tuple(fields), (name, ordinal))
+
+
+def _bind_array(binder: ExpressionBinder, unnest: syntax.Unnest) -> Expression:
+    """Return the array of UNNEST.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    array = binder.bind_whole(unnest.array)
     if array.type.element is None:
         raise refusal(
             "E218",
@@ -73,39 +121,17 @@ def _bind_elements(outer: Relation, unnest: syntax.Unnest, context: Context) -> 
             unnest.array.span,
             f"this is {array.type}, not an ARRAY or MAP",
         )
-    if array.type.kind is Kind.MAP:
-        array = call("map_entries", array)
-    element = array.type.element
-    assert element is not None
-    alias = None if unnest.alias is None else unnest.alias.name.name
-    default = [name for name, _ in element.fields] or [alias or "element"]
-    names = _element_names(unnest, default)
-    ordinality = names[-1] if unnest.ordinality else None
-    fields = [
-        Field(alias, name, outer.width, Column(name, type_), (element, place))
-        for place, (name, type_) in enumerate(zip(names, element.field_types, strict=False))
-    ]
-    if not element.fields:
-        fields.append(Field(alias, names[0], outer.width, Column(names[0], element)))
-    if ordinality is not None:
-        column = Column(ordinality, BIGINT, nullable=False)
-        fields.append(Field(alias, ordinality, outer.width + 1, column))
-    name = (alias or "element") if element.fields else names[0]
-    return _Elements(array, tuple(fields), (name, ordinality))
+    return call("map_entries", array) if array.type.kind is Kind.MAP else array
 
 
-def _element_names(unnest: syntax.Unnest, default: list[str]) -> list[str]:
-    if unnest.ordinality:
-        default = [*default, "ordinality"]
-    if unnest.alias is None or not unnest.alias.columns:
+def _element_names(written: Elements, default: list[str], what: str) -> list[str]:
+    if written.alias is None or not written.alias.columns:
         return default
-    check_column_names(unnest.alias.columns, len(default), "UNNEST")
-    return [column.name for column in unnest.alias.columns]
+    check_column_names(written.alias.columns, len(default), what)
+    return [column.name for column in written.alias.columns]
 
 
-def unnest(
-    outer: Relation, written: syntax.Unnest, context: Context, *, left: bool = False
-) -> Relation:
+def unnest(outer: Relation, written: Elements, context: Context, *, left: bool = False) -> Relation:
     """Return a row for each element of each row's array; with `left` one, of NULLs, where there is none.
 
     Raises:
@@ -141,14 +167,16 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
     Raises:
         Refusal: E2xx to E4xx.
     """
-    select, source = _select_over_unnest(derived)
+    select, source = _select_over_unnest(derived, context.functions)
     elements = _bind_elements(outer, source, context)
     scope = Scope((elements.fields, outer.fields))
-    where = _conditions(ExpressionBinder(scope, "WHERE", context.source_spans), select.where)
+    where = _conditions(
+        ExpressionBinder(scope, "WHERE", context.source_spans, context.functions), select.where
+    )
     collector = AggregateCollector(
         append_only=True, may_be_empty=not select.group_by, of_many_rows=False
     )
-    binder = ExpressionBinder(scope, "SELECT", context.source_spans, collector)
+    binder = ExpressionBinder(scope, "SELECT", context.source_spans, context.functions, collector)
     with context.report.whole():
         items = bind_items(binder, select, context.report)
     having = _conditions(replace(binder, clause="HAVING"), select.having)
@@ -166,12 +194,16 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
     return _combine_fields(outer, plan, expressions, items, derived.alias)
 
 
-def _select_over_unnest(derived: syntax.Derived) -> tuple[syntax.Select, syntax.Unnest]:
+def _select_over_unnest(
+    derived: syntax.Derived, functions: Functions
+) -> tuple[syntax.Select, Elements]:
     """Return the SELECT of a LATERAL subquery and its UNNEST; other forms are not implemented."""
     query = derived.query
     simple = not (query.common_tables or query.order_by or query.limit or query.offset)
     match query.body:
-        case syntax.Select(relations=(syntax.Unnest() as source,)) as select if simple:
+        case syntax.Select(relations=(source,)) as select if simple and gives_elements(
+            source, functions
+        ):
             if select.windows or select.qualify is not None or select.emit is not None:
                 raise not_implemented("WINDOW, QUALIFY and EMIT in LATERAL", select.span)
             if select.distinct_on:

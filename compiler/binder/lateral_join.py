@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import equality_keys
+from fsql.compiler.binder.lateral import gives_elements
 from fsql.compiler.binder.limit import meant, row_bounds
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.rank import RankCall, bind_order, rank
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.subquery import Subquery
     from fsql.compiler.expression import Expression
@@ -34,11 +36,11 @@ if TYPE_CHECKING:
     SubqueryBinder = Callable[[syntax.Query, Layer], Subquery]
 
 
-def reads_tables(written: syntax.Relation) -> bool:
+def reads_tables(written: syntax.Relation, functions: Functions) -> bool:
     """Return whether a lateral relation is a subquery over more than the arrays of a row."""
     if not isinstance(written, syntax.Derived) or not isinstance(written.query.body, syntax.Select):
         return False
-    return not all(isinstance(each, syntax.Unnest) for each in written.query.body.relations)
+    return not all(gives_elements(each, functions) for each in written.query.body.relations)
 
 
 def bind_lateral_rows(
@@ -109,7 +111,9 @@ def _first_rows(
             query.span,
             help="write ORDER BY x LIMIT n: the first rows of each key",
         )
-    binder = ExpressionBinder(subquery.rows.relation.scope, "ORDER BY", context.source_spans)
+    binder = ExpressionBinder(
+        subquery.rows.relation.scope, "ORDER BY", context.source_spans, context.functions
+    )
     items = [replace(item, expression=meant(item.expression, select)) for item in query.order_by]
     order = bind_order(binder, items)
     ranking = RankCall(RankFunction.ROW_NUMBER, tuple(keys), order)

@@ -95,7 +95,9 @@ def _ordered(
     body = query.body
     if not isinstance(body, syntax.Select) or body.distinct:
         plan = bind_body(body, context)
-        binder = ExpressionBinder(relation_of(plan, None).scope, "ORDER BY", context.source_spans)
+        binder = ExpressionBinder(
+            relation_of(plan, None).scope, "ORDER BY", context.source_spans, context.functions
+        )
         order = tuple(
             order_key(_by_place(plan, place), item)
             if (place := _place(item, len(plan.schema))) is not None

@@ -114,12 +114,14 @@ def match_recognize(
             written.input.span,
             help="group the input by a window that is final",
         )
-    rows = _in_order(written, relation, spans)
+    rows = _in_order(written, relation, context)
     _check_names(written, rows)
     symbols = symbols_of(written)
-    conditions = Navigations(relation, rows.time, symbols, spans)
+    conditions = Navigations(relation, rows.time, symbols, spans, context.functions)
     defined = _conditions(written, conditions)
-    measured = Navigations(relation, rows.time, symbols, spans, fields=conditions.fields)
+    measured = Navigations(
+        *(relation, rows.time, symbols, spans, context.functions), fields=conditions.fields
+    )
     measures = [measured.measure(each.expression) for each in written.measures]
     pattern = _row_pattern(written, conditions, defined, measured)
     if pattern.within_us is None and most_rows(pattern.pattern) is None:
@@ -177,9 +179,9 @@ def _row_pattern(
     )
 
 
-def _in_order(written: syntax.MatchRecognize, relation: Relation, spans: SourceSpans) -> _Input:
+def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Context) -> _Input:
     """Return the rows in the order that PARTITION BY and ORDER BY say."""
-    binder = ExpressionBinder(relation.scope, _CLAUSE, spans)
+    binder = ExpressionBinder(relation.scope, _CLAUSE, context.source_spans, context.functions)
     keys: list[Expression] = []
     for each in written.partition_by:
         key = binder.bind_whole(each)
@@ -208,7 +210,9 @@ def _in_order(written: syntax.MatchRecognize, relation: Relation, spans: SourceS
         )
     time = binder.bind_whole(first.expression)
     partition = tuple(keys)
-    plan = in_order_of_time(relation.plan, partition, time, first.span, spans, _CLAUSE)
+    plan = in_order_of_time(
+        relation.plan, partition, time, first.span, context.source_spans, _CLAUSE
+    )
     assert isinstance(time, ColumnRef)
     schema = relation.plan.schema
     columns = tuple(schema[key.index] for key in keys if isinstance(key, ColumnRef))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.calls import checked_literal
+from fsql.compiler.binder.call_arguments import checked_literal
 from fsql.compiler.binder.operators import call, make_call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal

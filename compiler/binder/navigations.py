@@ -36,6 +36,7 @@ from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, SqlType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
@@ -68,6 +69,7 @@ class Navigations:
     time: int
     symbols: Sequence[Symbol]
     source_spans: SourceSpans
+    functions: Functions
     fields: dict[Expression, int] = field(default_factory=dict)
     found: dict[Navigation, int] = field(default_factory=dict)
     current: int | None = None
@@ -148,6 +150,7 @@ class Navigations:
             Scope((self._columns(of_match=True),)),
             self.clause,
             self.source_spans,
+            self.functions,
             navigations=self,
         )
 
@@ -215,7 +218,9 @@ class Navigations:
         if isinstance(written, syntax.Star):
             raise refusal("E404", f"{name} does not take *", written.span)
         scope = Scope((self._columns(of_match=False),))
-        binder = ExpressionBinder(scope, f"an argument of {name}", self.source_spans)
+        binder = ExpressionBinder(
+            scope, f"an argument of {name}", self.source_spans, self.functions
+        )
         bound = binder.bind_whole(written)
         width = self.relation.width
         used = {node.index // width - 1 for node in walk(bound) if isinstance(node, ColumnRef)}

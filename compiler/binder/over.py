@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import make_distinct_names
-from fsql.compiler.binder.aggregate_calls import COMPLETED, make_aggregate, needs_total_order
+from fsql.compiler.binder.aggregate_calls import completed, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.following import InOrder, Sequenced, over_following, take_following
 from fsql.compiler.binder.frames import (
@@ -114,7 +114,8 @@ class RunningCollector:
         """
         window = self._window(written)
         inner = ExpressionBinder(
-            binder.scope, "OVER", self.source_spans, binder.aggregates, spans=self.spans
+            *(binder.scope, "OVER", self.source_spans, binder.functions, binder.aggregates),
+            spans=self.spans,
         )
         partition = tuple(inner.bind_whole(key) for key in window.partition_by)
         name = written.name.parts[-1].name.upper()
@@ -160,12 +161,15 @@ class RunningCollector:
         frame = FrameBounds(FrameEnd.CURRENT_ROW) if whole else read_frame(window, written.span)
         if frame.end_preceding < 0 and not keys:
             raise _without_order("FOLLOWING", written.span)
-        if name in COMPLETED:
-            raise not_implemented(f"{name} in OVER", written.span)
         if name == "NTH_VALUE":
             aggregate = nth_value(inner, written)
         else:
-            aggregate = make_aggregate(inner, written, empty=frame.may_be_empty)
+            aggregate = make_aggregate(
+                inner,
+                written,
+                empty=frame.may_be_empty,
+                append_only=frame.preceding is None and not whole,
+            )
         if (aggregate.others or aggregate.distinct) and not whole:
             raise not_implemented(
                 f"{name} in OVER",
@@ -182,7 +186,8 @@ class RunningCollector:
             )
         time = order if frame.by_time else None
         call = OverCall(aggregate, frame.end, frame.preceding, time, frame.end_preceding)
-        return self._running(RunningCall(partition, order, call, keys, whole))
+        value = self._running(RunningCall(partition, order, call, keys, whole))
+        return completed(inner, written, value)
 
     def _order(
         self, binder: ExpressionBinder, window: syntax.WindowSpecification, *, of_rows: bool

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.binder.declared_functions import DeclaredFunction
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.python_aggregates import LoadedAggregate, register_aggregate
 from fsql.compiler.functions.python_functions import LoadError, Types, register
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import LATER, NOT_DETERMINISTIC, WINDOW_FUNCTIONS
 from fsql.compiler.functions.table import CALLABLE
+from fsql.compiler.sqltypes import array_of, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Sequence
 
     from fsql.compiler import syntax
     from fsql.compiler.functions.python_functions import Load, PythonFunction
-    from fsql.compiler.functions.signature import Function
     from fsql.compiler.text.source import Span
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredFunction:
-    """A function of the script; None if its declaration was refused, which has been reported."""
-
-    function: Function | None
-    span: Span
-
-
-_DECLARED: ContextVar[Mapping[str, DeclaredFunction] | None] = ContextVar("_DECLARED", default=None)
 _TAKEN: Final = frozenset(
     {
         *CALLABLE,
@@ -47,24 +38,6 @@ _TAKEN: Final = frozenset(
         *("GROUPING", "GROUPING_ID", "IF"),
     }
 )
-
-
-@contextmanager
-def declared_functions(functions: Mapping[str, DeclaredFunction]) -> Iterator[None]:
-    """Let calls in the block find the functions of the script that is bound, by name in capitals.
-
-    Every expression of a script can call them: they are not handed from one part of the binder to the next.
-    """
-    token = _DECLARED.set(functions)
-    try:
-        yield
-    finally:
-        _DECLARED.reset(token)
-
-
-def declared_function(name: str) -> DeclaredFunction | None:
-    """Return the function of the script that has that name, in capitals."""
-    return (_DECLARED.get() or {}).get(name)
 
 
 def create_function(
@@ -82,13 +55,43 @@ def create_function(
         return
     _check_name(name, earlier)
     functions[key] = DeclaredFunction(None, name.span)
-    types = _declared_types(written)
+    types = declared_types(written)
     try:
-        loaded = _loaded(written, load)
-        function = register(loaded, _agreed(written, types, loaded))
+        functions[key] = _registered(written, key, types, load)
+    except LoadError as error:
+        raise refusal(error.code, str(error), written.body.span, help=error.help) from None
     except FsqlError as error:  # the function is not deterministic
         raise Refusal(replace(error.diagnostics[0], primary=Label(written.body.span))) from None
-    functions[key] = DeclaredFunction(replace(function, spellings=(key,)), name.span)
+
+
+def _registered(
+    written: syntax.CreateFunction, key: str, types: Types | None, load: Load
+) -> DeclaredFunction:
+    """Return the function of a module, as the statement declares it.
+
+    Raises:
+        LoadError, FsqlError: as `load` and `register`.
+        Refusal: E411.
+    """
+    loaded = load(written.body.value)
+    agreed = _agreed(written, types, loaded)
+    if isinstance(loaded, LoadedAggregate):
+        if agreed.is_table or not agreed.parameters:
+            raise refusal(
+                "E411",
+                f'aggregate function "{loaded.entry}" takes arguments and returns one value',
+                written.body.span,
+            )
+        return DeclaredFunction(register_aggregate(loaded, agreed), written.name.span)
+    if written.aggregate:
+        raise refusal(
+            "E411",
+            f'function "{loaded.entry}" is no aggregate function',
+            written.body.span,
+            help="declare a class with @fsql.udaf, which has create_accumulator, accumulate and get_value",
+        )
+    function = replace(register(loaded, agreed), spellings=(key,))
+    return DeclaredFunction(function, written.name.span, agreed.is_table)
 
 
 def _check_name(name: syntax.Identifier, earlier: DeclaredFunction | None) -> None:
@@ -108,7 +111,7 @@ def _check_name(name: syntax.Identifier, earlier: DeclaredFunction | None) -> No
         )
 
 
-def _declared_types(written: syntax.CreateFunction) -> Types | None:
+def declared_types(written: syntax.CreateFunction) -> Types | None:
     """Return the types that the statement declares; None if it leaves them to the decorator.
 
     Raises:
@@ -120,34 +123,39 @@ def _declared_types(written: syntax.CreateFunction) -> Types | None:
             written.language.span,
             help="write it in Python: LANGUAGE PYTHON",
         )
-    if written.aggregate:
-        raise not_implemented("aggregate functions in Python", written.span)
     returns = written.returns
-    if isinstance(returns, tuple):
-        raise not_implemented("table functions in Python", written.span)
     if returns is None:
         return None
+    _check_distinct(written.parameters, "parameter")
+    parameters = tuple(bind_type(each.type) for each in written.parameters)
+    if not isinstance(returns, tuple):
+        return Types(parameters, bind_type(returns))
+    _check_distinct(returns, "column")
+    columns = tuple((each.name.name, bind_type(each.type)) for each in returns)
+    return Types(parameters, array_of(row_of(columns)), is_table=True)
+
+
+def _check_distinct(parameters: Sequence[syntax.Parameter], what: str) -> None:
+    """Check that no name occurs twice.
+
+    Raises:
+        Refusal: E205.
+    """
     names: dict[str, Span] = {}
-    for parameter in written.parameters:
+    for parameter in parameters:
         first = names.setdefault(parameter.name.name.upper(), parameter.name.span)
         if first is not parameter.name.span:
             raise refusal(
                 "E205",
-                f'parameter "{parameter.name.name}" is declared more than once',
+                f'{what} "{parameter.name.name}" is declared more than once',
                 parameter.name.span,
                 secondary=(Label(first, "first here"),),
             )
-    return Types(tuple(bind_type(each.type) for each in written.parameters), bind_type(returns))
 
 
-def _loaded(written: syntax.CreateFunction, load: Load) -> PythonFunction:
-    try:
-        return load(written.body.value)
-    except LoadError as error:
-        raise refusal(error.code, str(error), written.body.span, help=error.help) from None
-
-
-def _agreed(written: syntax.CreateFunction, types: Types | None, loaded: PythonFunction) -> Types:
+def _agreed(
+    written: syntax.CreateFunction, types: Types | None, loaded: PythonFunction | LoadedAggregate
+) -> Types:
     """Return the types of the function, which statement and decorator must agree on.
 
     Raises:
@@ -166,7 +174,7 @@ def _agreed(written: syntax.CreateFunction, types: Types | None, loaded: PythonF
             "E411",
             f'function "{loaded.entry}" has other types in its module',
             written.body.span,
-            note=f"CREATE FUNCTION declares {types}, and @fsql.udf {loaded.types}",
+            note=f"CREATE FUNCTION declares {types}, and its decorator {loaded.types}",
         )
     agreed = types or loaded.types
     assert agreed is not None

@@ -18,7 +18,7 @@ from fsql.compiler.binder.insert import bind_insert, bind_select_statement, outp
 from fsql.compiler.binder.inspect import describe, show, show_create
 from fsql.compiler.binder.limits import check_ordinals
 from fsql.compiler.binder.options import check_deliveries
-from fsql.compiler.binder.python_functions import create_function, declared_functions
+from fsql.compiler.binder.python_functions import create_function
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.report import Abandoned, Report, refusal
 from fsql.compiler.binder.scope import listing
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
-    from fsql.compiler.binder.python_functions import DeclaredFunction
+    from fsql.compiler.binder.declared_functions import DeclaredFunction
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan
     from fsql.compiler.surroundings import Surroundings
@@ -86,11 +86,7 @@ def bind(
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
     with _deep_stack():
         try:
-            with (
-                report.part(),
-                declared_functions(binder.functions),
-                zone_of_script(script),
-            ):
+            with report.part(), zone_of_script(script):
                 job = binder.bind()
         except Abandoned:
             assert report.full
@@ -138,7 +134,7 @@ class _ScriptBinder:
         self._declared = declared
         self._catalog = Catalog()
         self._surroundings = surroundings
-        self.functions: dict[str, DeclaredFunction] = {}
+        self._functions: dict[str, DeclaredFunction] = {}
         self._ordinals = ordinals
         taken = set(ordinals.values())
         self._free_ordinals = (number for number in itertools.count() if number not in taken)
@@ -183,6 +179,7 @@ class _ScriptBinder:
             self._source_spans,
             self._declared,
             self._one_row,
+            self._functions,
             self._surroundings.infer,
         )
         match statement:
@@ -207,7 +204,7 @@ class _ScriptBinder:
             case syntax.CreateView():
                 create_view(statement, context)
             case syntax.CreateFunction():
-                create_function(statement, self.functions, self._surroundings.load)
+                create_function(statement, self._functions, self._surroundings.load)
             case syntax.Drop():
                 drop(statement, context)
             case syntax.SetOption():

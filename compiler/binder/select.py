@@ -83,7 +83,7 @@ def _windowed(
                         element.span,
                         help="write FROM SESSION(TABLE t PARTITION BY …, …)",
                     )
-                partition = partition_of_group(select, relation, spans)
+                partition = partition_of_group(select, relation, context)
                 relation = assign_sessions(relation, partition, call, element.span, spans)
             else:
                 relation = assign_windows(relation, call, element.span, spans)
@@ -119,6 +119,7 @@ class _SelectBinder:
         self._window = window
         self._report = context.report
         self._source_spans = context.source_spans
+        self._functions = context.functions
         self._aggregates = AggregateCollector(
             append_only=append_only(relation.plan), grouping=select.group_by is not None
         )
@@ -138,6 +139,7 @@ class _SelectBinder:
             self._relation.scope,
             clause,
             self._source_spans,
+            self._functions,
             self._aggregates,
             self._running if running else None,
             window=_window_call(self._select),
@@ -264,7 +266,9 @@ class _SelectBinder:
         return qualify
 
     def _keys(self, items: list[Item]) -> GroupKeys:
-        binder = ExpressionBinder(self._relation.scope, "GROUP BY", self._source_spans)
+        binder = ExpressionBinder(
+            self._relation.scope, "GROUP BY", self._source_spans, self._functions
+        )
 
         def bind(element: syntax.Expression) -> tuple[Key, ...]:
             if isinstance(element, syntax.FunctionCall) and is_window_call(element):

@@ -24,6 +24,7 @@ from fsql.compiler.sqltypes import INTERVAL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.window import WindowCall
     from fsql.compiler.text.source import Span
@@ -71,13 +72,13 @@ def assign_sessions(
 
 
 def partition_of_group(
-    select: syntax.Select, relation: Relation, source_spans: SourceSpans
+    select: syntax.Select, relation: Relation, context: Context
 ) -> list[Expression]:
     """Return the keys of GROUP BY beside its session, over the relation below: its partition.
 
     Keys that are refused are left out here, and reported when the keys of the group are bound.
     """
-    binder = ExpressionBinder(relation.scope, "GROUP BY", source_spans)
+    binder = ExpressionBinder(relation.scope, "GROUP BY", context.source_spans, context.functions)
     found: list[Expression] = []
     for element in select.group_by or ():
         written = _meant(element, select, relation)
@@ -111,14 +112,16 @@ def _meant(
 
 
 def partition_of_table(
-    relation: Relation, written: Sequence[syntax.Expression], source_spans: SourceSpans
+    relation: Relation, written: Sequence[syntax.Expression], context: Context
 ) -> list[Expression]:
     """Return the keys of `TABLE t PARTITION BY …`; several are in brackets.
 
     Raises:
         Refusal: E2xx to E4xx.
     """
-    binder = ExpressionBinder(relation.scope, "PARTITION BY", source_spans)
+    binder = ExpressionBinder(
+        relation.scope, "PARTITION BY", context.source_spans, context.functions
+    )
     keys: list[syntax.Expression] = []
     for each in written:
         keys += each.items if isinstance(each, syntax.RowConstructor) else (each,)

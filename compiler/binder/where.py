@@ -66,6 +66,7 @@ def bind_rows(
                 relation.scope,
                 "WHERE",
                 context.source_spans,
+                context.functions,
                 subqueries=collector,
                 hidden=_aliases(select),
             )
@@ -154,7 +155,9 @@ def bind_subquery(
         collector = AggregateCollector(
             append_only=append_only(rows.relation.plan), may_be_empty=True
         )
-        binder = ExpressionBinder(rows.relation.scope, "SELECT", context.source_spans, collector)
+        binder = ExpressionBinder(
+            rows.relation.scope, "SELECT", context.source_spans, context.functions, collector
+        )
         items = tuple(bind_items(binder, select, context.report))
         having: tuple[Expression, ...] = ()
         if select.having is not None:

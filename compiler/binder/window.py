@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
+from fsql.compiler.binder.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.operators import make_call
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
@@ -233,7 +234,9 @@ def constant_interval_us(expression: syntax.Expression) -> int | None:
     Raises:
         Refusal: E2xx to E4xx, if it cannot be bound.
     """
-    bound = ExpressionBinder(Scope(((),)), "a constant", SourceSpans()).bind_whole(expression)
+    bound = ExpressionBinder(Scope(((),)), "a constant", SourceSpans(), NO_FUNCTIONS).bind_whole(
+        expression
+    )
     if bound.type == MONTHS:
         raise refusal(
             "E307",
@@ -310,7 +313,7 @@ def event_time_field(
     Raises:
         Refusal: E203, E204, E304.
     """
-    time = ExpressionBinder(relation.scope, "a window", source_spans).column(written)
+    time = ExpressionBinder(relation.scope, "a window", source_spans, NO_FUNCTIONS).column(written)
     if not time.column.time_attribute:
         raise _not_event_time(relation, time, written)
     return time

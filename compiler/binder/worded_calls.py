@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.calls import argument_error
+from fsql.compiler.binder.call_arguments import argument_error
 from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.operators import call, make_call, unify
 from fsql.compiler.binder.report import refusal

@@ -80,6 +80,8 @@ def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
         fields = [expression_text(each, names) for each in given]
         return f"MATCH_RECOGNIZE({row_pattern_text(call.pattern, fields, expression_text)})"
     argument = "*" if call.argument is None else expression_text(call.argument, names)
+    if call.python is not None:
+        return f"{shown_name(call.python)}({argument})"
     parts = ["DISTINCT " if call.distinct else "", argument]
     others = [expression_text(each, names) for each in call.others]
     if call.directions:

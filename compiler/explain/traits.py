@@ -13,6 +13,7 @@ from fsql.compiler import logical
 from fsql.compiler.explain.expressions import labels
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.expression import OF_ORDER, AggregateFunction
+from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.logical import Changes, append_only
 from fsql.compiler.row_pattern import most_rows
 
@@ -76,8 +77,12 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
         case logical.Aggregate(keys=keys, aggregates=calls):
             return _rows("group", keys, calls, append=append_only(plan.input), bound=", unbounded")
         case logical.WindowAggregate(keys=keys, aggregates=calls):
-            bound = " per open window"
-            return _rows("group", keys, calls, append=append_only(plan.input), bound=bound)
+            return _rows(
+                *("group", keys, calls),
+                append=append_only(plan.input),
+                bound=" per open window",
+                shown=not plan.final,
+            )
         case logical.Over(partition=keys, calls=running):
             calls = tuple(call.aggregate for call in running)
             if calls and calls[0].pattern is not None:
@@ -140,6 +145,13 @@ def _ranked_rows(plan: logical.Rank) -> str:
     return f"{kept}{each}{'' if bounded else ending}"
 
 
+def _keeps_rows(call: AggregateCall, *, shown: bool) -> bool:
+    """Return whether a function in Python keeps its rows, which leave it and are not taken out at once."""
+    if call.python is None or not call.in_value_order:
+        return False
+    return not (shown and registered_aggregate(call.python).retracts)
+
+
 def _rows(
     group: str,
     keys: Sequence[Expression],
@@ -147,6 +159,7 @@ def _rows(
     *,
     append: bool,
     bound: str,
+    shown: bool = True,
 ) -> str:
     """Return the state of aggregates.
 
@@ -156,7 +169,8 @@ def _rows(
     functions = {call.function for call in calls}
     extremes = {AggregateFunction.MIN, AggregateFunction.MAX} & functions
     kept = {AggregateFunction.ARRAY_AGG, *OF_ORDER} & functions
-    values = kept or any(call.directions for call in calls) or (extremes and not append)
+    values = kept or any(_keeps_rows(call, shown=shown) for call in calls)
+    values = values or any(call.directions for call in calls) or (extremes and not append)
     values = values or any(call.distinct for call in calls)
     rows = f"one row per {group}" if keys else "one row"
     return (f"{rows} with its values" if values else rows) + (bound if keys or values else "")

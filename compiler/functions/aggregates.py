@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 _F = AggregateFunction
 AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
-    **{each.value: each for each in AggregateFunction if each is not _F.MATCH_RECOGNIZE},
+    **{
+        each.value: each
+        for each in AggregateFunction
+        if each not in {_F.MATCH_RECOGNIZE, _F.PYTHON}
+    },
     "COUNT_IF": _F.COUNT,
     "COUNTIF": _F.COUNT,
     "APPROX_COUNT_DISTINCT": _F.COUNT,
@@ -111,7 +115,7 @@ def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> S
             return BIGINT
         case AggregateFunction.REGR_COUNT:
             return BIGINT if argument is not None and argument.kind in _MEASURED else None
-        case _ if argument is None or argument.kind is Kind.NULL:
+        case _ if argument is None or argument.kind is Kind.NULL or function is _F.PYTHON:
             return None
         case AggregateFunction.ARRAY_AGG:
             return array_of(argument)

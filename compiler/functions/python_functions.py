@@ -7,7 +7,8 @@ Each process that compiles a plan loads the modules and registers the functions 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.expression import Value
+    from fsql.compiler.functions.python_aggregates import LoadedAggregate
     from fsql.compiler.sqltypes import SqlType
 
 PREFIX: Final = "python "
 """How the names of these functions in plans begin; no name of another function has a space."""
+ROWS_OF_CALL_MAX: Final = 100_000
+"""A call of a table function with more rows fails, as one that never ends would take all memory."""
 PROBES: Final = 32
 """So many calls of a function are made twice in each process, to find one that is not deterministic."""
 _EXCERPT_CHARACTERS_MAX: Final = 200
@@ -53,14 +57,28 @@ class WrongResultFailure(RowFailure):
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """The types of a function's parameters, and of its result."""
+    """The types of a function's parameters, and of its result.
+
+    That of a table function is the array of its rows.
+    """
 
     parameters: tuple[SqlType, ...]
     returns: SqlType
+    is_table: bool = False
 
     def __str__(self) -> str:
-        """Return the types as SQL writes them: `(STRING, INT) STRING`."""
-        return f"({', '.join(map(str, self.parameters))}) {self.returns}"
+        """Return the types as SQL writes them: `(STRING, INT) STRING`, `(STRING) TABLE(word STRING)`."""
+        parameters = f"({', '.join(map(str, self.parameters))})"
+        if not self.is_table:
+            return f"{parameters} {self.returns}"
+        columns = ", ".join(f"{name} {type_}" for name, type_ in columns_of(self))
+        return f"{parameters} TABLE({columns})"
+
+
+def columns_of(types: Types) -> tuple[tuple[str, SqlType], ...]:
+    """Return the columns of a table function."""
+    assert types.returns.element is not None
+    return types.returns.element.fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +116,7 @@ class LoadError(Exception):
 class Load(Protocol):
     """Loads the function at `module:name`."""
 
-    def __call__(self, entry: str) -> PythonFunction:
+    def __call__(self, entry: str) -> PythonFunction | LoadedAggregate:
         """Return the function.
 
         Raises:
@@ -106,7 +124,7 @@ class Load(Protocol):
         """
 
 
-def load_nothing(entry: str) -> PythonFunction:
+def load_nothing(entry: str) -> PythonFunction | LoadedAggregate:
     """Refuse every function: there is no folder for functions.
 
     Raises:
@@ -132,8 +150,10 @@ def loaded(name: str) -> PythonFunction:
     return _LOADED[name]
 
 
-def register(python: PythonFunction, types: Types) -> Function:
+def register(python: PythonFunction, types: Types, *, sampled: bool = True) -> Function:
     """Return the function of plans, which every plan of this process can use from then on.
+
+    It is called with a sample of values if `sampled`.
 
     Raises:
         FsqlError: E402, if two calls with the same sample of values differ.
@@ -142,8 +162,9 @@ def register(python: PythonFunction, types: Types) -> Function:
     known = _REGISTERED.get(name)
     if known is not None:
         return known
-    scalar = _Scalar(python, types)
-    for row in sample(types.parameters):
+    called = replace(python, compute=rows_of(python.compute, types)) if types.is_table else python
+    scalar = _Scalar(called, types)
+    for row in sample(types.parameters) if sampled else ():
         scalar.probe(row)
     signature = Signature(types.parameters, types.returns, scalar, fallible=True)
     function = Function(
@@ -163,7 +184,18 @@ def entry_and_digest(name: str) -> tuple[str, str] | None:
     """Return `module:name`, and the digest of the module; None if the name is that of another function."""
     if not name.startswith(PREFIX):
         return None
-    return name.removeprefix(PREFIX).partition("(")[0], name.rpartition(" ")[2]
+    module, _, function = name.removeprefix(PREFIX).partition("(")[0].partition(":")
+    return f"{module}:{function.partition('.')[0]}", name.rpartition(" ")[2]
+
+
+def not_deterministic(
+    name: str,
+    note: str,
+    help: str = "compute the result from the arguments only: no clock, no random numbers",
+) -> FsqlError:
+    """Return the error of a function whose calls differ."""
+    message = f"function {name} is not deterministic"
+    return FsqlError([Diagnostic("E402", message, notes=(note,), helps=(help,))])
 
 
 class _Scalar:
@@ -194,12 +226,10 @@ class _Scalar:
         """
         first, second = self._outcome(values), self._outcome(values)
         if first != second:
-            name = self._python.name
             given = ", ".join(repr(each) for each in self._given(values))
-            message = f"function {name} is not deterministic"
-            notes = (f"for ({given}) one call {first}, and the next {second}",)
-            helps = ("compute the result from the arguments only: no clock, no random numbers",)
-            raise FsqlError([Diagnostic("E402", message, notes=notes, helps=helps)])
+            raise not_deterministic(
+                self._python.name, f"for ({given}) one call {first}, and the next {second}"
+            )
 
     def _outcome(self, values: Sequence[Value]) -> str:
         try:
@@ -219,14 +249,45 @@ class _Scalar:
             result = self._python.compute(*given)
         except NotOfTypeError as error:
             raise WrongResultFailure(name, error) from None
-        except MemoryError:
-            raise  # says nothing about the row
+        except (MemoryError, RowFailure):
+            raise  # the first says nothing about the row, the second is of an earlier call
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the row fails
             raise RaisedFailure(name, error) from None
         try:
             return from_python(result, self._types.returns)
         except NotOfTypeError as error:
             raise WrongResultFailure(name, error) from None
+
+
+def rows_of(compute: Callable[..., object], types: Types) -> Callable[..., object]:
+    """Return a table function, which yields rows, as one that returns the list of them."""
+    columns = columns_of(types)
+
+    def listed(*given: object) -> object:
+        made = compute(*given)
+        if made is None:
+            return []
+        if not isinstance(made, Iterable) or isinstance(made, str | bytes | dict):
+            raise NotOfTypeError(f"a value of type {type(made).__name__}, and no rows")
+        rows = [_as_row(each, columns) for each in islice(made, ROWS_OF_CALL_MAX + 1)]
+        if len(rows) > ROWS_OF_CALL_MAX:
+            raise NotOfTypeError(f"more than {ROWS_OF_CALL_MAX:,} rows")
+        return rows
+
+    return listed
+
+
+def _as_row(given: object, columns: Sequence[tuple[str, SqlType]]) -> dict[object, object]:
+    """Return a row, which is a tuple, a list, a dict, or the value of the only column."""
+    if isinstance(given, dict):
+        return given
+    if isinstance(given, tuple) or (isinstance(given, list) and len(columns) > 1):
+        if len(given) != len(columns):
+            raise NotOfTypeError(f"a row of {len(given)} values, and not of {len(columns)}")
+        return {name: value for (name, _), value in zip(columns, given, strict=True)}
+    if len(columns) > 1:
+        raise NotOfTypeError(f"a row of type {type(given).__name__}, and no tuple")
+    return {columns[0][0]: given}
 
 
 _SAMPLES: Final[Mapping[Kind, tuple[Value, ...]]] = {

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
+from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.logical import FrameEnd, append_only
 from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
@@ -244,6 +245,11 @@ def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) 
             yield from verify_expression(call.argument, below)
         if call.pattern is not None:
             yield from _row_pattern(call.pattern, call, () if taken is None else taken.field_types)
+        elif call.python is not None:
+            if call.type != registered_aggregate(call.python).state:
+                yield f"the accumulator of a function in Python is not a {call.type}"
+            if not (append or call.in_value_order):
+                yield "a function in Python in the total order of input that changes"
         elif call.type != aggregate_result(call.function, taken):
             yield f"{call.function.value} of {taken or '*'} is not a {call.type}"
         for other in call.others:

@@ -17,6 +17,7 @@ from fsql.compiler.expression import AggregateCall, AggregateFunction
 from fsql.compiler.functions.decimals import rounded
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.row_matching import NO_ROWS, Matcher, Matching, Way
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind, SqlType
 from fsql.runtime.model.ordered_result import keeps_rows, ordered_result
@@ -201,6 +202,39 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
+class PythonRows:
+    """A function in Python: the rows in the total order, or in that of their values if they may leave."""
+
+    call: AggregateCall
+    entries: tuple[tuple[object, tuple[Key, Key], Value, int], ...] = ()
+
+    def add(self, value: Value, weight: int, place: object) -> PythonRows:
+        """Add the row to its like."""
+        if value is None:
+            return self
+        where = None if self.call.in_value_order else place
+        key = row_order((value,))
+        known = sum(count for at, own, _, count in self.entries if (at, own) == (where, key))
+        others = [entry for entry in self.entries if entry[:2] != (where, key)]
+        entry = [(where, key, as_key(value), known + weight)] if known + weight else []
+        return replace(self, entries=(*others, *entry))
+
+    def result(self) -> Value:
+        """Return the accumulator of all rows, anew; NULL without rows."""
+        assert self.call.python is not None
+        rows: dict[object, list[tuple[tuple[Key, Key], Value, int]]] = {}
+        for place, key, value, weight in self.entries:
+            rows.setdefault(place, []).append((key, value, weight))
+        ordered = [
+            value
+            for peers in rows.values()
+            for _, value, weight in sorted(peers, key=lambda entry: entry[0])
+            for _ in range(weight)
+        ]
+        return registered_aggregate(self.call.python).over(ordered)
+
+
+@dataclass(frozen=True, slots=True)
 class Matches:
     """MATCH_RECOGNIZE: the matches that the last row decides."""
 
@@ -332,6 +366,8 @@ def _accumulator(call: AggregateCall) -> Accumulator:  # noqa: PLR0911 - one lin
             return Count()
         case AggregateFunction.MIN | AggregateFunction.MAX:
             return Extreme(greatest=call.function is AggregateFunction.MAX)
+        case AggregateFunction.PYTHON:
+            return PythonRows(call)
         case AggregateFunction.ARRAY_AGG:
             return Collection(call.ignore_nulls)
         case AggregateFunction.MATCH_RECOGNIZE:

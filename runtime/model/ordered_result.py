@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from fsql.runtime.model.item import Values
 
 _F = AggregateFunction
-_SIMPLE: Final = frozenset({_F.COUNT, _F.SUM, _F.AVG, _F.MIN, _F.MAX, _F.MATCH_RECOGNIZE})
+_SIMPLE: Final = frozenset(
+    {_F.COUNT, _F.SUM, _F.AVG, _F.MIN, _F.MAX, _F.MATCH_RECOGNIZE, _F.PYTHON}
+)
 
 
 def keeps_rows(call: AggregateCall) -> bool:

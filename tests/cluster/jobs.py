@@ -6,7 +6,7 @@ import io
 import shutil
 import sys
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fsql.job.compilation import Compiled, compile_job
@@ -41,8 +41,9 @@ class Job:
     directory: Path
 
     @classmethod
-    def of(cls, path: Path) -> Job:
-        script = read_script(str(path), {})
+    def of(cls, path: Path, functions: tuple[Path, ...] = ()) -> Job:
+        """Return the job of a script; `functions` are the folders of those in Python."""
+        script = replace(read_script(str(path), {}), functions=functions)
         return cls(script, compile_job(script), path.parent)
 
     def description(
@@ -72,6 +73,7 @@ class Job:
             chunk_rows=chunk_rows,
             snapshot_every=snapshot_every,
             delivery=delivery,
+            functions=tuple(map(str, script.functions)),
         )
 
     def written(self, stopped: Stopped | None) -> Written:

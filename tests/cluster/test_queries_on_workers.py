@@ -65,7 +65,7 @@ def test_examples_killed_at_any_moment(
     number: int, moment: str, nursery: Nursery, tmp_path: Path
 ) -> None:
     example = list(EXAMPLES.values())[number]
-    job = Job.of(example.copy_to(tmp_path))
+    job = Job.of(example.copy_to(tmp_path), example.functions)
     expected = job.written_here()
     assert {name: data.decode() for name, data in expected.files.items() if name != "stdout"} == (
         example.expected

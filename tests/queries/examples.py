@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
+    from fsql.job.script import Script
     from fsql.runtime.ports import DeadLetter, Split
 
     Row = tuple[Value, ...]
@@ -37,9 +38,15 @@ class Example:
     def folder(self) -> Path:
         return QUERIES / self.name
 
+    @property
+    def functions(self) -> tuple[Path, ...]:
+        """Return the folder of the functions in Python, if there are some."""
+        folder = self.folder / "functions"
+        return (folder,) if folder.exists() else ()
+
     @cached_property
     def compiled(self) -> Compiled:
-        return compile_job(read_script(str(self.folder / "query.sql"), {}))
+        return compile_job(self._script(self.folder / "query.sql"))
 
     @cached_property
     def splits(self) -> Mapping[int, Sequence[Split]]:
@@ -63,6 +70,13 @@ class Example:
     def expected(self) -> dict[str, str]:
         """Return the text of each file that the query is to write, by its name."""
         return {path.name: path.read_text() for path in sorted(self.folder.glob("expected/*"))}
+
+    def script_in(self, folder: Path) -> Script:
+        """Copy script and input to where the query may write; return the script with its functions."""
+        return self._script(self.copy_to(folder))
+
+    def _script(self, path: Path) -> Script:
+        return replace(read_script(str(path), {}), functions=self.functions)
 
     def copy_to(self, folder: Path) -> Path:
         """Copy script and input to where the query may write; return the script."""
@@ -97,6 +111,7 @@ NAMES = (
     "latest_value",
     "change_data",
     "distinct_users",
+    "weighted_prices",
     "changing_dimension",
     "currency_at_the_time",
     "web_log",

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind
 from fsql.tests.reference.aggregates_of_rows import OF_ROWS, aggregate_rows, in_order
 from fsql.tests.reference.decimals import half_away_from_zero
@@ -31,6 +32,8 @@ def aggregate(call: AggregateCall, values: Sequence[Value]) -> Value:
     if call.pattern is not None:
         rows = [value for value in values if isinstance(value, tuple)]
         return decided_matches(call.pattern, rows, aggregate)
+    if call.python is not None:
+        return _accumulated(call, call.python, [value for value in values if value is not None])
     if in_order(call) or call.others or call.function in OF_ROWS:
         return aggregate_rows(call, values)
     if call.function is AggregateFunction.ARRAY_AGG:
@@ -42,6 +45,22 @@ def aggregate(call: AggregateCall, values: Sequence[Value]) -> Value:
     if call.function is AggregateFunction.COUNT:
         return len(present)
     return OF_PRESENT[call.function](call, present) if present else None
+
+
+def _accumulated(call: AggregateCall, name: str, values: Sequence[Any]) -> Value:
+    """Return the accumulator of a function in Python, whose arguments are the same in SQL and in Python."""
+    if not values:
+        return None
+    if call.in_value_order:
+        values = sorted((normalised(value) for value in values), key=order_key)
+    function = registered_aggregate(name).loaded
+    state: Any = function.methods["create_accumulator"]()
+    for value in values:
+        given = value if isinstance(value, tuple) else (value,)
+        made = function.methods["accumulate"](state, *given)
+        state = state if made is None else made
+    # A row is a dict in Python.
+    return tuple(state.values()) if isinstance(state, dict) else state, None
 
 
 def total(call: AggregateCall, present: Sequence[Any]) -> Value:

@@ -38,6 +38,7 @@ from fsql.tests.reference.failure import (
 from fsql.tests.reference.lines import json_text
 from fsql.tests.reference.octets import OCTET_FUNCTIONS, call_of_octets
 from fsql.tests.reference.order import order_key
+from fsql.tests.reference.python_functions import PREFIX, call_in_python
 from fsql.tests.reference.scalar_casts import (
     DAY,
     EPOCH,
@@ -106,6 +107,8 @@ def call(  # noqa: C901, PLR0911 - one a kind
     if function in NULL_FUNCTIONS:
         result = NULL_FUNCTIONS[function](*values)
     elif None not in values:
+        if function.startswith(PREFIX):
+            return call_in_python(expression, values)
         if expression.type.kind is Kind.DECIMAL and function in DECIMAL_FUNCTIONS:
             return decimal_result(expression, values)
         if function == "json_string":

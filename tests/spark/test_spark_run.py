@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from fsql.job.script import Script
     from fsql.runtime.drivers.spark.run import SparkRun
 
 PARTITIONS = 3
@@ -40,7 +41,11 @@ def session() -> Iterator[SparkSession]:
 
 
 def run(script: Path, session: SparkSession) -> SparkRun:
-    compiled = compile_job(read_script(str(script), {}))
+    return run_script(read_script(str(script), {}), session)
+
+
+def run_script(script: Script, session: SparkSession) -> SparkRun:
+    compiled = compile_job(script)
     splits = open_splits(compiled)
     options = RunOptions(workers=PARTITIONS)
     with open_outputs(compiled, splits, Existing.REFUSE, None) as outputs:
@@ -53,7 +58,7 @@ def run(script: Path, session: SparkSession) -> SparkRun:
 def test_an_example_on_spark_writes_the_expected_files(
     example: Example, session: SparkSession, tmp_path: Path
 ) -> None:
-    metrics = run(example.copy_to(tmp_path), session).metrics
+    metrics = run_script(example.script_in(tmp_path), session).metrics
     written = {path.name: path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))}
     assert written == example.expected
     # Rejected rows are read, too.

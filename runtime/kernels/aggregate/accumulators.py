@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.expression import OF_ORDER, AggregateCall, AggregateFunction
+from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.kernels.aggregate.chosen_row import ChosenRow
@@ -27,6 +28,7 @@ from fsql.runtime.kernels.aggregate.matches import Matches
 from fsql.runtime.kernels.aggregate.moments import Bits, Moments, NumberStates
 from fsql.runtime.kernels.aggregate.nth_value import NthValue
 from fsql.runtime.kernels.aggregate.ordered_values import OrderedValues
+from fsql.runtime.kernels.aggregate.python_states import KeptRows, PythonStates
 from fsql.runtime.kernels.aggregate.slot_states import SlotStates
 from fsql.runtime.kernels.aggregate.state_column import (
     StateColumn,
@@ -88,8 +90,23 @@ def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -
             keeps_nulls=call.function is AggregateFunction.ARRAY_AGG and not call.ignore_nulls,
             others_may_be_null=True,
         )
+    if call.function is AggregateFunction.PYTHON:
+        return _in_python(call, shown=shown)
     made = _of_all(call, append_only=append_only, shown=shown)
     return Distinct(call, made) if call.distinct else made
+
+
+def _in_python(call: AggregateCall, *, shown: bool) -> Accumulator:
+    """Return the accumulator of a function in Python.
+
+    Where rows leave and only the last result is shown, a step has the rows of a batch; so that the calls do
+    not depend on batches, the rows are kept, and accumulated once.
+    """
+    assert call.python is not None
+    retracts = shown and registered_aggregate(call.python).retracts
+    if retracts or not call.in_value_order:
+        return PythonStates(call, shown=shown)
+    return SlotStates(call, lambda: KeptRows(call), shown=shown, keeps_nulls=False)
 
 
 CHOOSES: Final = frozenset({AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE})
@@ -98,6 +115,8 @@ CHOOSES: Final = frozenset({AggregateFunction.FIRST_VALUE, AggregateFunction.LAS
 
 def by_total_order(call: AggregateCall) -> bool:
     """Return whether the result depends on the order of the rows."""
+    if call.function is AggregateFunction.PYTHON:
+        return not call.in_value_order
     ordered = CHOOSES | {AggregateFunction.ARRAY_AGG}
     return call.function in ordered and not (call.directions or call.distinct)
 

@@ -11,7 +11,6 @@ from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
 from fsql.job.planning import RunOptions, choose_plan, open_splits
-from fsql.job.script_file import read_script
 from fsql.runtime.batch import END, START
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
 from fsql.runtime.dataflow.outbox import BARRIER
@@ -58,7 +57,7 @@ def messages_to_barrier(plan: TickPlan, splits: Splits) -> list[Message]:
 def test_tasks_of_stages_write_the_expected_files(
     example: Example, workers: int, tmp_path: Path
 ) -> None:
-    compiled = compile_job(read_script(str(example.copy_to(tmp_path)), {}))
+    compiled = compile_job(example.script_in(tmp_path))
     splits = open_splits(compiled)
     plan = choose_plan(compiled, splits, RunOptions(workers=workers, policy=Policy.ORDERED))
     barrier = Barrier(plan.sinks, len(plan.late_windows), START, {})

@@ -1,0 +1,79 @@
+"""Checks of the arguments of calls: their types, and those that have to be constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.functions.refused import OTHER_ARGUMENTS
+from fsql.compiler.sqltypes import STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.functions.signature import Function
+    from fsql.compiler.text.source import Span
+
+
+def argument_error(
+    function: Function, name: str, arguments: list[Expression], span: Span
+) -> Refusal:
+    """Return the refusal of arguments that a function does not take."""
+    given = ", ".join(str(argument.type) for argument in arguments)
+    forms = "; ".join(f"{name}{signature}" for signature in function.signatures)
+    return refusal(
+        "E401",
+        f"function {name} does not take ({given})",
+        span,
+        note=f"it is {forms}",
+        help=OTHER_ARGUMENTS.get(name),
+    )
+
+
+def checked_literal(
+    function: Function, made: Expression, written: syntax.FunctionCall | syntax.Like
+) -> Expression:
+    """Return the call, with a literal as the argument where the function needs one.
+
+    Raises:
+        Refusal: E403 if it is not constant, E405 if the function does not accept it.
+    """
+    if function.literal_check is None:
+        return made
+    assert isinstance(made, Call)
+    return call(function.name, *checked_arguments(function, made.arguments, written))
+
+
+def checked_arguments(
+    function: Function,
+    arguments: Sequence[Expression],
+    written: syntax.FunctionCall | syntax.Like,
+) -> list[Expression]:
+    """Return the arguments of a function, with a literal where it needs one.
+
+    Raises:
+        Refusal: E403 if it is not constant, E405 if the function does not accept it.
+    """
+    arguments = list(arguments)
+    place = function.literal_place
+    if function.literal_check is None or place >= len(arguments):
+        return arguments
+    span = (
+        written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
+    ).span
+    value = constant_value(arguments[place])
+    if not isinstance(value, str):
+        name = (
+            written.name.parts[-1].name.upper()
+            if isinstance(written, syntax.FunctionCall)
+            else "LIKE"
+        )
+        raise refusal("E403", f"{function.literal_word} of {name} is not constant", span)
+    if wrong := function.literal_check(value):
+        raise refusal("E405", wrong, span)
+    arguments[place] = Literal(STRING, nullable=False, value=value)
+    return arguments

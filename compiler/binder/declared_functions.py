@@ -1,0 +1,35 @@
+"""The functions in Python that a script declares, as expressions and FROM find them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsql.compiler.functions.python_aggregates import PythonAggregate
+
+if TYPE_CHECKING:
+    from fsql.compiler.functions.signature import Function
+    from fsql.compiler.text.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFunction:
+    """A function of the script; None if its declaration was refused, which has been reported.
+
+    A table function is one whose result is the array of its rows; `is_table` says so.
+    """
+
+    function: Function | PythonAggregate | None
+    span: Span
+    is_table: bool = False
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Return whether it is an aggregate function."""
+        return isinstance(self.function, PythonAggregate)
+
+
+Functions: TypeAlias = Mapping[str, DeclaredFunction]
+"""The functions that are declared so far, by their names in capitals."""
+NO_FUNCTIONS: Final[Functions] = {}
