@@ -85,7 +85,7 @@ QUERIES = (
         "SELECT v AS id, COUNT(*) AS a, MAX(id) AS b FROM"
         " (SELECT id, LAG(n) OVER (ORDER BY n DESC, id) AS v FROM t) AS s GROUP BY v"
     ),
-    "SELECT id, n AS a, n AS b FROM t QUALIFY n > AVG(n) OVER (PARTITION BY k)",
+    "SELECT id, n AS a, n AS b FROM t QUALIFY n >= AVG(n) OVER (PARTITION BY k)",
     # ALL numbers equal rows, also those that can be retracted.
     (
         "SELECT n AS id, c AS a, 0 AS b FROM "
