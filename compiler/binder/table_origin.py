@@ -180,7 +180,7 @@ def _type_name(type_: SqlType, span: Span) -> syntax.TypeName:
     numbers = (type_.precision, type_.scale) if type_.kind is Kind.DECIMAL else ()
     return syntax.TypeName(
         span,
-        type_.kind.value,
+        "TIMESTAMP_LTZ" if type_.zone else type_.kind.value,
         numbers,
         tuple(_type_name(part, span) for part in _arguments(type_)),
         tuple(syntax.Identifier(span, name, quoted=True) for name, _ in type_.fields),
