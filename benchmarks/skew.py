@@ -67,7 +67,7 @@ _DAY: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class SkewLoad:
     """A script, what it exchanges rows by besides the key, and how many rows its bins get."""
 
     script: str
@@ -76,10 +76,12 @@ class Load:
 
 
 LOADS: Final = {
-    "joins": Load("skew_joins.sql", (), ZipfKeys.bins),
+    "joins": SkewLoad("skew_joins.sql", (), ZipfKeys.bins),
     # Each change of a count is a removal and an addition.
-    "maxima": Load("skew_maxima.sql", (), lambda keys: 2 * keys.bins() + keys.bins_with_items()),
-    "windows": Load("skew_windows.sql", _DAY, ZipfKeys.bins),
+    "maxima": SkewLoad(
+        "skew_maxima.sql", (), lambda keys: 2 * keys.bins() + keys.bins_with_items()
+    ),
+    "windows": SkewLoad("skew_windows.sql", _DAY, ZipfKeys.bins),
 }
 
 
@@ -133,7 +135,7 @@ def _compared(name: str, exponent: float, skew: Skew) -> Iterator[dict[str, Any]
 
 
 def _run(
-    shared: Path, folder: Path, plan: str, load: Load, keys: ZipfKeys, tick: float
+    shared: Path, folder: Path, plan: str, load: SkewLoad, keys: ZipfKeys, tick: float
 ) -> tuple[dict[str, Any], bytes]:
     """Return what was measured of a run, and what it has written."""
     folder.mkdir()

@@ -136,3 +136,13 @@ def test_imports_have_no_circles() -> None:
     assert len(graph.modules) > 500
     imported = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
     graphlib.TopologicalSorter(imported).prepare()  # CycleError names the circle
+
+
+def test_no_class_name_means_two_things_in_one_package() -> None:
+    classes: dict[tuple[str, str], list[str]] = {}
+    for path in sources():
+        if "tests" not in path.relative_to(ROOT).parts:
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef):
+                    classes.setdefault((str(path.parent), node.name), []).append(path.name)
+    assert {key: names for key, names in classes.items() if len(names) > 1} == {}

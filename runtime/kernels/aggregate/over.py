@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
-class _Undo(NamedTuple):
+class _RunningUndo(NamedTuple):
     slots: Ints
     saved: list[Any]
 
@@ -101,13 +101,15 @@ class OverKernel:
                 one.grow(len(self._table))
         return found.slots
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[_Undo]:
+    def apply(
+        self, sides: Sequence[KeyedRows | None], *, undoable: bool
+    ) -> ApplyResult[_RunningUndo]:
         assert sides[0] is not None
         batch, slot = sides[0]
         order, steps = _by_slot(slot)
         undo = None
         if undoable:
-            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._states])
+            undo = _RunningUndo(steps.slots, [one.save(steps.slots) for one in self._states])
         weights = batch.weight if order is None or batch.weight is None else batch.weight[order]
 
         def given(part: Expression | None) -> pa.Array | None:
@@ -150,18 +152,18 @@ class OverKernel:
     def snapshots(self) -> SlotSnapshots:
         return self._snapshots
 
-    def restore(self, undo: _Undo, affected: Bools) -> None:
+    def restore(self, undo: _RunningUndo, affected: Bools) -> None:
         kept = np.flatnonzero(affected[undo.slots])
         for one, saved in zip(self._states, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
 
-    def settle(self, undo: _Undo | None) -> None:
+    def settle(self, undo: _RunningUndo | None) -> None:
         """See `Kernel`."""
 
     def expire(self, horizon: Root) -> None:
         """See `Kernel`."""
 
-    def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
+    def close(self, min_time: Root) -> ApplyResult[_RunningUndo] | None:
         """Return None: there are no windows."""
         del min_time
         return None
