@@ -158,7 +158,7 @@ def time_warnings(
                 Diagnostic(
                     "W504",
                     f'event times of table "{table.name}" seem to be seconds since 1970',
-                    notes=(f'row {row} of "{name}" is of {format_timestamp(time)}',),
+                    notes=(f'row {row + 1:,} of "{name}" is of {format_timestamp(time)}',),
                     helps=("multiply seconds by 1000 where milliseconds are read",),
                 ),
                 table.name,
@@ -169,7 +169,7 @@ def time_warnings(
             yield (
                 Diagnostic(
                     "W506",
-                    f'row {row} of "{name}" in table "{table.name}" is dated {format_timestamp(time)}',
+                    f'row {row + 1:,} of "{name}" in table "{table.name}" is dated {format_timestamp(time)}',
                     notes=(f"a later row is of {format_timestamp(later)}: such rows may be late",),
                     helps=("correct the row, or remove it",),
                 ),

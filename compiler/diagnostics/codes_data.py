@@ -138,7 +138,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E520",
         "invalid timestamp or date",
         "A timestamp is `YYYY-MM-DDThh:mm:ss`, a day, or milliseconds; a date is a day, a time `hh:mm:ss`.",
-        "Write days as `YYYY-MM-DD`, or declare the column as STRING and convert it in the query.",
+        "Write days as `YYYY-MM-DD`, or declare a STRING (a BIGINT for other units), and convert it.",
         '{"at": "2024-02-30T00:00:00Z"}',
     ),
     (

@@ -104,7 +104,7 @@ LATE = "".join(
 )
 AHEAD = (
     "FSQL-W506",
-    'row 1 of "t.jsonl" in table "t" is dated 2099-01-01T00:00:00Z',
+    'row 2 of "t.jsonl" in table "t" is dated 2099-01-01T00:00:00Z',
 )
 DROPPED = (
     "FSQL-W505",
@@ -167,7 +167,7 @@ def test_seconds_in_a_later_row_of_a_later_file(tmp_path: Path) -> None:
     [_, found] = [line for line in said.err.splitlines() if line.startswith("warning[FSQL-W50")]
     assert found == (
         'warning[FSQL-W504]: event times of table "t" seem to be seconds since 1970;'
-        ' row 1 of "tb.jsonl" is of 1970-01-21T10:53:45.602Z'
+        ' row 2 of "tb.jsonl" is of 1970-01-21T10:53:45.602Z'
     )
 
 
@@ -182,5 +182,5 @@ def test_event_times_in_seconds_of_another_format(tmp_path: Path) -> None:
     said = fsql("run", tmp_path / "job.sql")
     assert said.err.splitlines()[0] == (
         'warning[FSQL-W504]: event times of table "t" seem to be seconds since 1970;'
-        ' row 0 of "t.csv" is of 1970-01-21T10:53:45.600Z'
+        ' row 1 of "t.csv" is of 1970-01-21T10:53:45.600Z'
     )
