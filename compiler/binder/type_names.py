@@ -100,11 +100,6 @@ _OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "LONG": "BIGINT",
     "MONEY": "DECIMAL(19, 2)",
     "NUMBER": "DECIMAL(p, s)",
-    "HUGEINT": "DECIMAL(38, 0)",
-    "UBIGINT": "DECIMAL(20, 0)",
-    "UINTEGER": "BIGINT",
-    "USMALLINT": "INT",
-    "UTINYINT": "SMALLINT",
     "BLOB": "BYTES",
 }
 """Types of other SQL dialects, with the nearest."""
