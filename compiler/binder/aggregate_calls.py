@@ -74,7 +74,7 @@ COMPLETED: Final = _JOINED | OF_ENTRIES | _OF_JSON
 _OF_CONDITION: Final = frozenset({"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "BOOL_OR"})
 _BY: Final = {"ARG_MIN": False, "MIN_BY": False, "ARG_MAX": True, "MAX_BY": True}
 """Names of FIRST_VALUE ordered by a second argument; whether descending."""
-_DISTINCT_COUNTS: Final = frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"})
+_DISTINCT_COUNTS: Final = frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "COUNT_DISTINCT"})
 
 
 def make_aggregate(

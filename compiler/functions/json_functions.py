@@ -309,10 +309,10 @@ JSON_FUNCTIONS: Final = (
     _of_path("json_extract_string", ("EXTRACTJSONFIELD", "GET_JSON_OBJECT"), STRING, _extract_text),
     _of_path("json_exists", (), BOOLEAN, _exists),
     _with_path("json_query", (), STRING, _query),
-    _with_path("json_array_length", (), BIGINT, _array_length),
-    _with_path("json_keys", ("JSON_OBJECT_KEYS",), array_of(STRING), _keys),
+    _with_path("json_array_length", ("JSONB_ARRAY_LENGTH",), BIGINT, _array_length),
+    _with_path("json_keys", ("JSON_OBJECT_KEYS", "JSONB_OBJECT_KEYS"), array_of(STRING), _keys),
     _with_path("json_items", (), array_of(STRING), _items),
-    _with_path("json_typeof", (), STRING, _typeof),
+    _with_path("json_typeof", ("JSONB_TYPEOF",), STRING, _typeof),
     Function("json_valid", ("JSON_VALID",), (Signature(_TEXT, BOOLEAN, _is_json),)),
     Function(
         "is_json",
@@ -324,8 +324,14 @@ JSON_FUNCTIONS: Final = (
     ),
     Function("json_quote", ("JSON_QUOTE",), (Signature(_TEXT, STRING, quoted),)),
     _of_texts("json_unquote", Signature(_TEXT, STRING, _unquote)),
-    _of_texts("json_extract_path", Signature(_TWO, STRING, _path, variadic=True)),
-    _of_texts("json_extract_path_text", Signature(_TWO, STRING, _path_text, variadic=True)),
+    _of_texts(
+        "json_extract_path", Signature(_TWO, STRING, _path, variadic=True), "JSONB_EXTRACT_PATH"
+    ),
+    _of_texts(
+        "json_extract_path_text",
+        Signature(_TWO, STRING, _path_text, variadic=True),
+        "JSONB_EXTRACT_PATH_TEXT",
+    ),
     *(
         Function(
             name,
