@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from fsql.job.errors import QueryError
+from fsql.job.errors import LibraryError, QueryError
 from fsql.job.memory import Table
 from fsql.job.session import Session
 
@@ -49,11 +49,17 @@ def register(shell: Shell) -> None:
 
         Tables of the query are variables: data frames, Arrow tables, lists of dictionaries, earlier results.
         """
-        result = run_cell(cell, shell.user_ns)
-        if name := line.strip():
-            if not name.isidentifier():
-                message = f"%%fsql takes the name of one variable, not {name!r}"
-                raise ValueError(message)
+        name = line.strip()
+        if name and not name.isidentifier():
+            message = f"%%fsql takes the name of one variable, not {name!r}"
+            raise ValueError(message)
+        try:
+            result = run_cell(cell, shell.user_ns)
+        except LibraryError as error:
+            # IPython shows what this returns in place of a stack.
+            vars(error)["_render_traceback_"] = str(error).splitlines
+            raise
+        if name:
             shell.user_ns[name] = result
         return result
 

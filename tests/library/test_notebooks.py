@@ -97,7 +97,8 @@ def test_a_cell_may_write_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_what_a_cell_refuses() -> None:
     shell = Shell(words=WORDS)
-    with pytest.raises(fsql.QueryError, match="FSQL-E203"):
+    with pytest.raises(fsql.QueryError, match="FSQL-E203") as error:
         shell.cell("SELECT wrod FROM words")
+    assert vars(error.value)["_render_traceback_"]() == str(error.value).splitlines()
     with pytest.raises(ValueError, match="takes the name of one variable, not 'a b'"):
         shell.cell(COUNTS, "a b")
