@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ from fsql.runtime.nested_types import nested
 from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -107,7 +107,9 @@ class SlotTable:
         """Return the slots of rows by their key columns; new keys get new slots."""
         if not keys:
             new = not self._slot_of
-            slot = self._new_slot(()) if new else self._slot_of[()]
+            if new:
+                self._give_at_once([()])
+            slot = self._slot_of[()]
             return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
         if count <= self._few_rows:
             return self._find_one_by_one(keys)
@@ -115,7 +117,7 @@ class SlotTable:
             return self._find_in_dictionary(keys[0])
         codes, distinct = _distinct(keys[0])
         if len(keys) > 1:
-            codes, distinct = _distinct_tuples(keys, codes, len(distinct))
+            codes, distinct = _distinct_tuples(keys, codes, distinct)
         known = self._known(distinct, keys, codes)
         fresh = self._give_slots(known, distinct, range(len(distinct)))
         found = np.array(known, np.int64)
@@ -188,11 +190,18 @@ class SlotTable:
         self, known: list[int], values: list[object], codes: Sequence[int]
     ) -> list[int]:
         """Fill in new slots for values without a slot; return their codes."""
-        fresh: list[int] = []
         if NO_SLOT not in known:
-            return fresh
+            return []
+        places = [place for place, slot in enumerate(known) if slot == NO_SLOT]
+        if len(places) > self._few_rows:
+            slots = self._give_at_once([values[place] for place in places])
+            if slots is not None:
+                for place, slot in zip(places, slots, strict=True):
+                    known[place] = slot
+                return [codes[place] for place in places]
+        fresh: list[int] = []
         key_of, free, slot_of = self._key_of, self._free, self._slot_of.setdefault
-        for place in [place for place, slot in enumerate(known) if slot == NO_SLOT]:
+        for place in places:
             value = values[place]
             slot = free[-1] if free else len(key_of)
             known[place] = slot_of(value, slot)
@@ -204,15 +213,19 @@ class SlotTable:
                     key_of.append(value)
         return fresh
 
-    def _new_slot(self, key: object) -> int:
-        if self._free:
-            slot = self._free.pop()
+    def _give_at_once(self, keys: list[object]) -> Iterable[int] | None:
+        """Give new keys slots, those that are free first; None, and none gets one, if two are equal."""
+        again = self._free[: -len(keys) - 1 : -1]
+        new = range(len(self._key_of), len(self._key_of) + len(keys) - len(again))
+        slots = dict(zip(keys, chain(again, new), strict=True))
+        if len(slots) < len(keys):
+            return None
+        for slot, key in zip(again, keys, strict=False):
             self._key_of[slot] = key
-        else:
-            slot = len(self._key_of)
-            self._key_of.append(key)
-        self._slot_of[key] = slot
-        return slot
+        del self._free[len(self._free) - len(again) :]
+        self._key_of.extend(keys[len(again) :])
+        self._slot_of.update(slots)
+        return slots.values()
 
     def keys(self, slots: Ints, types: Sequence[pa.DataType]) -> list[pa.Array]:
         """Return the key columns of live slots; `types` are the types of the key columns."""
@@ -347,10 +360,12 @@ def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
     return codes, distinct.to_pylist()
 
 
-def _distinct_tuples(keys: Sequence[pa.Array], codes: Ints, card: int) -> tuple[Ints, list[object]]:
-    """Combine the codes of all key columns; the values are tuples."""
-    columns = [(codes.astype(np.int64), card)]
-    values = [_distinct(keys[0])[1]]
+def _distinct_tuples(
+    keys: Sequence[pa.Array], codes: Ints, first_values: list[object]
+) -> tuple[Ints, list[object]]:
+    """Combine the codes of all key columns, of which those of the first are there; the values are tuples."""
+    columns = [(codes.astype(np.int64), len(first_values))]
+    values = [first_values]
     for key in keys[1:]:
         more, distinct = _distinct(key)
         columns.append((more.astype(np.int64), len(distinct)))
