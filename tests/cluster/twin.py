@@ -125,6 +125,20 @@ def is_locked(path: Path) -> bool:
         return False
 
 
+def freeze(pid: int, state: Path) -> None:
+    """Stop the coordinator of a job while it does not write to the coordination in its state directory.
+
+    One that is stopped within a transaction keeps the lock of the file, and everybody else waits.
+    """
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: process_state(pid) == "T", "a stopped coordinator")
+        if not is_locked(state / FILE):
+            return
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.01)
+
+
 def wait_until(reached: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + HANGS_AFTER_SECONDS
     while not reached():
@@ -194,18 +208,10 @@ class Twin:
         return self.written_bytes() > self._size
 
     def freeze_coordinator(self) -> int:
-        """Stop the coordinator while it does not write to the coordination; return its process.
-
-        One that is stopped within a transaction keeps the lock of the file, and everybody else waits.
-        """
+        """Stop the coordinator while it does not write to the coordination; return its process."""
         [pid] = self.pids("coordinator")
-        while True:
-            os.kill(pid, signal.SIGSTOP)
-            wait_until(lambda: process_state(pid) == "T", "a stopped coordinator")
-            if not is_locked(self.state / FILE):
-                return pid
-            os.kill(pid, signal.SIGCONT)
-            time.sleep(0.01)
+        freeze(pid, self.state)
+        return pid
 
     def kill(self, random: Random, role: str) -> bool:
         """Kill one of the processes with that role, whatever it is about to do; say whether one is there."""

@@ -11,7 +11,7 @@ import pytest
 from fsql.job.coordination import state_coordination
 from fsql.runtime.coordination.snapshot_requests import REQUEST
 from fsql.tests.cli.commands import process
-from fsql.tests.cluster.twin import OUTPUTS, expected, script
+from fsql.tests.cluster.twin import OUTPUTS, expected, freeze, script
 from fsql.tests.deployment.cluster import kill
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ def test_a_drain_outlives_the_coordinator(cluster: TestCluster, tmp_path: Path) 
     cluster.call("deploy", path, "--name", "words", "--snapshot-ms", "60000")
     cluster.wait_for_rows("words", 100)
     [job] = list(cluster.directory.jobs())
+    [coordinator] = cluster.processes("coordinator")
+    freeze(coordinator, job.state)  # it would take the snapshot before it is killed
     draining = process("stop", "words", "--drain", "--dir", cluster.path)
-    cluster.wait_until(lambda: is_requested(job.state))
-    found = json.loads(cluster.call("ps", "--json").out)["processes"]
-    [coordinator] = [each["pid"] for each in found if each["role"] == "coordinator"]
+    cluster.wait_until(lambda: is_requested(job.state) or draining.poll() is not None)
     kill(coordinator)
     _, said = draining.communicate()
     assert draining.returncode == 0, said

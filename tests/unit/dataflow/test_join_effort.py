@@ -41,11 +41,14 @@ ROWS = 400
 
 
 def totals(scan_number: int) -> logical.Aggregate:
-    """Return one group of all rows of a table: their number and the sum of a column."""
+    """Return one group of all rows of a table: their number and the sum of a column.
+
+    Columns have other names for each scan: otherwise all were computed once, as copies of one view are.
+    """
     scan = logical.Scan(table(0), scan_number)
     one = Literal(BIGINT, nullable=False, value=1)
     calls = call("COUNT"), call("SUM", column(scan, NUMBER))
-    return logical.Aggregate(scan, (one,), ("one",), calls, ("n", "s"))
+    return logical.Aggregate(scan, (one,), ("one",), calls, (f"n{scan_number}", "s"))
 
 
 def chain(length: int) -> logical.Plan:
