@@ -66,7 +66,7 @@ def test_a_killed_worker_does_not_show_in_the_output(
     run(folder, "right.jsonl")
     state = folder / "state"
     metrics = run(folder, "sums.jsonl", processes=2, state=state)
-    assert metrics.recoveries == 1
+    assert metrics.recoveries >= 1  # a busy machine may take a process for lost as well
     assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
     assert child_processes("worker") == []
 
