@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _CASES: Final = Path(__file__).parents[1] / "cases"
 _COMMANDS: Final = ("bind", "explain", "optimize")
+_JUDGED_ELSEWHERE: Final = frozenset({"zones.test"})
+"""Files whose functions the oracle does not have: `test_zones.py` judges them."""
+
 _ROWS: Final = 8
 _NOON: Final = 1_700_000_000_000_000
 
@@ -38,6 +41,8 @@ def queries() -> list[tuple[str, str]]:
     """Return the scripts of the case files that compile, with the file and line of each."""
     found = []
     for path in sorted(_CASES.glob("*/*.test")):
+        if path.name in _JUDGED_ELSEWHERE:
+            continue
         tables = ""
         for case in read_cases(path.read_text(encoding="utf-8")):
             command = case.command.split()[0]

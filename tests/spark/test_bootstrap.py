@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.job.bootstrap import Bootstrapped
     from fsql.job.compilation import Compiled
 
-CUT = ("bank_transfers", "left_join", "sessions", "top_three_per_hour", "web_log")
+CUT = ("bank_transfers", "left_join", "sessions", "top_three_per_hour")
 
 
 @pytest.fixture(scope="module")
