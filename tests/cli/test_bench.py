@@ -92,8 +92,8 @@ def test_nexmark_names_the_queries_that_run() -> None:
     code, out, err = fsql("bench", "nexmark", "--queries", "q2,q24")
     assert (code, out) == (2, "")
     assert err.splitlines()[-1] == (
-        'Error: there is no query "q24"; those that run are q0, q1, q2, q3, q4, q5, q6, q6_ranked, q7, q8, q9,'
-        " q10, q11, q12, q13, q14, q15, q16, q17, q18, q19, q20, q21, q22, q23"
+        'Error: there is no query "q24"; those that run are q0, q1, q2, q3, q4, q5, q6, q6_ranked, q7, q8,'
+        " q9, q10, q11, q12, q13, q14, q15, q16, q17, q18, q19, q20, q21, q22, q23"
     )
 
 
