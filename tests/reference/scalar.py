@@ -8,7 +8,6 @@ fails, and is NULL if one is NULL.  The functions are the table in docs/internal
 from __future__ import annotations
 
 import math
-from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +31,6 @@ from fsql.tests.reference.decimals import (
 )
 from fsql.tests.reference.failure import (
     DIVISION_BY_ZERO,
-    TIMESTAMP_OUT_OF_RANGE,
     FailureError,
 )
 from fsql.tests.reference.lines import json_text
@@ -41,17 +39,15 @@ from fsql.tests.reference.order import order_key
 from fsql.tests.reference.python_functions import PREFIX, call_in_python
 from fsql.tests.reference.scalar_casts import (
     DAY,
-    EPOCH,
     cast,
     in_range,
-    timestamp_of_text,
     try_cast,
 )
 from fsql.tests.reference.scalar_maps import MAP_FUNCTIONS, at_key
 from fsql.tests.reference.scalar_more import MORE_FUNCTIONS, MORE_OF_NULL
 from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS, to_places
 from fsql.tests.reference.scalar_texts import TEXT_FUNCTIONS
-from fsql.tests.reference.scalar_times import TIME_FUNCTIONS, time_of_pattern
+from fsql.tests.reference.scalar_times import TIME_FUNCTIONS, months_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -191,44 +187,6 @@ def substring(value: str, start: int, length: int | None = None) -> str:
     )
 
 
-def date_trunc(unit: str, at: int) -> int:
-    """Return the beginning of a unit of time, by fields of the calendar."""
-    moment = EPOCH + timedelta(microseconds=at)
-    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    beginnings = {
-        "microsecond": moment,
-        "millisecond": moment.replace(microsecond=moment.microsecond // 1000 * 1000),
-        "second": moment.replace(microsecond=0),
-        "minute": moment.replace(second=0, microsecond=0),
-        "hour": moment.replace(minute=0, second=0, microsecond=0),
-        "day": day,
-        "week": day - timedelta(days=day.isoweekday() - 1),
-        "month": day.replace(day=1),
-        "quarter": day.replace(day=1, month={0: 1, 1: 4, 2: 7, 3: 10}[(day.month - 1) // 3]),
-        "year": day.replace(day=1, month=1),
-    }
-    return (beginnings[unit.lower()] - EPOCH) // timedelta(microseconds=1)
-
-
-def months_later(kind: Kind, value: int, months: int) -> int:
-    """Return a DATE or TIMESTAMP some months later, on the last day of the month if it has no such day.
-
-    Raises:
-        FailureError: it is not of the years 1 to 9999.
-    """
-    unit = timedelta(days=1) if kind is Kind.DATE else timedelta(microseconds=1)
-    moment = EPOCH + value * unit
-    years, month = divmod(moment.month - 1 + months, 12)
-    if not 1 <= moment.year + years <= 9999:
-        raise FailureError(TIMESTAMP_OUT_OF_RANGE)
-    for day in range(moment.day, 27, -1):
-        try:
-            return (moment.replace(moment.year + years, month + 1, day) - EPOCH) // unit
-        except ValueError:
-            continue
-    return (moment.replace(moment.year + years, month + 1) - EPOCH) // unit
-
-
 def element_at(array: tuple[Value, ...], position: int) -> Value:
     """Return the element at `position` from 1, NULL where there is none."""
     return array[position - 1] if 1 <= position <= len(array) else None
@@ -279,10 +237,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "power": power,
     "greatest": lambda *a: max(a, key=order_key),
     "least": lambda *a: min(a, key=order_key),
-    "to_timestamp": lambda a, *b: time_of_pattern(a, *b) if b else timestamp_of_text(a),
-    "timestamp_millis": lambda a: a * 1000,
-    "epoch_millis": lambda a: a // 1000,
-    "date_trunc": date_trunc,
     **TEXT_FUNCTIONS,
     **MAP_FUNCTIONS,
     **NUMBER_FUNCTIONS,

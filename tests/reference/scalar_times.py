@@ -1,4 +1,4 @@
-"""Times as text by Java's patterns, read with Python's strptime; only those that the tests use."""
+"""Times by units of the calendar, and as text by Java's patterns; only the patterns that the tests use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.tests.reference.failure import NOT_CASTABLE, FailureError
+from fsql.compiler.sqltypes import Kind
+from fsql.tests.reference.failure import NOT_CASTABLE, TIMESTAMP_OUT_OF_RANGE, FailureError
+from fsql.tests.reference.scalar_casts import EPOCH, timestamp_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+FIXED: Final = {
+    "microsecond": timedelta(microseconds=1),
+    "millisecond": timedelta(milliseconds=1),
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
+MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
 READ: Final = {
     "yyyy-MM-dd HH:mm:ss": (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "%Y-%m-%d %H:%M:%S"),
     "yyyy-MM-dd": (r"\d{4}-\d\d-\d\d", "%Y-%m-%d"),
@@ -23,6 +34,89 @@ READ: Final = {
     "y": (r"\d{1,4}", "%Y"),
 }
 """What texts of a pattern look like, and how Python reads them."""
+
+
+def date_trunc(unit: str, at: int) -> int:
+    """Return the beginning of a unit of time, by fields of the calendar."""
+    moment = EPOCH + timedelta(microseconds=at)
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    beginnings = {
+        "microsecond": moment,
+        "millisecond": moment.replace(microsecond=moment.microsecond // 1000 * 1000),
+        "second": moment.replace(microsecond=0),
+        "minute": moment.replace(second=0, microsecond=0),
+        "hour": moment.replace(minute=0, second=0, microsecond=0),
+        "day": day,
+        "week": day - timedelta(days=day.isoweekday() - 1),
+        "month": day.replace(day=1),
+        "quarter": day.replace(day=1, month={0: 1, 1: 4, 2: 7, 3: 10}[(day.month - 1) // 3]),
+        "year": day.replace(day=1, month=1),
+    }
+    return (beginnings[unit.lower()] - EPOCH) // timedelta(microseconds=1)
+
+
+def months_later(kind: Kind, value: int, months: int) -> int:
+    """Return a DATE or TIMESTAMP some months later, on the last day of the month if it has no such day.
+
+    Raises:
+        FailureError: it is not of the years 1 to 9999.
+    """
+    unit = timedelta(days=1) if kind is Kind.DATE else timedelta(microseconds=1)
+    moment = EPOCH + value * unit
+    years, month = divmod(moment.month - 1 + months, 12)
+    if not 1 <= moment.year + years <= 9999:
+        raise FailureError(TIMESTAMP_OUT_OF_RANGE)
+    for day in range(moment.day, 27, -1):
+        try:
+            return (moment.replace(moment.year + years, month + 1, day) - EPOCH) // unit
+        except ValueError:
+            continue
+    return (moment.replace(moment.year + years, month + 1) - EPOCH) // unit
+
+
+def later(unit: str, count: int, at: int) -> int:
+    """Return the timestamp a number of units later; by units of days and less it may be out of range.
+
+    Raises:
+        FailureError: it is not of the years 1 to 9999.
+    """
+    name = unit.lower().removesuffix("s")
+    if name in MONTHS:
+        return months_later(Kind.TIMESTAMP, at, count * MONTHS[name])
+    return at + count * (FIXED[name] // timedelta(microseconds=1))
+
+
+def units_between(unit: str, start: int, end: int) -> int:
+    """Return how many whole units fit between two timestamps, rounded towards zero, by bisection."""
+    if end < start:
+        return -units_between(unit, end, start)
+    fit, too_many = 0, end - start + 1
+    while too_many - fit > 1:
+        middle = (fit + too_many) // 2
+        if is_until(unit, middle, start, end):
+            fit = middle
+        else:
+            too_many = middle
+    return fit
+
+
+def is_until(unit: str, count: int, start: int, end: int) -> bool:
+    """Say whether the time some units after the start is not behind the end."""
+    try:
+        return later(unit, count, start) <= end
+    except FailureError:
+        return False
+
+
+def written(at: int, pattern: str) -> str:
+    """Return a timestamp as text by a pattern."""
+    day, _, time = (
+        (EPOCH + timedelta(microseconds=at))
+        .replace(tzinfo=None)
+        .isoformat(" ", "seconds")
+        .partition(" ")
+    )
+    return {"yyyy-MM-dd HH:mm:ss": f"{day} {time}", "yyyy-MM-dd": day}[pattern]
 
 
 def time_of_pattern(text: str, pattern: str) -> int:
@@ -48,5 +142,15 @@ def unix_timestamp(given: int | str, pattern: str = "yyyy-MM-dd HH:mm:ss") -> in
     return at // 1_000_000
 
 
-TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"unix_timestamp": unix_timestamp}
-"""The functions that read texts by patterns."""
+TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "date_format": written,
+    "date_trunc": date_trunc,
+    "epoch_millis": lambda a: a // 1000,
+    "timestamp_add": later,
+    "timestamp_diff": units_between,
+    "timestamp_millis": lambda a: a * 1000,
+    "timestamp_seconds": lambda a: a * 1_000_000,
+    "to_timestamp": lambda a, *b: time_of_pattern(a, *b) if b else timestamp_of_text(a),
+    "unix_timestamp": unix_timestamp,
+}
+"""The functions of times, by name."""

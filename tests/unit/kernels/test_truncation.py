@@ -11,7 +11,7 @@ import fsql
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
 from fsql.compiler.functions.truncation import FIXED_US, MONTHS, truncate
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
-from fsql.tests.reference.scalar import date_trunc
+from fsql.tests.reference.scalar_times import date_trunc
 
 MOMENTS = {
     "microsecond": "1969-05-15T13:47:55.123456Z",
