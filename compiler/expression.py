@@ -94,6 +94,19 @@ class FieldAccess(Expression):
     index: int
 
 
+@dataclass(frozen=True, eq=False)
+class InSet(Expression):
+    """Whether `argument` is, or `negated` is not, equal to one of `values`: `x IN (1, 2, 3)`.
+
+    The values, in their written order, are constants of the argument's type, which has no parts.  The result
+    is NULL if the argument is, and if it is equal to none of them while one of them is NULL.
+    """
+
+    argument: Expression
+    values: tuple[Value, ...]
+    negated: bool = False
+
+
 class AggregateFunction(enum.Enum):
     """The aggregate functions; the member's value is the name in SQL."""
 

@@ -6,7 +6,7 @@ What infers columns reads the input, so that it is handed in from outside of the
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -98,8 +98,8 @@ def _file_references(
             yield value
         elif isinstance(value, tuple):
             stack += reversed(value)
-        elif is_dataclass(value):
-            stack += [getattr(value, each.name) for each in reversed(fields(value))]
+        elif isinstance(value, syntax.Syntax):
+            stack += reversed(syntax.parts(value))
 
 
 def _at(record: syntax.PhysicalColumn, span: Span) -> syntax.PhysicalColumn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, InSet
 from fsql.compiler.functions.signature import Nullability
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.node import Node, map_children, walk
@@ -35,6 +35,8 @@ def _nullable(expression: Expression) -> bool:
             return call_nullable(FUNCTIONS[function].nullability, arguments)
         case Cast(argument=argument):
             return argument.nullable
+        case InSet(argument=argument, values=values):
+            return argument.nullable or None in values
         case Case(branches=branches, otherwise=otherwise):
             return otherwise.nullable or any(result.nullable for _, result in branches)
         case _:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.operators import call, compare, unify
+from fsql.compiler.binder.operators import call, unify
+from fsql.compiler.binder.predicates import compare
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.type_names import PADDED, bind_type, length_inside, text_length
 from fsql.compiler.expression import Case, Cast, Expression, Literal, TryCast

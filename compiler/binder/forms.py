@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import make_case
-from fsql.compiler.binder.operators import call, compare, unify
+from fsql.compiler.binder.operators import call, unify
+from fsql.compiler.binder.predicates import compare
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.zoned_texts import convert_tz, to_timestamp_ltz
 from fsql.compiler.expression import Expression, Literal

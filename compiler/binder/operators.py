@@ -1,4 +1,4 @@
-"""Operators: arithmetic, comparison and logic.
+"""Operators of values: arithmetic and `||`; their types, and what calls of functions are made with.
 
 Chains of AND, OR and `||`, which can be long, become balanced trees.  All three are associative, also in
 which operands they evaluate and which failure is reported.
@@ -29,7 +29,7 @@ from fsql.compiler.functions.coercion import (
 )
 from fsql.compiler.functions.signature import match_signature
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import BOOLEAN, DAY_US, INTERVAL, NULL, STRING, TEXTUAL, Kind, SqlType
+from fsql.compiler.sqltypes import DAY_US, INTERVAL, NULL, STRING, TEXTUAL, Kind, SqlType
 from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
@@ -37,14 +37,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.expression import ExpressionBinder
 
-_COMPARISONS: Final[Mapping[str, str]] = {
-    "=": "eq",
-    "<>": "ne",
-    "<": "lt",
-    "<=": "le",
-    ">": "gt",
-    ">=": "ge",
-}
 _ARITHMETIC: Final[Mapping[str, str]] = {
     "+": "add",
     "-": "subtract",
@@ -310,82 +302,3 @@ def _check_days(*operands: tuple[Expression, Span]) -> None:
                     "this is no number of days",
                     help="cast the DATE: CAST(… AS TIMESTAMP)",
                 )
-
-
-def bind_not(binder: ExpressionBinder, negation: syntax.Not) -> Expression:
-    """Bind `NOT p`."""
-    return call("not", binder.bind_condition(negation.operand))
-
-
-def bind_logical(binder: ExpressionBinder, logical: syntax.Logical) -> Expression:
-    """Bind `p AND q AND …` and `p OR q OR …`."""
-    operands = [binder.bind_condition(operand) for operand in logical.operands]
-    return combine_balanced(logical.operator.lower(), operands)
-
-
-def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression:
-    """Bind `a = b` and the other comparisons."""
-    left, right = binder.bind(comparison.left), binder.bind(comparison.right)
-    return compare(
-        comparison.operator, (left, comparison.left.span), (right, comparison.right.span)
-    )
-
-
-def compare(
-    operator: str, left: tuple[Expression, Span], right: tuple[Expression, Span]
-) -> Expression:
-    """Return the comparison of two expressions, each with its span.
-
-    Raises:
-        Refusal: E206 if their types have no common type or no order.
-    """
-    operands = unify([left, right])
-    made = make_call(_COMPARISONS[operator], *operands)
-    if made is None:
-        raise refusal(
-            "E206",
-            f'operator "{operator}" does not take {operands[0].type}',
-            left[1].to(right[1]),
-            note="arrays, rows and maps can be compared with = and <> only",
-        )
-    return made
-
-
-def bind_is_distinct(binder: ExpressionBinder, test: syntax.IsDistinct) -> Expression:
-    """Bind `a IS [NOT] DISTINCT FROM b`: a comparison that treats NULL as a value and is never NULL."""
-    left, right = binder.bind(test.left), binder.bind(test.right)
-    same = compare("=", (left, test.left.span), (right, test.right.span))
-    both_null = call("and", call("is_null", left), call("is_null", right))
-    equal = call("coalesce", same, both_null)
-    return equal if test.negated else call("not", equal)
-
-
-def bind_is(binder: ExpressionBinder, test: syntax.Is) -> Expression:
-    """Bind `a IS [NOT] NULL`, and TRUE, FALSE and UNKNOWN: none of them is ever NULL."""
-    if test.value in {"NULL", "UNKNOWN"}:
-        bind = binder.bind if test.value == "NULL" else binder.bind_condition
-        return call("is_not_null" if test.negated else "is_null", bind(test.operand))
-    operand = binder.bind_condition(test.operand)
-    wanted = operand if test.value == "TRUE" else call("not", operand)
-    holds = call("coalesce", wanted, Literal(BOOLEAN, nullable=False, value=False))
-    return call("not", holds) if test.negated else holds
-
-
-def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expression:
-    """Bind `a [NOT] BETWEEN [SYMMETRIC] low AND high`; with SYMMETRIC the bounds have either order."""
-    operand = binder.bind(between.operand), between.operand.span
-    low = binder.bind(between.low), between.low.span
-    high = binder.bind(between.high), between.high.span
-    inside = call("and", compare(">=", operand, low), compare("<=", operand, high))
-    if between.symmetric:
-        swapped = call("and", compare(">=", operand, high), compare("<=", operand, low))
-        inside = call("or", inside, swapped)
-    return call("not", inside) if between.negated else inside
-
-
-def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression:
-    """Bind `a [NOT] IN (b, c)` as a chain of comparisons."""
-    operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
-    value, *items = unify(operands)
-    found = combine_balanced("or", [call("eq", value, item) for item in items])
-    return call("not", found) if in_list.negated else found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,4 +77,4 @@ def parts_of(expression: syntax.Syntax) -> Iterator[syntax.Syntax]:
             waiting.extend(value)
         elif isinstance(value, syntax.Syntax):
             yield value
-            waiting.extend(getattr(value, field.name) for field in dataclasses.fields(value))
+            waiting.extend(syntax.parts(value))

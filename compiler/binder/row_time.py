@@ -7,7 +7,7 @@ where the rows come directly from one table: in a computed column, or in a SELEC
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -61,8 +61,8 @@ def calls_row_time(part: object) -> bool:
             waiting += value
         elif isinstance(value, syntax.FunctionCall) and _name(value) in TYPES:
             return True
-        elif is_dataclass(value) and not isinstance(value, syntax.Query):
-            waiting += [getattr(value, field.name) for field in fields(value)]
+        elif isinstance(value, syntax.Syntax) and not isinstance(value, syntax.Query):
+            waiting += syntax.parts(value)
     return False
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.operators import call, compare
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.predicates import compare
 from fsql.compiler.binder.relation import Relation, column_refs
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import Field, Scope, listing

@@ -21,6 +21,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     Expression,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -184,6 +185,10 @@ def _text(  # noqa: PLR0911 - one a form
             return _case_text(node, texts), _ATOM
         case FieldAccess(argument=argument, index=index):
             return _field_text(argument, index, texts), _ATOM
+        case InSet(argument=argument, values=values, negated=negated):
+            listed = ", ".join(literal_text(value, argument.type) for value in values)
+            operator = "NOT IN" if negated else "IN"
+            return (_in_brackets(texts[argument], _CONCAT), f" {operator} ({listed})"), _COMPARISON
         case Call(function=function, arguments=arguments):
             return _call_text(function, [texts[argument] for argument in arguments])
         case _:

@@ -17,6 +17,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     Expression,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -25,6 +26,7 @@ from fsql.compiler.functions.comparison import LAZY
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS, match_call
 from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +58,8 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PL
             return _case(expression, row)
         case FieldAccess(argument=argument, index=index):
             return _field(evaluate(argument, row), index)
+        case InSet():
+            return _in_set(expression, evaluate(expression.argument, row))
         case _:
             raise AssertionError(expression)
 
@@ -63,6 +67,24 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PL
 def _field(row: Value, index: int) -> Value:
     assert row is None or isinstance(row, tuple)
     return None if row is None else row[index]
+
+
+def _in_set(test: InSet, value: Value) -> Value:
+    if value is None:
+        return None
+    if _member(value) in _members(test):
+        return not test.negated
+    return None if None in _members(test) else test.negated
+
+
+@lru_cache(maxsize=4096)
+def _members(test: InSet) -> frozenset[object]:
+    return frozenset(map(_member, test.values))
+
+
+def _member(value: Value) -> object:
+    """Return a value that is equal to others as `value` is in the order of values, where NaN equals NaN."""
+    return value if value == value else Kind.DOUBLE  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _call(call: Call, row: Sequence[Value]) -> Value:

@@ -84,7 +84,11 @@ class _Run:
                 self._places.append((token.start, token.end))
                 return True
             rule = self._table.rules[~action]
-            self._complete(rule)
+            if rule.size == 1 and rule.shape == "only" and rule.kept:
+                # The child stands for the rule, as it does a dozen times for each operand without operators.
+                states.pop()
+            else:
+                self._complete(rule)
             states.append(self._table.states[states[-1]][rule.origin])
             if kind == END and states[-1] == self._table.end:
                 return True

@@ -10,6 +10,7 @@ from fsql.compiler.expression import (
     Cast,
     Expression,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -47,8 +48,8 @@ def _operands(node: Expression) -> Iterator[Expression]:
     match node:
         case Call(arguments=arguments):
             yield from arguments
-        case Cast(argument=argument) | TryCast(argument=argument) | FieldAccess(argument=argument):
-            yield argument
+        case Cast() | TryCast() | FieldAccess() | InSet():
+            yield node.argument
         case Case(branches=branches, otherwise=otherwise):
             for branch in branches:
                 yield from branch

@@ -6,9 +6,10 @@ may be forgotten if it is decided by one before it, or if it cannot fail.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.expression import Call, Expression, InSet, Literal
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.sqltypes import BOOLEAN
 
@@ -49,10 +50,12 @@ def simplify_connective(node: Call) -> Expression | None:
 def simplify_not(node: Call) -> Expression | None:
     """Move NOT inwards until it is eliminated or precedes a column or call.
 
-    | NOT NOT x → x            | NOT (x AND y) → NOT x OR NOT y  |
-    | NOT x < y → x >= y       | NOT (x OR y) → NOT x AND NOT y  |
+    | NOT NOT x → x            | NOT (x AND y) → NOT x OR NOT y  | NOT x IN (1, 2) → x NOT IN (1, 2) |
+    | NOT x < y → x >= y       | NOT (x OR y) → NOT x AND NOT y  |                                   |
     """
     operand = node.arguments[0] if node.arguments else None
+    if node.function == "not" and isinstance(operand, InSet):
+        return replace(operand, negated=not operand.negated)
     if node.function != "not" or not isinstance(operand, Call):
         return None
     if operand.function == "not":

@@ -70,6 +70,7 @@ from fsql.compiler.syntax.names import (
     QualifiedName,
     Syntax,
     TypeName,
+    parts,
 )
 from fsql.compiler.syntax.queries import (
     CommonTable,
@@ -287,4 +288,5 @@ __all__ = [
     "Watermark",
     "WhenClause",
     "WindowSpecification",
+    "parts",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,17 @@ class Syntax:
     """The base of all records: a place in the text, which does not count for equality."""
 
     span: Span = field(compare=False)
+
+
+def parts(record: Syntax) -> list[object]:
+    """Return the values of the fields of a record, in their order, but for its span."""
+    kind: type = type(record)
+    return [getattr(record, name) for name in _part_names(kind)]
+
+
+@cache
+def _part_names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.name != "span")
 
 
 @dataclass(frozen=True, slots=True)

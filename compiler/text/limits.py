@@ -7,8 +7,6 @@ In between, parsing needs no recursion, and memory only in proportion to the tok
 
 from __future__ import annotations
 
-from dataclasses import fields
-from functools import cache
 from typing import Final, get_args
 
 from fsql.compiler import syntax
@@ -53,14 +51,7 @@ def check_syntax(script: syntax.Script) -> None:
             depth += type(value) in _NESTING
             if depth > DEPTH_MAX:
                 raise FsqlError([_too_deep(value)], script.source)
-            stack += [
-                (getattr(value, name), value, depth) for name in _field_names(type(value).__name__)
-            ]
-
-
-@cache
-def _field_names(record: str) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(getattr(syntax, record)) if field.name != "span")
+            stack += [(part, value, depth) for part in syntax.parts(value)]
 
 
 def _too_long(owner: syntax.Syntax, items_count: int) -> Diagnostic:

@@ -11,6 +11,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     Expression,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -27,6 +28,7 @@ from fsql.compiler.sqltypes import (
     DAY_US,
     FLOATING,
     INTEGER_RANGES,
+    STRUCTURED,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
@@ -66,6 +68,8 @@ def verify_expression(expression: Expression, below: Schema) -> Iterator[str]:
                 yield from _case(node)
             case FieldAccess():
                 yield from _field(node)
+            case InSet():
+                yield from _in_set(node)
             case _:
                 yield f"{type(node).__name__} is not an expression"
 
@@ -92,6 +96,16 @@ def _field(access: FieldAccess) -> Iterator[str]:
     index, row = access.index, access.argument.type
     if row.field_types[index : index + 1] != (access.type,):
         yield f"field {index} of {row} is no {access.type}"
+
+
+def _in_set(test: InSet) -> Iterator[str]:
+    given = test.argument.type
+    if test.type != BOOLEAN or given.kind in {*STRUCTURED, Kind.NULL}:
+        yield f"IN of a {given} is a {test.type}"
+    if not all(_has_type(value, given) for value in test.values):
+        yield f"IN of a {given} has values of other types"
+    if None in test.values and not test.nullable:
+        yield "IN with NULL among its values is said to be never NULL"
 
 
 def _call(call: Call) -> Iterator[str]:

@@ -11,6 +11,7 @@ from fsql.compiler.expression import (
     Cast,
     ColumnRef,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -149,6 +150,10 @@ def expression_sql(expression: Expression, columns: Sequence[str]) -> str:
             return call_sql(expression, [expression_sql(a, columns) for a in expression.arguments])
         case FieldAccess():
             raise ExcludedError("rows")
+        case InSet(argument=argument, values=values, negated=negated):
+            listed = ", ".join(literal(value, argument.type) for value in values)
+            operator = "NOT IN" if negated else "IN"
+            return f"({expression_sql(argument, columns)} {operator} ({listed}))"
         case _:
             raise AssertionError(expression)
 

@@ -12,6 +12,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     Expression,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -132,6 +133,13 @@ def random_expression(
     return maker.expression(type_, depth)
 
 
+def in_set(random: Random, argument: Expression, count: int) -> InSet:
+    """Return a test whether an expression is among some values."""
+    values = tuple(random_value(random, argument.type, awkward=0.05) for _ in range(count))
+    nullable = argument.nullable or None in values
+    return InSet(BOOLEAN, nullable, argument, values, negated=random.random() < 0.5)
+
+
 def random_call(random: Random, schema: Schema, name: str, depth: int) -> Expression:
     """Return a call of a function over `schema`, with arguments that are at most `depth` deep."""
     function = FUNCTIONS[name]
@@ -157,6 +165,8 @@ class ExpressionMaker:
                 return ColumnRef(type_, self.schema[index].nullable, index)
             value = random_value(self.random, type_)
             return Literal(type_, value is None, value)
+        if type_ == BOOLEAN and self.random.random() < 0.15:
+            return self.in_set(depth - 1)
         forms = (self.call, self.call, self.call, self.cast, self.case, self.field)
         return self.random.choice(forms)(type_, depth - 1)
 
@@ -173,6 +183,12 @@ class ExpressionMaker:
         row, index = self.random.choice(found)
         argument = self.expression(row, depth)
         return FieldAccess(type_, nullable=True, argument=argument, index=index)
+
+    def in_set(self, depth: int) -> Expression:
+        """Return a test whether a value of any type without parts is among some values."""
+        type_ = self.random.choice(SCALARS)
+        count = self.random.choice((1, 2, 3, 12))
+        return in_set(self.random, self.expression(type_, depth), count)
 
     def case(self, type_: SqlType, depth: int) -> Expression:
         """Return a CASE."""

@@ -36,7 +36,7 @@ from fsql.compiler.sqltypes import (
     array_of,
 )
 from fsql.tests.property.drawn_aggregates import drawn_call
-from fsql.tests.property.expressions import random_expression
+from fsql.tests.property.expressions import in_set, random_expression
 from fsql.tests.property.time_order import drawn_over, event_times
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
 
@@ -317,14 +317,15 @@ class Plans:
         """Return a comparison that holds rather often, a test for NULL, or anything BOOLEAN."""
         if self.random.random() < self.risk:
             return self.risky(schema, BOOLEAN)
-        index = self.random.randrange(len(schema))
-        column = self.column(schema, index)
+        column = self.column(schema, self.random.randrange(len(schema)))
         if column.type == DOUBLE and self.random.random() < 0.5:
             # Only so is -0.0 distinguished from 0.0, which it equals.
             text = Literal(STRING, nullable=False, value="-0.0")
             return _call("ne", BOOLEAN, Cast(STRING, column.nullable, column), text)
         if column.type.element is not None or self.random.random() < 0.15:
             return _call(self.random.choice(("is_null", "is_not_null")), BOOLEAN, column)
+        if not column.type.parts and self.random.random() < 0.15:
+            return in_set(self.random, column, 3)
         value = random_value(self.random, column.type, awkward=0.05)
         literal = Literal(column.type, value is None, value)
         test = _call(self.random.choice(COMPARISONS), BOOLEAN, column, literal)

@@ -18,6 +18,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     Expression,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -55,7 +56,9 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
 
-def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PLR0911 - one a form
+def evaluate(  # noqa: C901, PLR0911 - one a form
+    expression: Expression, row: Sequence[Value]
+) -> Value:
     """Return the value of `expression` over `row`.
 
     Raises:
@@ -82,6 +85,8 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PL
         case FieldAccess():
             whole: Any = evaluate(expression.argument, row)
             return None if whole is None else whole[expression.index]
+        case InSet():
+            return in_set(evaluate(expression.argument, row), expression)
         case _:
             raise AssertionError(expression)
 
@@ -123,6 +128,16 @@ def call(  # noqa: C901, PLR0911 - one a kind
             day, interval = values
             result = FUNCTIONS[function](day * DAY, interval) // DAY
     return in_range(result, expression.type)
+
+
+def in_set(value: Value, test: InSet) -> bool | None:
+    """Return whether a value is one of several, each of which may be NULL."""
+    if value is None:
+        return None
+    for other in test.values:
+        if other is not None and order_key(other) == order_key(value):
+            return not test.negated
+    return None if None in test.values else test.negated
 
 
 def junction(

@@ -21,6 +21,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     Expression,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -29,7 +30,7 @@ from fsql.runtime.kernels.expressions.casts import cast_kernel, try_cast_kernel
 from fsql.runtime.kernels.expressions.functions import maker_of
 from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
-from fsql.runtime.kernels.expressions.membership import find_memberships, membership_kernel
+from fsql.runtime.kernels.expressions.membership import find_memberships, in_set_kernel
 from fsql.runtime.kernels.expressions.rows import field_kernel
 from fsql.runtime.kernels.expressions.vectors import Vector, constant, from_array, to_array
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from fsql.runtime.kernels.expressions.membership import Membership
     from fsql.runtime.kernels.expressions.vectors import Kernel
 
 
@@ -66,7 +66,7 @@ class Program:
     """Expressions compiled together; `run` computes them over columns, each given as array or vector."""
 
     def __init__(self, expressions: Sequence[Expression]) -> None:
-        memberships: dict[Expression, Membership] = {}
+        memberships: dict[Expression, InSet] = {}
         for expression in expressions:
             memberships |= find_memberships(expression)
         registers = {node: i for i, node in enumerate(_computed(expressions, memberships))}
@@ -117,7 +117,7 @@ class Program:
 
 
 def _computed(
-    expressions: Sequence[Expression], memberships: Mapping[Expression, Membership]
+    expressions: Sequence[Expression], memberships: Mapping[Expression, InSet]
 ) -> dict[Expression, None]:
     """Return every node that must be computed, each once, operands first."""
     found: dict[Expression, None] = {}
@@ -134,17 +134,14 @@ def _computed(
     return found
 
 
-def _operands(
-    node: Expression, memberships: Mapping[Expression, Membership]
-) -> tuple[Expression, ...]:
+def _operands(node: Expression, memberships: Mapping[Expression, InSet]) -> tuple[Expression, ...]:
     """Return the expressions whose values are the arguments of the kernel of `node`."""
-    if node in memberships:
-        return (memberships[node].operand,)
+    node = memberships.get(node, node)
     match node:
         case Call(arguments=arguments):
             return arguments
-        case Cast(argument=argument) | TryCast(argument=argument) | FieldAccess(argument=argument):
-            return (argument,)
+        case Cast() | TryCast() | FieldAccess() | InSet():
+            return (node.argument,)
         case Case(branches=branches, otherwise=otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
         case _:
@@ -152,11 +149,10 @@ def _operands(
 
 
 def _kernel(  # noqa: PLR0911 - one a form
-    node: Expression, memberships: Mapping[Expression, Membership]
+    node: Expression, memberships: Mapping[Expression, InSet]
 ) -> Kernel:
     """Return the kernel that computes `node` from its operands."""
-    if node in memberships:
-        return membership_kernel(memberships[node])
+    node = memberships.get(node, node)
     match node:
         case Literal(value=value):
             literal = constant(value, node.type)
@@ -172,6 +168,8 @@ def _kernel(  # noqa: PLR0911 - one a form
             return case_kernel(node.type)
         case FieldAccess(index=index):
             return field_kernel(index, node.type)
+        case InSet():
+            return in_set_kernel(node)
         case _:
             raise AssertionError(node)
 

@@ -1,8 +1,8 @@
-"""Long lists: `x = 1 OR x = 2 OR …`, and `x <> 1 AND x <> 2 AND …`, as one look-up.
+"""`x IN (1, 2, …)`, `x = 1 OR x = 2 OR …`, and `x <> 1 AND x <> 2 AND …`, as one look-up.
 
-`IN` and `NOT IN` are bound to such chains.  All terms compare one expression with constants, so the look-up
-has the same result as evaluating them one by one: x fails or not; if x is NULL, every term is NULL; if x is
-among the constants, the result is known; if not, a NULL among them makes the result NULL.
+All terms of such a chain compare one expression with constants, so the look-up has the same result as
+evaluating them one by one: x fails or not; if x is NULL, every term is NULL; if x is among the constants, the
+result is known; if not, a NULL among them makes the result NULL.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.expression import Call, Expression, InSet, Literal
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BOOLEAN, FLOATING, TEXTUAL, SqlType
+from fsql.compiler.sqltypes import BOOLEAN, FLOATING, TEXTUAL, Kind, SqlType
 from fsql.runtime.kernels.expressions.strict import over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
@@ -42,14 +42,6 @@ _TERMS_MIN: Final = 8
 _CONNECTIVE_OF: Final = {"eq": "or", "ne": "and"}
 
 
-class Membership(NamedTuple):
-    """Whether `operand` is (or, `negated`, is not) among `values`."""
-
-    operand: Expression
-    values: tuple[Value, ...]
-    negated: bool
-
-
 class _Chain(NamedTuple):
     """A tree of `connective` over comparisons of `operand` with constants, `terms` of them."""
 
@@ -58,8 +50,8 @@ class _Chain(NamedTuple):
     terms: int
 
 
-def find_memberships(expression: Expression) -> dict[Expression, Membership]:
-    """Return the largest nodes of `expression` that are a membership."""
+def find_memberships(expression: Expression) -> dict[Expression, InSet]:
+    """Return the largest chains of `expression` that are long, each with the look-up that it is."""
     chains: dict[Expression, _Chain] = {}
     inner: set[Expression] = set()
     for node in walk(expression):
@@ -71,7 +63,7 @@ def find_memberships(expression: Expression) -> dict[Expression, Membership]:
             if chain.terms > 1:
                 inner.update(node.arguments)
     return {
-        node: Membership(chain.operand, _values(node), negated=chain.connective == "and")
+        node: _in_set(node, chain)
         for node, chain in chains.items()
         if chain.terms >= _TERMS_MIN and node not in inner
     }
@@ -100,6 +92,11 @@ def _joined(node: Call, chains: dict[Expression, _Chain]) -> _Chain | None:
     return left._replace(terms=left.terms + right.terms)
 
 
+def _in_set(node: Expression, chain: _Chain) -> InSet:
+    negated = chain.connective == "and"
+    return InSet(BOOLEAN, node.nullable, chain.operand, _values(node), negated=negated)
+
+
 def _values(chain: Expression) -> tuple[Value, ...]:
     """Return the constants of a chain."""
     values: list[Value] = []
@@ -116,11 +113,11 @@ def _values(chain: Expression) -> tuple[Value, ...]:
     return tuple(values)
 
 
-def membership_kernel(membership: Membership) -> Kernel:
-    """Return the kernel from the operand to whether it is a member."""
-    present = [value for value in membership.values if value is not None]
-    open_ended = len(present) < len(membership.values)
-    find = _finder(present, membership.operand.type)
+def in_set_kernel(test: InSet) -> Kernel:
+    """Return the kernel from the argument to whether it is among the values."""
+    present = [value for value in test.values if value is not None]
+    open_ended = len(present) < len(test.values)
+    find = _finder(present, test.argument.type)
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         (argument,) = arguments
@@ -128,7 +125,7 @@ def membership_kernel(membership: Membership) -> Kernel:
         valid = argument.valid
         if open_ended:
             valid = both_valid(valid, found)
-        return Vector(~found if membership.negated else found, valid, argument.failed)
+        return Vector(~found if test.negated else found, valid, argument.failed)
 
     return over_dictionary(kernel)
 
@@ -139,6 +136,10 @@ def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDAr
         return _text_finder(present)
     if not present:
         return lambda values: np.zeros(len(values), np.bool_)
+    if sql_type.kind is Kind.DECIMAL:
+        # Integers, which may be longer than any of NumPy.
+        members = frozenset(present)
+        return lambda values: np.fromiter(map(members.__contains__, values.tolist()), np.bool_)
     constants = np.unique(_comparable(np.array(present, DTYPES[sql_type.kind]), sql_type))
 
     def find(values: Array) -> NDArray[np.bool_]:

@@ -22,6 +22,7 @@ from fsql.compiler.expression import (
     Cast,
     ColumnRef,
     FieldAccess,
+    InSet,
     Literal,
     TryCast,
 )
@@ -194,8 +195,8 @@ def _is_small(expression: Expression) -> bool:
         match node:
             case Call(arguments=arguments):
                 stack += arguments
-            case Cast(argument=each) | TryCast(argument=each) | FieldAccess(argument=each):
-                stack.append(each)
+            case Cast() | TryCast() | FieldAccess() | InSet():
+                stack.append(node.argument)
             case Case(branches=branches, otherwise=otherwise):
                 stack += [part for branch in branches for part in branch]
                 stack.append(otherwise)

@@ -5,14 +5,16 @@ Catches an operand evaluated that must not be, one left out that must be, and th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.operators import call, combine_balanced
-from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, InSet, Literal, Value
 from fsql.compiler.functions.evaluate import constant, evaluate, fallible
 from fsql.compiler.functions.failure import DivisionByZeroFailure, RowFailure
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, INT, STRING, SqlType
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, STRING, SqlType
 
 TRUE = Literal(BOOLEAN, nullable=False, value=True)
 FALSE = Literal(BOOLEAN, nullable=False, value=False)
@@ -75,6 +77,28 @@ def test_null_decides_nothing(name: str) -> None:
 def test_the_left_side_is_looked_at_first(name: str) -> None:
     with pytest.raises(DivisionByZeroFailure):
         value(call(name, CONDITION_FAILS, FALSE if name == "and" else TRUE))
+
+
+NAN, SIGNED_ZERO = float("nan"), -0.0
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "given", "expected"),
+    [
+        (BIGINT, (1, 2), [2, 3, None], [True, False, None]),
+        (BIGINT, (1, None), [1, 3, None], [True, None, None]),
+        (DOUBLE, (NAN, 0.0), [float("nan"), SIGNED_ZERO, 1.0], [True, True, False]),
+        (STRING, ("a", ""), ["", "A"], [True, False]),
+    ],
+)
+def test_a_set(
+    type_: SqlType, values: tuple[Value, ...], given: list[Value], expected: list[object]
+) -> None:
+    test = InSet(BOOLEAN, nullable=True, argument=column_ref(type_, 0), values=values)
+    assert [evaluate(test, (each,)) for each in given] == expected
+    opposite = replace(test, negated=True)
+    negated = [None if each is None else not each for each in expected]
+    assert [evaluate(opposite, (each,)) for each in given] == negated
 
 
 def test_coalesce_stops_at_the_first_value() -> None:

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from fsql.compiler import logical
-from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, Literal, TryCast
+from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, InSet, Literal, TryCast
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INTERVAL, STRING, TIMESTAMP, array_of
 from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.unit.model import plans as p
@@ -53,6 +53,15 @@ ILLEGAL = {
     ),
     "the ELSE of CASE is a STRING, the whole a BIGINT": of(
         Case(BIGINT, nullable=True, branches=((p.gt(K, K), K),), otherwise=S)
+    ),
+    "IN of a ARRAY<STRING> is a BOOLEAN": of(
+        InSet(BOOLEAN, nullable=True, argument=TAGS, values=((), ("a",)))
+    ),
+    "IN of a BIGINT has values of other types": of(
+        InSet(BOOLEAN, nullable=True, argument=K, values=(1, "x"))
+    ),
+    "IN with NULL among its values is said to be never NULL": of(
+        InSet(BOOLEAN, nullable=False, argument=K, values=(1, None))
     ),
     "the predicate is a BIGINT": where(K),
     "1 expressions have 2 names": logical.Project(BIDS, (K,), ("x", "y")),

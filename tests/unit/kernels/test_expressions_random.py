@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from fsql.compiler.expression import Call, Cast, TryCast
+from fsql.compiler.expression import Call, Cast, InSet, TryCast
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS
@@ -116,7 +116,8 @@ def test_columns_agree_with_rows(seed: int) -> None:
             met.update(node.function for node in walk(expression) if isinstance(node, Call))
             met.update("cast" for node in walk(expression) if isinstance(node, Cast))
             met.update("try_cast" for node in walk(expression) if isinstance(node, TryCast))
+            met.update("in_set" for node in walk(expression) if isinstance(node, InSet))
             met.update(value for value in values if value[0] == "fails")
-    assert set(FUNCTIONS) | {"cast", "try_cast"} <= met.keys(), "a function was not met"
+    assert set(FUNCTIONS) | {"cast", "try_cast", "in_set"} <= met.keys(), "a function was not met"
     for code in (501, 502, 503, 504):
         assert met["fails", code], f"no failure {code} was met"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.expression import Call, Cast, Literal
+from fsql.compiler.expression import Call, Cast, ColumnRef, InSet, Literal
 from fsql.compiler.logical import Changes, SinkTable
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import (
@@ -118,6 +118,29 @@ CALLS: list[tuple[str, SqlType, list[tuple[Value, SqlType]], Value | tuple[str, 
     ("to_timestamp", TIMESTAMP, [("1970-01-01T00:00:60Z", STRING)], (FAILS, 503)),
     ("to_timestamp", TIMESTAMP, [("1970-01-01T00:00:00.1234567Z", STRING)], (FAILS, 503)),
 ]
+
+
+@pytest.mark.parametrize(
+    ("given", "values", "found"),
+    [
+        (*(2, (1, 2, None)), True),
+        (*(3, (1, 2)), False),
+        (*(3, (1, None)), None),
+        (*(None, (1, 2)), None),
+    ],
+)
+def test_a_set(given: Value, values: tuple[Value, ...], found: object) -> None:
+    argument = ColumnRef(BIGINT, nullable=True, index=0)
+    assert (
+        evaluate(InSet(BOOLEAN, nullable=True, argument=argument, values=values), (given,)) is found
+    )
+    opposite = None if found is None else not found
+    assert (
+        evaluate(
+            InSet(BOOLEAN, nullable=True, argument=argument, values=values, negated=True), (given,)
+        )
+        is opposite
+    )
 
 
 @pytest.mark.parametrize(("function", "type_", "arguments", "value"), CALLS)
