@@ -1,6 +1,6 @@
 """The workers of one epoch, as the coordinator has them: some join and leave while it runs.
 
-Contract.  `docs/internals/distribution.md`, section 7.  A number is given once in an epoch.  A worker that
+Contract.  `docs/internals/distribution.md`, section 9.  A number is given once in an epoch.  A worker that
 joins has links, but no bins and no fronts; once it is ready, it is a member, and all others are told.  It
 takes part in what is announced from then on.  A member that the layout does not have leaves when a snapshot
 without it is committed, or at once if it never took part in one.

@@ -1,6 +1,6 @@
 """The ticks of one epoch, as the coordinator has them: one at a time, between the epoch's snapshots.
 
-Contract.  `docs/internals/distribution.md`, section 7.  `LayoutTick` has the phases of a tick.  This part
+Contract.  `docs/internals/distribution.md`, section 9.  `LayoutTick` has the phases of a tick.  This part
 exchanges the items of ticks with workers, and takes its turn with ordinary snapshots: a tick begins at the
 position of a snapshot, and none other is announced while bins move.
 """

@@ -1,6 +1,6 @@
 """The coordinator's part in a tick: owners and plan choices change at a position, without a pause.
 
-Contract.  `docs/internals/distribution.md`, section 7.  A tick has these phases:
+Contract.  `docs/internals/distribution.md`, section 9.  A tick has these phases:
 
     PREPARING   workers send the state of the bins that move, until little is left; snapshots follow each
                 other closely at first, and again when all have sent nearly all that was stored
