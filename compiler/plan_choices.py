@@ -108,9 +108,9 @@ def choices_of(plan: TickPlan) -> PlanChoices:
     return PlanChoices(
         tuple((head.operator, head.policy) for head in _folds(plan)),
         tuple(
-            FilterOrder(number, place, _groups(stage, run))
+            FilterOrder(number, index, _groups(stage, run))
             for number, stage in enumerate(plan.stages)
-            for place, run in enumerate(filter_runs(stage))
+            for index, run in enumerate(filter_runs(stage))
         ),
         tuple(sorted(pre_aggregations_of(plan).items())),
     )

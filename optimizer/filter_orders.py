@@ -61,15 +61,15 @@ def choose_filter_orders(
     now = {(each.stage, each.run): each.groups for each in choices_of(plan).filters}
     chosen, reasons = [], []
     for number, stage in enumerate(plan.stages):
-        for place in range(len(filter_runs(stage))):
-            names = condition_names(stage, place)
+        for index in range(len(filter_runs(stage))):
+            names = condition_names(stage, index)
             label = names[0].partition(CONDITION)[0]
             unknown = [name for name in names if name not in known]
             if unknown:
                 reasons.append(f"{label}: stay; no estimate of {', '.join(unknown)}")
                 continue
             measured = [known[name] for name in names]
-            groups = now[number, place]
+            groups = now[number, index]
             best = best_order(measured)
             rows = rates[names[0]] * SAMPLED_EVERY
             before, after = (cost_of(each, measured) for each in (groups, best))
@@ -79,7 +79,7 @@ def choose_filter_orders(
                 f" {after * 1e9:.3g} ns, which saves {saved:.1%} of a core"
             )
             if saved > GAIN_LEAST and before - after > SAVED_LEAST * before:
-                chosen.append(FilterOrder(number, place, best))
+                chosen.append(FilterOrder(number, index, best))
                 reasons.append(f"{label}: other order; {text}")
             else:
                 reasons.append(f"{label}: stay; {text}")

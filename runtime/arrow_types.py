@@ -137,12 +137,12 @@ def octets_of_base64(texts: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
     """Return texts in Base64 as a column of BYTES, and which of them cannot be read."""
     values: list[str | None] = []
     unread = np.zeros(len(texts), np.bool_)
-    for place, text in enumerate(texts.to_pylist()):
+    for index, text in enumerate(texts.to_pylist()):
         try:
             values.append(None if text is None else parse_base64(text))
         except RowFailure:
             values.append(None)
-            unread[place] = True
+            unread[index] = True
     return pa.array(values, pa.string()), unread
 
 

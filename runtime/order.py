@@ -93,13 +93,13 @@ def _rows(columns: Sequence[Ints]) -> list[tuple[int, ...]]:
 def _leading_in_order(columns: Sequence[Ints]) -> int:
     """Return how many of the first columns order the rows as they are; all of them if all do."""
     undecided = None
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         before, after = column[:-1], column[1:]
         wrong = before > after
         if undecided is not None:
             wrong &= undecided
         if wrong.any():
-            return place
+            return index
         equal = before == after
         undecided = equal if undecided is None else undecided & equal
         if not undecided.any():
@@ -323,7 +323,7 @@ def canonical_rank(  # noqa: PLR0911 - one a kind
         return _rank_of_lists(array, canonical_rank(array.flatten()))
     if len(array) <= FEW_ROWS:
         texts = array.to_pylist()
-        places = {text: place for place, text in enumerate(sorted({*texts} - {None}))}
+        places = {text: index for index, text in enumerate(sorted({*texts} - {None}))}
         return np.array([places.get(text, len(texts)) for text in texts], np.int64)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()

@@ -153,8 +153,8 @@ class _Attempt:
             case Unnest(array=array, ordinality_name=ordinality):
                 values = self._values([array], row)
                 if values is not None and isinstance(values[0], tuple):
-                    for place, element in enumerate(values[0], 1):
-                        yield (*row, element) if ordinality is None else (*row, element, place)
+                    for index, element in enumerate(values[0], 1):
+                        yield (*row, element) if ordinality is None else (*row, element, index)
             case AssignWindows():
                 yield from self._windowed(plan, row)
 

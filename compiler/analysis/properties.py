@@ -195,11 +195,11 @@ def _keys_of_groups(
     """
     by_windows: dict[AssignWindows | AssignSessions, list[int]] = {}
     others: list[int] = []
-    for place, column in enumerate(windows[: len(plan.keys)]):
+    for index, column in enumerate(windows[: len(plan.keys)]):
         if column is None or not _known_by_one_bound(column.windows):
-            others.append(place)
+            others.append(index)
         else:
-            by_windows.setdefault(column.windows, []).append(place)
+            by_windows.setdefault(column.windows, []).append(index)
     choices = product(*by_windows.values())
     return [frozenset((*others, *chosen)) for chosen in choices]
 
@@ -284,10 +284,10 @@ def _is_rank(plan: Plan, column: int) -> bool:
 def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:
     """Return the keys of which every column is kept, as it is or cast to a wider type."""
     places: dict[int, int] = {}
-    for place, expression in enumerate(plan.expressions):
+    for index, expression in enumerate(plan.expressions):
         source = _injective_source(expression)
         if source is not None:
-            places.setdefault(source, place)
+            places.setdefault(source, index)
     return [
         frozenset(places[column] for column in key)
         for key in below

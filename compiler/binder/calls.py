@@ -265,8 +265,8 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
         raise _unknown_function(name, written)
     function = CALLABLE[name]
     arguments = [
-        _bind_argument(binder, _word_as_text(function, place, argument))
-        for place, argument in enumerate(written.arguments)
+        _bind_argument(binder, _word_as_text(function, index, argument))
+        for index, argument in enumerate(written.arguments)
     ]
     many = function.name == "concat" and len(arguments) > 2 and name != "CONCAT_WS"
     if many and _all_texts(arguments):
@@ -322,8 +322,8 @@ def _documents(
     if paired and len(arguments) % 2:
         raise refusal("E401", "JSON_OBJECT takes pairs of keys and values", written.span)
     made: list[Expression] = []
-    for place, argument in enumerate(arguments):
-        is_key = paired and place % 2 == 0
+    for index, argument in enumerate(arguments):
+        is_key = paired and index % 2 == 0
         document = isinstance(argument, Call) and argument.function in DOCUMENTS
         if is_key or document or argument.type.kind is Kind.NULL:
             made.append(argument)

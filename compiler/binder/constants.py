@@ -98,7 +98,7 @@ def bind_values(
             zip(*rows, strict=True), [*wanted, *[None] * len(rows[0])], strict=False
         )
     ]
-    names = [f"column{place}" for place in range(1, len(columns) + 1)]
+    names = [f"column{index}" for index in range(1, len(columns) + 1)]
     if len(rows) == 1:
         return project(scan, [value for (value,) in columns], names)
     fields = [column for column in columns if column[0].type.kind is not Kind.NULL]

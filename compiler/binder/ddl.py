@@ -294,14 +294,14 @@ def _computed_columns(
     scope = Scope((fields_of(columns, table.name.parts[-1].name),), len(columns))
     computed: list[ComputedColumn] = []
     with context.report.whole():
-        for place, written in enumerate(table.columns):
+        for index, written in enumerate(table.columns):
             if isinstance(written, syntax.ComputedColumn):
                 binder = ExpressionBinder(
                     scope, "a computed column", context.source_spans, context.functions
                 )
                 with context.report.part():
                     expression = binder.bind_whole(written.expression)
-                    computed.append(ComputedColumn(written.name.name, place, expression))
+                    computed.append(ComputedColumn(written.name.name, index, expression))
     return tuple(computed)
 
 

@@ -121,7 +121,7 @@ def over_following(
     behind = max(-each.end_preceding for each in calls)
     own, width = plan.schema, len(plan.schema)
     inner = tuple(column.name for column in own)
-    inner += ("is_row", *(f"key_{place}" for place in range(len(partition))))
+    inner += ("is_row", *(f"key_{index}" for index in range(len(partition))))
     rows = Project(plan, (*column_refs(plan), _TRUE, *partition), inner)
     padding = _padding(ordered, behind, inner, source_spans)
     both = Union((rows, padding))

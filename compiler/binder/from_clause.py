@@ -109,11 +109,11 @@ class FromBinder:
     def _connect(self, source: Source, waiting: list[tuple[Source, Span]]) -> Source:
         """Return `source` joined with all waiting relations; empties `waiting`."""
         while waiting:
-            for place, (right, span) in enumerate(waiting):
+            for index, (right, span) in enumerate(waiting):
                 joined = self._join(source, right, [], span)
                 if joined is not None:
                     source = joined
-                    del waiting[place]
+                    del waiting[index]
                     break
             else:
                 raise self._no_equality(source, waiting[0][0], waiting[0][1], "WHERE")

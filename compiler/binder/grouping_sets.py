@@ -141,7 +141,7 @@ class GroupKeys:
         return expanded, [*keys, Key(number, "grouping_set", span)]
 
     def _where_held(self, key: Expression, number: Expression) -> Expression:
-        held = [place for place, one in enumerate(self.sets) if key in one]
+        held = [index for index, one in enumerate(self.sets) if key in one]
         nothing = Literal(key.type, nullable=True, value=None)
         branch = _among(number, held), key
         return Case(key.type, nullable=True, branches=(branch,), otherwise=nothing)
@@ -150,7 +150,7 @@ class GroupKeys:
         self, groups: Groups, grouping: Grouping
     ) -> Callable[[Expression, Mapping[Expression, Span]], Expression]:
         """Return the function that rewrites expressions over the rows of the aggregate."""
-        places = {key.expression: place for place, key in enumerate(self.keys)}
+        places = {key.expression: index for index, key in enumerate(self.keys)}
         several = len(self.sets) > 1
         number = ColumnRef(INT, nullable=True, index=len(groups.names))
         if several:
@@ -185,9 +185,9 @@ class GroupKeys:
                 if argument not in groups.keys:
                     raise refusal("E302", "GROUPING takes keys of GROUP BY", spans[part])
             masks: dict[int, list[int]] = {}
-            for place, one in enumerate(self.sets):
+            for index, one in enumerate(self.sets):
                 bits = "".join("0" if each in one else "1" for each in part.arguments)
-                masks.setdefault(int(bits, 2), []).append(place)
+                masks.setdefault(int(bits, 2), []).append(index)
             *others, last = sorted(masks)
             if not others:
                 return _number(last)

@@ -218,9 +218,9 @@ def _placed(
 
 
 def _place(written: syntax.Identifier, table: TableEntry) -> int:
-    for place, column in enumerate(table.columns):
+    for index, column in enumerate(table.columns):
         if matches(written, column.name):
-            return place
+            return index
     names = [column.name for column in table.columns]
     label, note = f"not a column of {table.name}", f"{table.name} has {listing(names)}"
     raise no_column(written, names, label=label, note=note)

@@ -206,7 +206,7 @@ class Grouping:
     @property
     def places(self) -> dict[Expression, int]:
         """Return the place of each key among the keys."""
-        return {key: place for place, key in enumerate(self.keys)}
+        return {key: index for index, key in enumerate(self.keys)}
 
 
 def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]) -> Grouping:

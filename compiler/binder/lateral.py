@@ -95,8 +95,8 @@ def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Ele
     names = _element_names(written, default, name)
     ordinal = names[-1] if ordinality else None
     fields = [
-        Field(alias, name, outer.width, Column(name, type_), (element, place))
-        for place, (name, type_) in enumerate(zip(names, element.field_types, strict=False))
+        Field(alias, name, outer.width, Column(name, type_), (element, index))
+        for index, (name, type_) in enumerate(zip(names, element.field_types, strict=False))
     ]
     if not element.fields:
         fields.append(Field(alias, names[0], outer.width, Column(names[0], element)))

@@ -87,8 +87,8 @@ def bind_lateral_rows(
     if written.alias is not None:
         relation = apply_alias(relation, written.alias)
     on = [
-        call("eq", mine, ColumnRef(key.type, key.nullable, outer.width + len(values) + place))
-        for place, (key, mine) in enumerate(pairs)
+        call("eq", mine, ColumnRef(key.type, key.nullable, outer.width + len(values) + index))
+        for index, (key, mine) in enumerate(pairs)
     ]
     return relation, on
 

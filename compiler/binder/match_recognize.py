@@ -284,8 +284,8 @@ def _matches(
     rows: _Input, pattern: RowPattern, fields: tuple[Expression, ...], spans: SourceSpans
 ) -> Plan:
     """Return a row for each match; its last columns are keys, matches and the match."""
-    inner = ("is_row", "at", *(f"field_{place}" for place in range(len(fields))))
-    inner += tuple(f"key_{place}" for place in range(len(rows.keys)))
+    inner = ("is_row", "at", *(f"field_{index}" for index in range(len(fields))))
+    inner += tuple(f"key_{index}" for index in range(len(rows.keys)))
     given = Project(
         rows.plan, (_TRUE, column_refs(rows.plan)[rows.time], *fields, *rows.keys), inner
     )
@@ -295,7 +295,7 @@ def _matches(
     row_type = row_of((name, each.type) for name, each in zip(inner, read, strict=False))
     row = Cast(row_type, nullable=False, argument=call("row", *read))
     measures = row_of(
-        (f"measure_{place}", each.type) for place, each in enumerate(pattern.measures)
+        (f"measure_{index}", each.type) for index, each in enumerate(pattern.measures)
     )
     aggregate = AggregateCall(
         AggregateFunction.MATCH_RECOGNIZE,

@@ -35,10 +35,10 @@ def metadata_columns(
     """
     found: list[MetadataColumn] = []
     with report.whole():
-        for place, written in enumerate(table.columns):
+        for index, written in enumerate(table.columns):
             if isinstance(written, syntax.MetadataColumn):
                 with report.part():
-                    found.append(_column(written, place, options))
+                    found.append(_column(written, index, options))
     return tuple(found)
 
 

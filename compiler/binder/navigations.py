@@ -158,13 +158,13 @@ class Navigations:
         """Return the fields of the scope; with `of_match`, columns of other rows may be NULL."""
         width = self.relation.width
         found: list[Field] = []
-        for place in range(len(self.symbols) + 1):
-            symbol = place - 1
+        for index in range(len(self.symbols) + 1):
+            symbol = index - 1
             own = not of_match or (self.current is not None and symbol in {-1, self.current})
             for each in self.relation.fields:
                 nullable = each.column.nullable or not own
                 column = replace(each.column, nullable=nullable, time_attribute=False)
-                made = replace(each, column=column, index=each.index + place * width)
+                made = replace(each, column=column, index=each.index + index * width)
                 if symbol >= 0:
                     made = replace(made, qualifier=self.symbols[symbol].name, merged=True)
                 found.append(made)
@@ -338,9 +338,9 @@ def unknown_variable(span: Span, symbols: Sequence[Symbol]) -> Refusal:
 
 def find_symbol(name: syntax.Identifier, symbols: Sequence[Symbol]) -> int | None:
     """Return the place of the symbol of that name; None if there is none."""
-    for place, each in enumerate(symbols):
+    for index, each in enumerate(symbols):
         if matches(name, each.name):
-            return place
+            return index
     return None
 
 

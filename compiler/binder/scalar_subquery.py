@@ -174,8 +174,8 @@ class SubqueryCollector:
         plan = make_group(subquery.rows.relation.plan, grouping, None, written, self.context.report)
         zero = Literal(BIGINT, nullable=False, value=0)
         found = [
-            call("coalesce", SubqueryValue(BIGINT, True, len(self.values), len(keys) + place), zero)  # noqa: FBT003
-            for place in range(len(calls))
+            call("coalesce", SubqueryValue(BIGINT, True, len(self.values), len(keys) + index), zero)  # noqa: FBT003
+            for index in range(len(calls))
         ]
         self._add(plan, outer_keys, keys, subquery.span)
         return found

@@ -59,9 +59,9 @@ def assign_sessions(
     for made in (end, *computed):
         source_spans.add(made, span)
     names = [column.name for column in below.schema]
-    names += [SESSION_END, *(f"key_{place}" for place in range(len(computed)))]
+    names += [SESSION_END, *(f"key_{index}" for index in range(len(computed)))]
     below = project(below, [*column_refs(below), end, *computed], names)
-    places = {key: width + 1 + place for place, key in enumerate(computed)}
+    places = {key: width + 1 + index for index, key in enumerate(computed)}
     keys = tuple(
         ColumnRef(key.type, key.nullable, places[key]) if key in places else key
         for key in dict.fromkeys(partition)

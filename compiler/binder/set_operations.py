@@ -75,7 +75,7 @@ def _of_common_types(branches: Sequence[Branch], operator: str) -> list[Plan]:
                 f"this has {len(plan.schema)}",
                 secondary=(Label(first_span, f"this has {len(first.schema)}"),),
             )
-    types = [_common_column(branches, place, operator) for place in range(len(first.schema))]
+    types = [_common_column(branches, index, operator) for index in range(len(first.schema))]
     coerced = []
     for plan, _ in branches:
         names = [column.name for column in plan.schema]

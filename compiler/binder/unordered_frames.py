@@ -236,7 +236,7 @@ def _of_windows(
 def _grouped(
     plan: Plan, keys: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
 ) -> Aggregate:
-    names = tuple(f"key_{place}" for place in range(len(keys)))
+    names = tuple(f"key_{index}" for index in range(len(keys)))
     return Aggregate(plan, keys, names, tuple(aggregates), tuple(_names(aggregates)))
 
 

@@ -76,7 +76,7 @@ def with_versions(
     whole = Cast(row, nullable=False, argument=call("row", *column_refs(right.plan)))
     nothing = Literal(row, nullable=True, value=None)
     names = [*(column.name for column in own), "version", _VERSION_TIME, _SIDE]
-    names += [f"key_{place}" for place in range(len(left.keys))]
+    names += [f"key_{index}" for index in range(len(left.keys))]
     rows = _branch(left, [*column_refs(left.plan), nothing], of_rows, names)
     if kind is JoinKind.INNER:
         rows = _where_not_null(rows, len(own) + 3)
@@ -95,8 +95,8 @@ def with_versions(
     made: list[Expression] = values[: len(own)]
     made[left.time] = values[len(both.schema) + 1]
     made += [
-        FieldAccess(column.type, nullable=True, argument=values[-1], index=place)
-        for place, column in enumerate(versions)
+        FieldAccess(column.type, nullable=True, argument=values[-1], index=index)
+        for index, column in enumerate(versions)
     ]
     out = tuple(column.name for column in (*own, *versions))
     return Project(filter_relation(running, [left_rows, *found]), tuple(made), out)

@@ -162,12 +162,12 @@ def _by_name(
     """Return the arguments by name, whether they were given by name or by position."""
     names = _NAMED[function] if in_from else _NAMED[function][1:]
     given: dict[str, Argument] = {}
-    for place, argument in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         if isinstance(argument, syntax.NamedArgument):
             name = argument.name.name.upper()
             value: Argument = argument.value
         else:
-            name = names[place] if place < len(names) else ""
+            name = names[index] if index < len(names) else ""
             value = argument
         if name not in names or name in given:
             raise _wrong_form(function, span, in_from=in_from)

@@ -223,8 +223,8 @@ def _check_retraction(made: PythonAggregate, rows: Sequence[Value]) -> None:
         FsqlError: E402, if it does not.
     """
     every = made.over(rows)
-    for place, row in enumerate(rows):
-        expected = made.over([*rows[:place], *rows[place + 1 :]])
+    for index, row in enumerate(rows):
+        expected = made.over([*rows[:index], *rows[index + 1 :]])
         left = made.retract(every, row)
         if expected is None or _failed(expected) or _failed(left) or _failed(every):
             continue

@@ -80,8 +80,8 @@ def _split_index(text: str, separator: str, index: int) -> str | None:
 
 def _translate(text: str, characters: str, by: str) -> str:
     table: dict[int, str | None] = {}
-    for place, character in enumerate(characters):
-        table.setdefault(ord(character), by[place] if place < len(by) else None)
+    for index, character in enumerate(characters):
+        table.setdefault(ord(character), by[index] if index < len(by) else None)
     return text.translate(table)
 
 

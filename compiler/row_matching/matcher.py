@@ -116,7 +116,7 @@ class Matcher:
             RowFailure: E505.
         """
         first = matching.found - len(ways) + 1
-        return [self._measures(way, first + place) for place, way in enumerate(ways)]
+        return [self._measures(way, first + index) for index, way in enumerate(ways)]
 
     def advance(self, matching: Matching, row: Fields) -> tuple[Matching, Sequence[Way]]:
         """Return the matching after `row`, and the matches that it decides."""

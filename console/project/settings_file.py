@@ -174,11 +174,11 @@ def _places(source: SourceText) -> Iterator[tuple[str, tuple[Span, Span]]]:
 def _value_end(text: str, start: int) -> int:
     """Return where the value that begins at `start` ends: before a comment that is not in quotes."""
     quote = ""
-    for place in range(start, len(text)):
+    for index in range(start, len(text)):
         if quote:
-            quote = "" if text[place] == quote else quote
-        elif text[place] in "'\"":
-            quote = text[place]
-        elif text[place] == "#":
-            return place
+            quote = "" if text[index] == quote else quote
+        elif text[index] in "'\"":
+            quote = text[index]
+        elif text[index] == "#":
+            return index
     return len(text)

@@ -264,15 +264,15 @@ def _row_parts(
     """
     parts: list[Part] = []
     taken_over = False
-    for place, column in enumerate(formatted):
+    for index, column in enumerate(formatted):
         if column.memory is None:
             if not taken_over:
-                parts.append(len(STANDARD) + place)
+                parts.append(len(STANDARD) + index)
             parts += column.parts
             taken_over = False
             continue
-        before = "" if taken_over else frame[place]
-        behind = frame[place + 1] if place + 1 < len(formatted) else ""
+        before = "" if taken_over else frame[index]
+        behind = frame[index + 1] if index + 1 < len(formatted) else ""
         first = pieces.add_shared(column.memory.shared(before, behind))
         parts += [cast("Indexes", part) + np.int32(first) for part in column.parts]
         taken_over = True

@@ -123,8 +123,8 @@ def sequence(parts: Sequence[Part], rows: int, spare: int = 0) -> Ragged:
     if not ragged:
         indexes = np.empty(rows * width + spare, np.int32)
         table = indexes[: rows * width].reshape(rows, width)
-        for place, part in enumerate(parts):
-            table[:, place] = cast("Indexes", part)  # or an int, which goes to every row
+        for index, part in enumerate(parts):
+            table[:, index] = cast("Indexes", part)  # or an int, which goes to every row
         return Ragged(indexes, counts)
     for part in ragged:
         counts += part.counts

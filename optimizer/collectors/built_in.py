@@ -76,7 +76,7 @@ class _ArrowTable:
 
 def _places(table: pa.Table, weights: Sequence[Weight]) -> Ints:
     """Return the place of the weight of each row, -1 where there is none."""
-    places = {(each.worker, each.begins): place for place, each in enumerate(weights)}
+    places = {(each.worker, each.begins): index for index, each in enumerate(weights)}
     workers, begins = (table.column(name).to_numpy() for name in ("worker", "from"))
     if len(begins) == 0:
         return np.empty(0, np.int64)

@@ -103,7 +103,7 @@ class Manifest(msgspec.Struct, frozen=True):
     @property
     def compact_owners(self) -> tuple[tuple[int, int, int], ...]:
         """Return the owner map with workers numbered from 0 without a gap, in the same order."""
-        numbers = {number: place for place, number in enumerate(self.numbers)}
+        numbers = {number: index for index, number in enumerate(self.numbers)}
         return tuple((numbers[owner], first, end) for owner, first, end in self.owners)
 
     @property

@@ -33,10 +33,10 @@ class FilterSamples:
         self._conditions: list[tuple[int, list[Callable[[Batch], MapResult]]]] = []
         if not instrument.measures:
             return
-        for place, run in enumerate(filter_runs(stage)):
+        for index, run in enumerate(filter_runs(stage)):
             source = stage.steps[run.steps[0]].input
             schema = schema_of(stage, source)
-            names = condition_names(stage, place)
+            names = condition_names(stage, index)
             conditions = [
                 instrument(name, compile_map(Select(condition), schema))
                 for name, condition in zip(names, run.conjuncts, strict=True)

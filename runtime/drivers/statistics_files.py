@@ -96,7 +96,7 @@ def _columns_of(statistics: RecordStatistics) -> Iterator[tuple[str, list[Any]]]
     heavy = [(each.operator, each.side, *key) for each in statistics.loads for key in each.heavy]
     tables: Mapping[str, Sequence[tuple[object, ...]]] = {**statistics.tables, "heavy": heavy}
     for table, rows in tables.items():
-        yield table, [[row[place] for row in rows] for place in range(len(TABLES[table]))]
+        yield table, [[row[index] for row in rows] for index in range(len(TABLES[table]))]
 
 
 def _bins(loads: Sequence[EdgeLoad]) -> list[Any]:

@@ -37,7 +37,7 @@ def aggregate_elements(function: ExplodeAggregate, row: Values) -> list[Values]:
     if not function.keys:
         groups[()] = (), Accumulators.of(function.aggregates)
     failures: list[RowFailure] = []
-    for place, element in enumerate(elements(array, ordinality=function.ordinality)):
+    for index, element in enumerate(elements(array, ordinality=function.ordinality)):
         values = row + element
         try:
             if function.predicate is not None and evaluate(function.predicate, values) is not True:
@@ -49,7 +49,7 @@ def aggregate_elements(function: ExplodeAggregate, row: Values) -> list[Values]:
             continue
         bucket = tuple(map(order, key))
         key, before = groups.get(bucket, (key, Accumulators.of(function.aggregates)))
-        groups[bucket] = key, before.add(given, 1, place)
+        groups[bucket] = key, before.add(given, 1, index)
     rows = []
     for key, accumulators in groups.values():
         try:

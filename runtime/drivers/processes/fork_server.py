@@ -318,7 +318,7 @@ def _become(orders: Orders, received: Sequence[int]) -> None:
     setproctitle(" ".join(("fsql", *orders.arguments)))
     set_role(orders.arguments[0])
     above = max(*received, *orders.descriptors) + 1
-    moved = [os.dup2(each, above + place) for place, each in enumerate(received)]
+    moved = [os.dup2(each, above + index) for index, each in enumerate(received)]
     last = 0
     for each, number in sorted(
         zip(moved, orders.descriptors, strict=True), key=lambda pair: pair[1]

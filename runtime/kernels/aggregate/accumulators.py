@@ -123,7 +123,7 @@ def by_total_order(call: AggregateCall) -> bool:
 
 def struct_of(columns: Sequence[pa.Array]) -> pa.StructArray:
     """Return the arguments of an aggregate that has several."""
-    names = [str(place) for place in range(len(columns))]
+    names = [str(index) for index in range(len(columns))]
     return pa.StructArray.from_arrays([plain(column) for column in columns], names)
 
 

@@ -63,7 +63,7 @@ class ChosenRow:
         if len(self._types) == 1:
             return [(value,) for value in from_arrow(decoded(values), self._types[0])]
         columns = [
-            from_arrow(decoded(values.field(place)), kind) for place, kind in enumerate(self._types)
+            from_arrow(decoded(values.field(index)), kind) for index, kind in enumerate(self._types)
         ]
         return list(zip(*columns, strict=True))
 
@@ -93,13 +93,13 @@ class ChosenRow:
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
         rows = [self._rows[slot] for slot in slots.tolist()]
         return {
-            f"argument{place}": to_arrow([row and row[1][place] for row in rows], kind)
-            for place, kind in enumerate(self._types)
+            f"argument{index}": to_arrow([row and row[1][index] for row in rows], kind)
+            for index, kind in enumerate(self._types)
         }
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         fields = [
-            from_arrow(columns[f"argument{place}"], kind) for place, kind in enumerate(self._types)
+            from_arrow(columns[f"argument{index}"], kind) for index, kind in enumerate(self._types)
         ]
         for slot, *given in zip(slots.tolist(), *fields, strict=True):
             if given[0] is not None:

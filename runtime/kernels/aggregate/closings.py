@@ -46,11 +46,11 @@ class ClosedColumns:
         Raises:
             FsqlError: E507, if a column has too many.
         """
-        for place, column in enumerate(columns):
+        for index, column in enumerate(columns):
             if column.type.num_buffers > _BUFFERS_OF_NUMBERS or pa.types.is_nested(column.type):
-                self._bytes[place] = self._bytes.get(place, 0) + column.nbytes
+                self._bytes[index] = self._bytes.get(index, 0) + column.nbytes
             # Arrow makes several chunks of values that do not fit one array.
-            if self._bytes.get(place, 0) > COLUMN_BYTES_MAX or isinstance(column, pa.ChunkedArray):
+            if self._bytes.get(index, 0) > COLUMN_BYTES_MAX or isinstance(column, pa.ChunkedArray):
                 message = (
                     f"windows that close together have more than {COLUMN_BYTES_MAX:,} bytes"
                     " in one column on one worker"

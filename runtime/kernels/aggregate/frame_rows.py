@@ -120,7 +120,7 @@ class FrameRows:
         }
 
     def _names(self) -> list[str]:
-        return ["time", *(f"argument{place}" for place in range(len(self._types)))]
+        return ["time", *(f"argument{index}" for index in range(len(self._types)))]
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         """See `Accumulator`."""

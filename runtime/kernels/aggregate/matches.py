@@ -54,16 +54,16 @@ class Matches:
         after: list[Value] = [None] * steps.rows
         failed: list[int] = []
         slots = steps.slot.tolist()
-        for place, row in enumerate(from_arrow(decoded(values), self._row_type)):
+        for index, row in enumerate(from_arrow(decoded(values), self._row_type)):
             assert isinstance(row, tuple)
-            slot = slots[place]
+            slot = slots[index]
             matching, decided = matcher.advance(matchings[slot], row)
             matchings[slot] = matching
             if decided:
                 try:
-                    after[place] = tuple(matcher.measures(matching, decided))
+                    after[index] = tuple(matcher.measures(matching, decided))
                 except RowFailure:
-                    failed.append(place)
+                    failed.append(index)
         mask = None
         if failed:
             mask = np.zeros(steps.rows, np.bool_)

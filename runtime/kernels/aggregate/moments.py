@@ -161,7 +161,7 @@ class Bits(Numbers):
                 is_set = [count > 0 for count in bits]
             case _:
                 is_set = [count % 2 == 1 for count in bits]
-        value = sum(1 << place for place, here in enumerate(is_set) if here)
+        value = sum(1 << index for index, here in enumerate(is_set) if here)
         return value - (1 << _BITS) if is_set[-1] else value
 
 

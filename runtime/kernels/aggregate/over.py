@@ -119,18 +119,18 @@ class OverKernel:
             return values if order is None else values.take(pa.array(order))
 
         found: dict[int, Values] = {}
-        for place, call in enumerate(self._combine.calls):
+        for index, call in enumerate(self._combine.calls):
             if call.is_running:
-                one, values = self._accumulators[place], given(call.aggregate.argument)
-                found[place] = _running(one, call.frame_end, values, weights, steps)
+                one, values = self._accumulators[index], given(call.aggregate.argument)
+                found[index] = _running(one, call.frame_end, values, weights, steps)
         for places, time, frames in self._framed:
             arguments = [given(argument) for argument in frames.arguments]
             times = None if time is None else integers(given(time))[0]
             found |= zip(places, frames.add(arguments, times, steps), strict=True)
         columns: list[pa.Array] = []
         failed = None
-        for place in range(len(found)):
-            seen = found[place] if order is None else _put_back(found[place], order)
+        for index in range(len(found)):
+            seen = found[index] if order is None else _put_back(found[index], order)
             columns.append(seen.array)
             if seen.failed is not None:
                 failed = seen.failed if failed is None else failed | seen.failed
@@ -193,10 +193,10 @@ class OverKernel:
 
 def _by_frame(calls: Sequence[OverCall]) -> list[_Framed]:
     found: dict[tuple[int | None, Expression | None, int, int], list[int]] = {}
-    for place, call in enumerate(calls):
+    for index, call in enumerate(calls):
         if not call.is_running:
             frame = (call.preceding, call.time, call.end_preceding, call.behind)
-            found.setdefault(frame, []).append(place)
+            found.setdefault(frame, []).append(index)
     return [
         _Framed(
             places,

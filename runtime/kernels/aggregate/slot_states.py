@@ -103,7 +103,7 @@ class SlotStates:
         if len(self._types) == 1:
             return [(value,) for value in from_arrow(decoded(values), self._types[0])]
         columns = [
-            from_arrow(decoded(values.field(place)), kind) for place, kind in enumerate(self._types)
+            from_arrow(decoded(values.field(index)), kind) for index, kind in enumerate(self._types)
         ]
         return list(zip(*columns, strict=True))
 
@@ -125,11 +125,11 @@ class SlotStates:
         entries = [self._states[slot].entries() for slot in slots.tolist()]
         every = [entry for each in entries for entry in each]
         fields = [
-            to_arrow([given[place] for given, _ in every], kind)
-            for place, kind in enumerate(self._types)
+            to_arrow([given[index] for given, _ in every], kind)
+            for index, kind in enumerate(self._types)
         ]
         weight = pa.array([weight for _, weight in every], pa.int64())
-        names = [*(str(place) for place in range(len(fields))), "weight"]
+        names = [*(str(index) for index in range(len(fields))), "weight"]
         rows = pa.StructArray.from_arrays([*fields, weight], names)
         lengths = np.array([len(each) for each in entries], np.int64)
         ends = np.append(0, np.cumsum(lengths)).astype(np.int32)
@@ -140,7 +140,7 @@ class SlotStates:
         lists = columns["rows"]
         lengths = lists.value_lengths().fill_null(0).to_numpy()
         rows = lists.flatten()
-        fields = [from_arrow(rows.field(place), kind) for place, kind in enumerate(self._types)]
+        fields = [from_arrow(rows.field(index), kind) for index, kind in enumerate(self._types)]
         weights = rows.field(len(fields)).to_pylist()
         for slot, weight, *given in zip(
             np.repeat(slots, lengths).tolist(), weights, *fields, strict=True

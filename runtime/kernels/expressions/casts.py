@@ -225,12 +225,12 @@ def _between_texts(source: SqlType, target: SqlType) -> Kernel:
         (argument,) = arguments
         values: list[Value] = []
         codes = np.zeros(len(argument.values), np.int16)
-        for place, value in enumerate(plain_values(argument).to_pylist()):
+        for index, value in enumerate(plain_values(argument).to_pylist()):
             try:
                 values.append(cast_value(value, source, target))
             except RowFailure as failure:
                 values.append("")
-                codes[place] = failure.code
+                codes[index] = failure.code
         own = codes if codes.any() else None
         return Vector(to_arrow(values, target), argument.valid, first_failure(argument.failed, own))
 

@@ -154,10 +154,10 @@ def _fraction(digits: Places) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     fraction = np.zeros(digits.shape[1], np.int32)
     count = np.zeros(digits.shape[1], np.int32)
     going_on = np.ones(digits.shape[1], np.bool_)
-    for place in range(6):
-        digit = digits[20 + place]
+    for index in range(6):
+        digit = digits[20 + index]
         going_on &= digit <= 9
-        fraction += np.where(going_on, digit, 0) * np.int32(10 ** (5 - place))
+        fraction += np.where(going_on, digit, 0) * np.int32(10 ** (5 - index))
         count += going_on
     return fraction, count
 
@@ -206,9 +206,9 @@ def format_timestamps(values_us: Ints) -> pa.StringArray:
         (20, 6, fraction),
     ):
         left = part
-        for place in range(at + count - 1, at - 1, -1):
+        for index in range(at + count - 1, at - 1, -1):
             shorter = left // 10
-            text[place] += (left - shorter * 10).astype(np.uint8)
+            text[index] += (left - shorter * 10).astype(np.uint8)
             left = shorter
     lengths = np.where(fraction == 0, 20, np.where(fraction % 1000 == 0, 24, _LONGEST))
     text[lengths - 1, np.arange(len(lengths))] = ord("Z")

@@ -345,11 +345,11 @@ def _few_places(function: ExplodeAggregate) -> FewFunction:
         found: list[dict[Value, list[int]]] = []
         for row in rows.rows(used):
             places: dict[Value, list[int]] = {}
-            for place, element in enumerate(_elements(evaluate(function.array, row)), 1):
+            for index, element in enumerate(_elements(evaluate(function.array, row)), 1):
                 if element in places:
-                    places[element].append(place)
+                    places[element].append(index)
                 else:
-                    places[element] = [place]
+                    places[element] = [index]
             found.append(places)
         repeats = repeats_of(np.array(list(map(len, found)), np.int64))
         added = [FewColumn(key_type, [key for places in found for key in places])]

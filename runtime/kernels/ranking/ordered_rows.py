@@ -146,10 +146,10 @@ class OrderedRows:
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         flat = {WEIGHT: pa.array([weight for _, weight in entries], pa.int64())}
         columns = self.batch_columns([row for row, _ in entries])
-        flat |= {column_name(place): column for place, column in enumerate(columns)}
+        flat |= {column_name(index): column for index, column in enumerate(columns)}
         flat |= {
-            position_name(place): pa.array(integers)
-            for place, integers in enumerate(self._positions_of(chain.from_iterable(keys)))
+            position_name(index): pa.array(integers)
+            for index, integers in enumerate(self._positions_of(chain.from_iterable(keys)))
         }
         some = pa.array(counts, mask=counts == 0)
         lists = {name: pa.ListArray.from_arrays(offsets, column) for name, column in flat.items()}
@@ -163,9 +163,9 @@ class OrderedRows:
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         """See `Accumulator`."""
         counts = columns[ROWS].fill_null(0).to_numpy(zero_copy_only=False)
-        values = [columns[column_name(place)].flatten() for place in range(len(self._types))]
+        values = [columns[column_name(index)].flatten() for index in range(len(self._types))]
         positions = [
-            columns[position_name(place)].flatten().to_numpy() for place in range(self._positions)
+            columns[position_name(index)].flatten().to_numpy() for index in range(self._positions)
         ]
         weights = columns[WEIGHT].flatten().to_pylist()
         if not weights:

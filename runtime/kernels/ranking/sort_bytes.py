@@ -42,7 +42,7 @@ def integers_of(texts: Sequence[bytes], count: int) -> list[Ints]:
     """Return the first `count` integers of each row of `integer_bytes`."""
     octets = b"".join(text[: 8 * count] for text in texts)
     words = np.frombuffer(octets, ">u8").reshape(len(texts), count).astype(np.uint64)
-    return [(words[:, place] ^ _SIGN).view(np.int64) for place in range(count)]
+    return [(words[:, index] ^ _SIGN).view(np.int64) for index in range(count)]
 
 
 def sort_bytes(

@@ -158,8 +158,8 @@ class TopRows:
             columns = [pa.array([], kind) for kind in self._types]
             positions = [pa.array([], pa.int64())] * self._positions
         flat = {WEIGHT: pa.array(np.ones(len(numbers), np.int64))}
-        flat |= {column_name(place): column for place, column in enumerate(columns)}
-        flat |= {position_name(place): column for place, column in enumerate(positions)}
+        flat |= {column_name(index): column for index, column in enumerate(columns)}
+        flat |= {position_name(index): column for index, column in enumerate(positions)}
         offsets = pa.array(np.append(0, np.cumsum(counts)).astype(np.int32))
         lists = {name: pa.ListArray.from_arrays(offsets, column) for name, column in flat.items()}
         return {ROWS: pa.array(counts, mask=counts == 0), **lists}
@@ -169,9 +169,9 @@ class TopRows:
         counts = columns[ROWS].fill_null(0).to_numpy(zero_copy_only=False)
         if not counts.any():
             return
-        values = [columns[column_name(place)].flatten() for place in range(len(self._types))]
+        values = [columns[column_name(index)].flatten() for index in range(len(self._types))]
         time, origin, *path = (
-            columns[position_name(place)].flatten().to_numpy() for place in range(self._positions)
+            columns[position_name(index)].flatten().to_numpy() for index in range(self._positions)
         )
         batch = Batch(values, time, origin, tuple(path))
         keys = np.stack([*self._codes_of(values), time, origin, *path])

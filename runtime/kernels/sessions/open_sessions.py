@@ -105,7 +105,7 @@ class OpenSessions:
     def add_one_by_one(self, rows: SessionRows) -> Ints:
         """Add rows, which are in the total order; return which of them are late."""
         late = []
-        for place, (slot, _, time, origin, start, end) in enumerate(
+        for index, (slot, _, time, origin, start, end) in enumerate(
             zip(*(column.tolist() for column in rows), strict=True)
         ):
             root = Root(time, origin)
@@ -115,9 +115,9 @@ class OpenSessions:
                 if root <= Root(self._close_time(each.end), PUNCTUATION)
             ]
             if not touched and root > Root(self._close_time(end), PUNCTUATION):
-                late.append(place)
+                late.append(index)
             else:
-                self._add(slot, start, end, rows.number[place : place + 1], touched)
+                self._add(slot, start, end, rows.number[index : index + 1], touched)
         return np.array(late, np.int64)
 
     def _touched(self, slot: int, start: int, end: int) -> list[Session]:
