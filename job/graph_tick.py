@@ -213,15 +213,15 @@ def _renumbered(
     begun: JobDescription, old: Compiled, following: JobDescription, new: Compiled
 ) -> dict[int, int]:
     """Return the new numbers of the fronts that stay, by their old ones."""
-    places = {}
+    numbers = {}
     for description, compiled in ((begun, old), (following, new)):
         splits = description.splits
         tasks = choose_plan(compiled, splits, description.options()).fronts(splits)  # type: ignore[arg-type]
-        places[description.plan] = {
+        numbers[description.plan] = {
             (task.ordinal, splits[task.ordinal][task.split]): task.number for task in tasks
         }
-    before, after = places[begun.plan], places[following.plan]
-    return {number: after[place] for place, number in before.items() if place in after}
+    before, after = numbers[begun.plan], numbers[following.plan]
+    return {number: after[split] for split, number in before.items() if split in after}
 
 
 def _manifest(

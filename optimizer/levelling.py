@@ -48,13 +48,13 @@ def level(owners: OwnerMap, costs: Mapping[int, float], fixed: Sequence[float]) 
             heappop(fewest)
         taker = fewest[0][1]
         difference = loads[giver] - loads[taker]
-        place = bisect_right(bins[giver], (difference / 2, len(after))) - 1
-        place = max(
-            0, place
+        index = bisect_right(bins[giver], (difference / 2, len(after))) - 1
+        index = max(
+            0, index
         )  # without such a bin, the least one, if that still makes the greater less
-        if difference <= least or not bins[giver] or bins[giver][place][0] >= difference - least:
+        if difference <= least or not bins[giver] or bins[giver][index][0] >= difference - least:
             continue  # this worker has as little as it can have
-        cost, number = bins[giver].pop(place)
+        cost, number = bins[giver].pop(index)
         insort(bins[taker], (cost, number))
         after[number] = taker
         for worker, change in ((giver, -cost), (taker, cost)):

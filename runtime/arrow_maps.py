@@ -31,8 +31,8 @@ def map_parts(array: pa.MapArray) -> MapParts:
     bounds = np.asarray(array.offsets).astype(np.int64)
     lengths = np.where(null, 0, np.diff(bounds))
     at = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    places = pa.array(at + np.repeat(bounds[:-1], lengths))
-    return MapParts(array.keys.take(places), array.items.take(places), lengths, null)
+    indexes = pa.array(at + np.repeat(bounds[:-1], lengths))
+    return MapParts(array.keys.take(indexes), array.items.take(indexes), lengths, null)
 
 
 def maps_by_key(parts: MapParts, sql_type: SqlType) -> pa.ListArray:
@@ -52,7 +52,7 @@ def maps_by_key(parts: MapParts, sql_type: SqlType) -> pa.ListArray:
             kept[row] = end - start
         start = end
     assert sql_type.element is not None
-    places = pa.array(order, pa.int64())
-    entries = struct_of([parts.keys.take(places), parts.values.take(places)], sql_type.element)
+    indexes = pa.array(order, pa.int64())
+    entries = struct_of([parts.keys.take(indexes), parts.values.take(indexes)], sql_type.element)
     offsets = pa.array(np.append(0, np.cumsum(kept)), pa.int32())
     return pa.ListArray.from_arrays(offsets, entries, mask=pa.array(lost))

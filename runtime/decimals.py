@@ -177,10 +177,10 @@ def read_texts(texts: pa.StringArray, target: SqlType, kind: pa.DataType) -> tup
         return values, codes
     rest = np.flatnonzero(~usual.to_numpy(zero_copy_only=False))
     exact = values.astype(object)
-    for place, text in zip(rest.tolist(), texts.take(pa.array(rest)).to_pylist(), strict=True):
+    for index, text in zip(rest.tolist(), texts.take(pa.array(rest)).to_pylist(), strict=True):
         if text is not None:
             try:
-                exact[place] = parse_decimal(text, target)
+                exact[index] = parse_decimal(text, target)
             except RowFailure as failure:
-                codes[place] = failure.code
+                codes[index] = failure.code
     return narrowed(exact), codes

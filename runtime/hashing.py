@@ -124,12 +124,12 @@ def _hash_texts(texts: pa.StringArray) -> NDArray[np.uint64]:
     first = int(offsets[0])
     octets = data[first : int(offsets[-1])].astype(np.uint64)
     lengths = ends - starts
-    places = np.arange(len(octets)) - np.repeat(starts - first, lengths)
-    factors = _FACTORS[places & len(_FACTORS) - 1]
-    if len(places) > len(_FACTORS):
-        # Only these places: what else is in the batch must not show in the hash of a text.
-        far = np.flatnonzero(places >> _FACTOR_BITS)
-        lap = (places[far] >> _FACTOR_BITS).view(np.uint64)
+    indexes = np.arange(len(octets)) - np.repeat(starts - first, lengths)
+    factors = _FACTORS[indexes & len(_FACTORS) - 1]
+    if len(indexes) > len(_FACTORS):
+        # Only these bytes: other texts of the batch must not affect the hash of a text.
+        far = np.flatnonzero(indexes >> _FACTOR_BITS)
+        lap = (indexes[far] >> _FACTOR_BITS).view(np.uint64)
         factors[far] = _mix_column(factors[far] + lap) | np.uint64(1)
     sums = np.append(np.uint64(0), np.cumsum(octets * factors))
     hashes = _mix_column(sums[ends - first] - sums[starts - first] + lengths.astype(np.uint64))

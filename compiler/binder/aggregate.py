@@ -123,8 +123,8 @@ class Groups:
             if part in self.keys:
                 return ColumnRef(part.type, part.nullable, self.passed + self.keys[part])
             if isinstance(part, AggregateValue):
-                place = self.passed + len(self.keys) + part.index
-                return ColumnRef(part.type, part.nullable, place)
+                index = self.passed + len(self.keys) + part.index
+                return ColumnRef(part.type, part.nullable, index)
             if isinstance(part, RunningValue | SubqueryValue):
                 return part
             if isinstance(part, ColumnRef):

@@ -201,7 +201,7 @@ def _number(value: int) -> Expression:
     return Literal(BIGINT, nullable=False, value=value)
 
 
-def _among(number: Expression, places: Sequence[int]) -> Expression:
-    """Return whether the set's number is one of the places."""
-    tests = [call("eq", number, Literal(INT, nullable=False, value=place)) for place in places]
+def _among(number: Expression, indexes: Sequence[int]) -> Expression:
+    """Return whether the set's number is one of some."""
+    tests = [call("eq", number, Literal(INT, nullable=False, value=index)) for index in indexes]
     return combine_balanced("or", tests)

@@ -243,19 +243,19 @@ def _conditions(
     conditions: list[Expression | None] = [None for each in symbols if each.is_variable]
     seen: set[int] = set()
     for each in written.definitions:
-        place = find_symbol(each.variable, symbols)
-        if place is None:
+        index = find_symbol(each.variable, symbols)
+        if index is None:
             raise unknown_variable(each.variable.span, symbols)
-        if not symbols[place].is_variable or place in seen:
+        if not symbols[index].is_variable or index in seen:
             raise invalid(
                 f'DEFINE of "{each.variable.name}", which is a SUBSET'
-                if not symbols[place].is_variable
+                if not symbols[index].is_variable
                 else f'variable "{each.variable.name}" is defined more than once',
                 each.variable.span,
                 "define each variable of PATTERN once; connect conditions by AND",
             )
-        seen.add(place)
-        conditions[place] = navigations.condition(each.condition, place)
+        seen.add(index)
+        conditions[index] = navigations.condition(each.condition, index)
     return conditions
 
 

@@ -53,10 +53,10 @@ def symbols_of(written: syntax.MatchRecognize) -> tuple[Symbol, ...]:
             )
         members: list[int] = []
         for name in subset.variables:
-            place = find_symbol(name, symbols[:variables])
-            if place is None:
+            index = find_symbol(name, symbols[:variables])
+            if index is None:
                 raise unknown_variable(name.span, symbols[:variables])
-            members.append(place)
+            members.append(index)
         symbols.append(Symbol(subset.name.name, tuple(members), is_variable=False))
     return tuple(symbols)
 
@@ -110,9 +110,9 @@ def bind_pattern(written: syntax.Pattern, symbols: Sequence[Symbol]) -> PatternP
 def _part(written: syntax.Pattern, symbols: Sequence[Symbol]) -> PatternPart:
     match written:
         case syntax.PatternName(name=name):
-            place = find_symbol(name, symbols)
-            assert place is not None
-            return PatternVariable(place)
+            index = find_symbol(name, symbols)
+            assert index is not None
+            return PatternVariable(index)
         case syntax.PatternChain(parts=parts, either=either):
             made = tuple(_part(part, symbols) for part in parts)
             return PatternChoice(made) if either else PatternSequence(made)
@@ -134,7 +134,7 @@ def bind_skip(
         return SkipTo.PAST_LAST_ROW, ()
     if written.variable is None:
         return _SKIPS[written.kind], ()
-    place = find_symbol(written.variable, symbols)
-    if place is None:
+    index = find_symbol(written.variable, symbols)
+    if index is None:
         raise unknown_variable(written.variable.span, symbols)
-    return _SKIPS[written.kind], symbols[place].variables
+    return _SKIPS[written.kind], symbols[index].variables

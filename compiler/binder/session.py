@@ -97,8 +97,8 @@ def _meant(
     """Return the expression of a key, also where it is the position or the alias of a select item."""
     items = [item for item in select.items if isinstance(item, syntax.SelectItem)]
     if isinstance(element, syntax.NumberLiteral):
-        place = int(element.text) if element.text.isdigit() and len(element.text) < 9 else 0
-        at = select.items[place - 1] if 1 <= place <= len(select.items) else None
+        number = int(element.text) if element.text.isdigit() and len(element.text) < 9 else 0
+        at = select.items[number - 1] if 1 <= number <= len(select.items) else None
         return at.expression if isinstance(at, syntax.SelectItem) else None
     if isinstance(element, syntax.ColumnReference) and len(element.parts) == 1:
         (name,) = element.parts

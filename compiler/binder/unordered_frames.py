@@ -82,16 +82,16 @@ def over_ranks(
         )
     ranked = rank(plan, RankCall(RankFunction.ROW_NUMBER, partition, order), "rank", None, span)
     frames: dict[tuple[int, int], list[int]] = {}
-    for place, each in enumerate(calls):
+    for index, each in enumerate(calls):
         assert each.preceding is not None
-        frames.setdefault((each.end_preceding, each.preceding), []).append(place)
+        frames.setdefault((each.end_preceding, each.preceding), []).append(index)
     made, columns = ranked, dict.fromkeys(range(len(calls)), 0)
-    for frame, places in frames.items():
-        columns |= {place: len(made.schema) + i for i, place in enumerate(places)}
-        aggregates = [calls[place].aggregate for place in places]
+    for frame, indexes in frames.items():
+        columns |= {index: len(made.schema) + i for i, index in enumerate(indexes)}
+        aggregates = [calls[index].aggregate for index in indexes]
         made = _with_frames(made, ranked, partition, frame, aggregates, span)
     width, values = len(plan.schema), column_refs(made)
-    kept = [*values[:width], *(values[columns[place]] for place in range(len(calls)))]
+    kept = [*values[:width], *(values[columns[index]] for index in range(len(calls)))]
     names = [column.name for column in plan.schema] + _names([each.aggregate for each in calls])
     return Project(made, tuple(kept), tuple(names))
 

@@ -256,16 +256,16 @@ class _WindowJoin:
 
     def _over_rows(self, condition: Expression, left: Expression, right: Expression) -> Expression:
         """Return a condition on columns of both sides as one on their rows."""
-        width, places = len(self.sides[_LEFT].schema), (self._fields(_LEFT), self._fields(_RIGHT))
+        width, indexes = len(self.sides[_LEFT].schema), (self._fields(_LEFT), self._fields(_RIGHT))
 
         def field(part: Expression) -> Expression | None:
             if not isinstance(part, ColumnRef):
                 return None
             if part.index < width:
-                row, place = left, places[_LEFT].index(part.index)
+                row, index = left, indexes[_LEFT].index(part.index)
             else:
-                row, place = right, places[_RIGHT].index(part.index - width)
-            return FieldAccess(part.type, part.nullable, row, place)
+                row, index = right, indexes[_RIGHT].index(part.index - width)
+            return FieldAccess(part.type, part.nullable, row, index)
 
         return replace_pending(condition, field, self.source_spans)
 

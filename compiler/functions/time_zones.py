@@ -158,17 +158,17 @@ def shown_from(name: str) -> tuple[int, ...]:
 def begin_of(local_us: int, zone: str) -> int:
     """Return the first instant at which a clock shows a local time, or a later one if it skips that."""
     known = zone_of(zone)
-    place = bisect_right(shown_up_to(zone), local_us)
-    instant = local_us - known.offsets[place]
-    return instant if place == 0 else max(instant, known.transitions[place - 1])
+    index = bisect_right(shown_up_to(zone), local_us)
+    instant = local_us - known.offsets[index]
+    return instant if index == 0 else max(instant, known.transitions[index - 1])
 
 
 def end_of(local_us: int, zone: str) -> int:
     """Return the first instant from which on a clock shows no time before a local time."""
     known = zone_of(zone)
-    place = bisect_left(shown_from(zone), local_us)
-    instant = local_us - known.offsets[place]
-    return min([instant, *known.transitions[place : place + 1]])
+    index = bisect_left(shown_from(zone), local_us)
+    instant = local_us - known.offsets[index]
+    return min([instant, *known.transitions[index : index + 1]])
 
 
 def window_bounds(start_us: int, size_us: int, zone: str) -> tuple[int, int, int]:
@@ -247,10 +247,10 @@ def _day_of_rule(year: int, rule: Sequence[str]) -> int:
     """Return the beginning of `Mm.w.d` of a year, in seconds: the w-th day d of the month, the last for 5."""
     month, week, weekday = map(int, rule)
     first = date(year, month, 1)
-    place = (weekday - first.isoweekday()) % 7 + (week - 1) * 7
-    if place >= monthrange(year, month)[1]:
-        place -= 7
-    return (first.toordinal() + place - _EPOCH.toordinal()) * 86_400
+    day = (weekday - first.isoweekday()) % 7 + (week - 1) * 7
+    if day >= monthrange(year, month)[1]:
+        day -= 7
+    return (first.toordinal() + day - _EPOCH.toordinal()) * 86_400
 
 
 def _seconds(written: str) -> int:

@@ -348,8 +348,8 @@ def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     def lists(numbers: Ints) -> pa.Array:
         lengths = (_hashes(key, numbers) % np.uint64(_ELEMENTS_MAX + 1)).astype(np.int64)
         ends = np.append(0, np.cumsum(lengths))
-        places = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
-        elements = inner[0](np.repeat(numbers, lengths) * (_ELEMENTS_MAX + 1) + places)
+        indexes = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
+        elements = inner[0](np.repeat(numbers, lengths) * (_ELEMENTS_MAX + 1) + indexes)
         return pa.ListArray.from_arrays(
             pa.array(ends, pa.int32()), elements, type=arrow_type(sql_type)
         )

@@ -193,11 +193,11 @@ class GeneratorReader:
         keys = mix(numbers.view(np.uint64) * _GOLDEN ^ self._key)
         lengths = self._text.lengths(keys)
         ends = np.cumsum(lengths)
-        # The hash of the word at place p of a line is mix(key + p * golden).  Going through all words
-        # of all lines, the place is the word's number less that of the line's first word.
+        # The hash of the word at index p of a line is mix(key + p * golden).  Going through all words
+        # of all lines, the index is the word's number less that of the line's first word.
         firsts = (ends - lengths).view(np.uint64)
-        places = np.arange(ends[-1], dtype=np.uint64) * _GOLDEN
-        ranks = self._law.ranks(mix(np.repeat(keys - firsts * _GOLDEN, lengths) + places))
+        steps = np.arange(ends[-1], dtype=np.uint64) * _GOLDEN
+        ranks = self._law.ranks(mix(np.repeat(keys - firsts * _GOLDEN, lengths) + steps))
         ranks[ends - 1] += self._law.vocabulary  # no space after the last word
         words = self._pieces.take(pa.array(ranks))
         offsets, _ = string_buffers(words)

@@ -89,15 +89,15 @@ class DebeziumDecoder(SingleLineDecoder):
                 line_of.append(line)
             except MalformedError as error:
                 dead_letters.append(dead_letter(lines, line, first_row + line, error))
-        columns, places, malformed = self._rows.decode(_lines_of([c.row for c in changes]), 0)
+        columns, indexes, malformed = self._rows.decode(_lines_of([c.row for c in changes]), 0)
         for each in malformed:
             line = line_of[each.row]
             fault = MalformedError(each.code, each.reason, each.field)
             dead_letters.append(dead_letter(lines, line, first_row + line, fault))
         dead_letters.sort(key=lambda each: each.row)
-        kept = places.tolist()
-        operations = pa.array([changes[place].operation for place in kept], pa.string())
-        rows = first_row + np.array([line_of[place] for place in kept], np.int64)
+        kept = indexes.tolist()
+        operations = pa.array([changes[index].operation for index in kept], pa.string())
+        rows = first_row + np.array([line_of[index] for index in kept], np.int64)
         return [operations, *columns], rows, dead_letters
 
     def _change(self, record: bytes) -> _Change:

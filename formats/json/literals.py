@@ -51,14 +51,14 @@ def escape(text: pa.StringArray) -> pa.StringArray:
     special = (used <= _CONTROL_MAX) | (used == ord('"')) | (used == ord("\\"))
     if not special.any():
         return text
-    places = np.flatnonzero(special)
-    before = _BEFORE[used[places]]
+    indexes = np.flatnonzero(special)
+    before = _BEFORE[used[indexes]]
     lengths = np.fromiter(map(len, before), np.int64, len(before))
     inserted = np.frombuffer(b"".join(before), np.uint8)
-    escaped = np.insert(_LAST[used], np.repeat(places, lengths), inserted)
+    escaped = np.insert(_LAST[used], np.repeat(indexes, lengths), inserted)
     grown = np.append(0, np.cumsum(lengths))
     starts = offsets - offsets[0]
-    starts = starts + grown[np.searchsorted(places, starts)]
+    starts = starts + grown[np.searchsorted(indexes, starts)]
     return _string_array(starts, escaped)
 
 

@@ -318,8 +318,8 @@ def _structs(
     np.add.at(inner, present, within)
     if len(rows) == len(values):
         return struct_of(children, sql_type), unread
-    places = pa.array(np.cumsum(there) - 1, mask=~there)
-    return struct_of([child.take(places) for child in children], sql_type, ~there), unread
+    indexes = pa.array(np.cumsum(there) - 1, mask=~there)
+    return struct_of([child.take(indexes) for child in children], sql_type, ~there), unread
 
 
 def _maps(values: Sequence[Any], sql_type: SqlType, inner: Ints) -> tuple[pa.Array, Bools | None]:

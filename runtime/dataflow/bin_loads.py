@@ -175,9 +175,9 @@ class _Edge:
         left = set(merged.tolist())
         self._keys = {number: text for number, text in self._keys.items() if number in left}
         often = counts > 1
-        for number, place in zip(found[often].tolist(), first[often].tolist(), strict=True):
+        for number, index in zip(found[often].tolist(), first[often].tolist(), strict=True):
             if number in left and number not in self._keys:
-                self._keys[number] = self._key_text(place * stride)
+                self._keys[number] = self._key_text(index * stride)
 
     def _key_text(self, row: int) -> str:
         """Return a key as text: its values, separated by commas, cut where they are long."""

@@ -39,40 +39,40 @@ def combine_frames(
     rows = before or ()
     made: Sequence[int] = ()
     if isinstance(item, Punctuation):
-        made = [place for place, row in enumerate(rows) if row.root == root]
+        made = [index for index, row in enumerate(rows) if row.root == root]
     else:
         rows = (*rows, Placed(item, root))
         made = () if function.by_root else (len(rows) - 1,)
-    return State(item, tuple(_result(function, rows, place) for place in made), rows)
+    return State(item, tuple(_result(function, rows, index) for index in made), rows)
 
 
-def _result(function: CombineOver, rows: Sequence[Placed], place: int) -> Row | Failure:
-    """Return the row at `place` with its aggregates."""
-    row = rows[place].row
+def _result(function: CombineOver, rows: Sequence[Placed], index: int) -> Row | Failure:
+    """Return the row at `index` with its aggregates."""
+    row = rows[index].row
     try:
-        added = tuple(_value(call, rows, place) for call in function.calls)
+        added = tuple(_value(call, rows, index) for call in function.calls)
     except RowFailure as failure:
         return Failure(failure.code, str(failure), row.weight)
     return Row(row.values + added, row.path, row.weight)
 
 
-def _value(call: OverCall, rows: Sequence[Placed], place: int) -> Value:
+def _value(call: OverCall, rows: Sequence[Placed], index: int) -> Value:
     calls = [call.aggregate]
     state = Accumulators.of(calls)
-    for row, root in _frame(call, rows, place):
+    for row, root in _frame(call, rows, index):
         position = (root, row.path, row_order(row.values))
         state = state.add(arguments(calls, row.values), row.weight, position)
     return state.each[0].result()
 
 
-def _frame(call: OverCall, rows: Sequence[Placed], place: int) -> Sequence[Placed]:
+def _frame(call: OverCall, rows: Sequence[Placed], index: int) -> Sequence[Placed]:
     if call.time is None:
-        own = place - call.behind
+        own = index - call.behind
         if own < 0:
             return ()
         end = own if call.frame_end is FrameEnd.ONE_PRECEDING else own + 1 - call.end_preceding
         return rows[0 if call.preceding is None else max(own - call.preceding, 0) : max(end, 0)]
-    now = _time(call, rows[place].row.values)
+    now = _time(call, rows[index].row.values)
     return [
         each
         for each in rows

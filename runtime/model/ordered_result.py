@@ -80,8 +80,8 @@ def _used(call: AggregateCall, row: Values) -> bool:
 def _edge(call: AggregateCall, entries: Sequence[tuple[Values, int, object]]) -> Value:
     """Return the first, n-th or last value that is not NULL; those of one place by their own order."""
     present = [
-        (place, order(row[0]), row[0])
-        for row, weight, place in entries
+        (index, order(row[0]), row[0])
+        for row, weight, index in entries
         if row[0] is not None
         for _ in range(weight)
     ]
@@ -106,9 +106,9 @@ def _compare(call: AggregateCall, left: Values, right: Values) -> int:
 
 def _between(call: AggregateCall, values: Sequence[Value]) -> float:
     assert call.parameter is not None
-    place = Fraction(call.parameter) * (len(values) - 1)
-    below = math.floor(place)
-    share = place - below
+    index = Fraction(call.parameter) * (len(values) - 1)
+    below = math.floor(index)
+    share = index - below
     low = values[below]
     assert isinstance(low, int | float)
     if share == 0:

@@ -56,8 +56,8 @@ class Piece:
 def expiry(snapshot: IncrementalSnapshot) -> NDArray[np.int64]:
     """Return the sample of expiry times for the `Piece` of an incremental snapshot, which is not empty."""
     times = snapshot.rows.column(EXPIRES).to_numpy(zero_copy_only=False)
-    places = np.linspace(0, len(times) - 1, min(_SAMPLES, len(times))).astype(np.int64)
-    return np.sort(times[places])
+    indexes = np.linspace(0, len(times) - 1, min(_SAMPLES, len(times))).astype(np.int64)
+    return np.sort(times[indexes])
 
 
 class Plan(NamedTuple):

@@ -149,8 +149,8 @@ class Distinct:
         types = [pa.int64(), self._type]
         values = self._entries.keys(every, types)[1]
         weight = self._weight.values[every]
-        place = np.repeat(np.arange(len(entries)), lengths)
-        order = lexicographic_order([place, canonical_rank(values)])
+        index = np.repeat(np.arange(len(entries)), lengths)
+        order = lexicographic_order([index, canonical_rank(values)])
         if order is not None:
             values, weight = values.take(pa.array(order)), weight[order]
         pairs = pa.StructArray.from_arrays([plain(values), pa.array(weight)], ["value", "weight"])

@@ -119,8 +119,8 @@ class Frames:
             steps = Steps(step, len(step), rows.slots[group], first)
             events = _events(*self._last_frames(together), start, end, steps)
         values = []
-        for call, one, place in zip(self._calls, self.accumulators, self._argument_of, strict=True):
-            column = None if place is None else together.rows.columns[place]
+        for call, one, index in zip(self._calls, self.accumulators, self._argument_of, strict=True):
+            column = None if index is None else together.rows.columns[index]
             if one is None:
                 assert column is not None
                 values.append(_read(call, plain(column), start, end))
@@ -154,20 +154,20 @@ class Frames:
 
     def _bounds(self, together: _Together, step: Ints) -> tuple[Ints, Ints]:
         """Return where the frames of new rows begin and end; `step` are the first of each frame."""
-        place, group = together.new[step], together.group[step]
+        index, group = together.new[step], together.group[step]
         first = together.first[group]
         if not self._by_time:
-            return self._bounds_by_rows(place, first)
-        following = np.append(place[1:], 0)
+            return self._bounds_by_rows(index, first)
+        following = np.append(index[1:], 0)
         last = np.append(group[1:] != group[:-1], True)
         end = np.where(last, together.end[group], following)
         if self._preceding is None:
             return first, end
-        return self._place_of_time(together, place, group), end
+        return self._place_of_time(together, index, group), end
 
-    def _bounds_by_rows(self, place: Ints, first: Ints) -> tuple[Ints, Ints]:
+    def _bounds_by_rows(self, index: Ints, first: Ints) -> tuple[Ints, Ints]:
         """Return where the frames of rows begin and end; `first` are the first rows of their slots."""
-        row = place - self._behind
+        row = index - self._behind
         end = np.where(row < first, first, np.maximum(row + 1 - self._end_preceding, first))
         if self._preceding is None:
             return first, end
@@ -181,11 +181,11 @@ class Frames:
         # Of a slot without rows, `place` is before its first, so its frame is empty.
         return self._bounds_by_rows(first + held - 1, first)
 
-    def _place_of_time(self, together: _Together, place: Ints, group: Ints) -> Ints:
+    def _place_of_time(self, together: _Together, index: Ints, group: Ints) -> Ints:
         """Return the first row of the slot that is not too long before each row; times ascend in a slot."""
         assert self._preceding is not None
         time = together.rows.time
-        wanted = time[place] - self._preceding
+        wanted = time[index] - self._preceding
         distinct, rank = np.unique(np.concatenate([time, wanted]), return_inverse=True)
         slot_of_row = np.repeat(np.arange(len(together.first)), together.end - together.first)
         # One search for all slots: ranks are offset by slot.
@@ -211,24 +211,24 @@ def _events(start_before: Ints, end_before: Ints, start: Ints, end: Ints, frames
     left[first], entered[first] = start_before, end_before
     leaving, entering = start - left, end - entered
     size = leaving + entering
-    places, slot = None, frames.slot
+    indexes, slot = None, frames.slot
     if not size.all():
         changes = np.flatnonzero(size)
-        places = _places(size > 0, frames)
+        indexes = _places(size > 0, frames)
         leaving, entering, size = leaving[changes], entering[changes], size[changes]
         left, entered, slot = left[changes], entered[changes], slot[changes]
         first = np.flatnonzero(np.append(True, slot[1:] != slot[:-1])[: len(slot)])
     step = np.cumsum(size) - size
     steps = Steps(step, int(size.sum()), slot, first)
     if not leaving.any():
-        return _Events(ranges(entered, entering), None, steps, places)
+        return _Events(ranges(entered, entering), None, steps, indexes)
     events = np.empty(steps.rows, np.int64)
     weights = np.ones(steps.rows, np.int64)
     leave = ranges(step, leaving)
     events[leave] = ranges(left, leaving)
     weights[leave] = -1
     events[ranges(step + leaving, entering)] = ranges(entered, entering)
-    return _Events(events, weights, steps, places)
+    return _Events(events, weights, steps, indexes)
 
 
 def _places(changes: Bools, frames: Steps) -> Ints:
@@ -248,16 +248,16 @@ def _added(one: Accumulator, values: pa.Array | None, events: _Events, slots: In
     return chosen(one.add(values, events.weights, events.steps), before, events.places)
 
 
-def chosen(after: Values, before: Values, places: Ints) -> Values:
-    """Return values of `after` and, at places behind them, of `before`."""
-    array = concat_arrays([after.array, before.array]).take(pa.array(places))
+def chosen(after: Values, before: Values, indexes: Ints) -> Values:
+    """Return values by index in `after` followed by `before`."""
+    array = concat_arrays([after.array, before.array]).take(pa.array(indexes))
     if after.failed is None and before.failed is None:
         return Values(array)
     parts = [
         np.zeros(len(part.array), np.bool_) if part.failed is None else part.failed
         for part in (after, before)
     ]
-    return Values(array, np.concatenate(parts)[places])
+    return Values(array, np.concatenate(parts)[indexes])
 
 
 def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Values:
@@ -267,9 +267,9 @@ def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Valu
         number = np.searchsorted(present, end) - 1
     else:
         number = np.searchsorted(present, start) + int(call.parameter or 1) - 1
-    place = np.append(present, len(column))[np.clip(number, 0, len(present))]
-    absent = (place < start) | (place >= end)
-    found = column.take(pa.array(place, mask=absent))
+    index = np.append(present, len(column))[np.clip(number, 0, len(present))]
+    absent = (index < start) | (index >= end)
+    found = column.take(pa.array(index, mask=absent))
     if call.type.kind in FLOATING:
         found = pc.add(found, 0.0)
     elif call.type.contains(*FLOATING):
@@ -277,7 +277,7 @@ def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Valu
     return Values(found)
 
 
-def _repeated(values: Values, places: Ints) -> Values:
+def _repeated(values: Values, indexes: Ints) -> Values:
     """Return the values of frames, one for each row."""
-    failed = None if values.failed is None else values.failed[places]
-    return Values(values.array.take(pa.array(places)), failed)
+    failed = None if values.failed is None else values.failed[indexes]
+    return Values(values.array.take(pa.array(indexes)), failed)

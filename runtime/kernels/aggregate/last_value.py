@@ -113,8 +113,8 @@ class LastValue:
     def _set(self, slots: Ints, values: pa.Array) -> None:
         """Append the values of slots, each named once."""
         some = values.is_valid().to_numpy(zero_copy_only=False)
-        places = np.cumsum(some) + self._starts[-1]
-        self._place.values[slots] = np.where(some, places, 0)
+        indexes = np.cumsum(some) + self._starts[-1]
+        self._place.values[slots] = np.where(some, indexes, 0)
         chunk = values.drop_null() if values.null_count else values
         if len(chunk):
             self._chunks.append(chunk)
@@ -134,10 +134,10 @@ class LastValue:
         """Drop the values that belong to no slot."""
         slots = np.flatnonzero(self._place.values)
         slots = slots[np.argsort(self._place.values[slots], kind="stable")]
-        places = self._place.values[slots] - 1
-        bounds = np.searchsorted(places, self._starts)
+        indexes = self._place.values[slots] - 1
+        bounds = np.searchsorted(indexes, self._starts)
         self._chunks = [
-            chunk.take(pa.array(places[low:high] - start))
+            chunk.take(pa.array(indexes[low:high] - start))
             for chunk, start, low, high in zip(
                 self._chunks, self._starts, bounds, bounds[1:], strict=False
             )
@@ -147,10 +147,10 @@ class LastValue:
         self._packed_at = 2 * len(slots) + _PACKED_FROM
         self._merge()
 
-    def _values(self, places: Ints) -> pa.Array:
+    def _values(self, indexes: Ints) -> pa.Array:
         if len(self._chunks) == 1:
-            return self._chunks[0].take(pa.array(places - 1, mask=places == 0))
-        chunk_of = np.searchsorted(self._starts[1:-1], places - 1, side="right")
+            return self._chunks[0].take(pa.array(indexes - 1, mask=indexes == 0))
+        chunk_of = np.searchsorted(self._starts[1:-1], indexes - 1, side="right")
         order = np.argsort(chunk_of, kind="stable")
         bounds = np.searchsorted(chunk_of[order], np.arange(len(self._chunks) + 1))
         parts = [pa.nulls(0, self._type)]
@@ -158,12 +158,12 @@ class LastValue:
             self._chunks, self._starts, bounds, bounds[1:], strict=False
         ):
             if high > low:
-                wanted = places[order[low:high]]
+                wanted = indexes[order[low:high]]
                 parts.append(chunk.take(pa.array(wanted - 1 - start, mask=wanted == 0)))
         if not self._chunks:
-            return pa.nulls(len(places), self._type)
-        back = np.empty(len(places), np.int64)
-        back[order] = np.arange(len(places))
+            return pa.nulls(len(indexes), self._type)
+        back = np.empty(len(indexes), np.int64)
+        back[order] = np.arange(len(indexes))
         return pa.concat_arrays(parts).take(pa.array(back))
 
 

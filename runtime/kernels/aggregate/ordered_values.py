@@ -107,26 +107,26 @@ class OrderedValues:
     def _continuous(self, present: list[tuple[Value, int]]) -> float:
         """Return the exact value between two neighbours, rounded once."""
         assert isinstance(self._call.parameter, float)
-        place = self._rank(present, whole=False)
-        low = _at(present, place)
+        index = self._rank(present, whole=False)
+        low = _at(present, index)
         count = sum(weight for _, weight in present)
         assert isinstance(low, int | float)
-        share = Fraction(self._call.parameter) * (count - 1) - place
+        share = Fraction(self._call.parameter) * (count - 1) - index
         if not share:
             return float(low) + 0.0
-        high = _at(present, place + 1)
+        high = _at(present, index + 1)
         assert isinstance(high, int | float)
         if not (math.isfinite(low) and math.isfinite(high)):
             return low if low == high else low * float(1 - share) + high * float(share)
         return float(Fraction(low) + share * (Fraction(high) - Fraction(low))) + 0.0
 
 
-def _at(present: list[tuple[Value, int]], place: int) -> Value:
+def _at(present: list[tuple[Value, int]], index: int) -> Value:
     for value, weight in present:
-        place -= weight
-        if place < 0:
+        index -= weight
+        if index < 0:
             return value
-    raise AssertionError(place)
+    raise AssertionError(index)
 
 
 def canonical(value: Value) -> Value:

@@ -232,10 +232,10 @@ def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
 
 def _put_back(seen: Values, order: Ints) -> Values:
     """Return the values of rows in `order`, rearranged to the original order."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    failed = None if seen.failed is None else seen.failed[place]
-    return Values(seen.array.take(pa.array(place)), failed)
+    index = np.empty(len(order), np.int64)
+    index[order] = np.arange(len(order))
+    failed = None if seen.failed is None else seen.failed[index]
+    return Values(seen.array.take(pa.array(index)), failed)
 
 
 def _running(
@@ -249,6 +249,6 @@ def _running(
     if steps.one_a_slot:
         return before
     size = len(steps.slot)
-    place = np.arange(-1, size - 1)
-    place[steps.first] = size + np.arange(len(steps.first))
-    return chosen(after, before, place)
+    index = np.arange(-1, size - 1)
+    index[steps.first] = size + np.arange(len(steps.first))
+    return chosen(after, before, index)

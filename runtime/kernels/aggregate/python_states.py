@@ -92,8 +92,8 @@ class PythonStates:
         return [self._states[slot] for slot in slots.tolist()]
 
     def restore(self, slots: Ints, saved: list[_State | None], kept: Ints) -> None:
-        for place in kept.tolist():
-            self._states[slots[place]] = saved[place]
+        for index in kept.tolist():
+            self._states[slots[index]] = saved[index]
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
         states = [self._states[slot] for slot in slots.tolist()]

@@ -147,8 +147,8 @@ def try_cast_kernel(source: SqlType, target: SqlType) -> Kernel:
             valid = both_valid(valid, made.failed == 0)
             if not isinstance(values, np.ndarray):
                 # Values of Arrow carry their NULLs.
-                places = pa.array(np.arange(len(values)), mask=made.failed != 0)
-                values = values.take(places)
+                indexes = pa.array(np.arange(len(values)), mask=made.failed != 0)
+                values = values.take(indexes)
         return Vector(values, valid, argument.failed)
 
     return kernel

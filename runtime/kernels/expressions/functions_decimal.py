@@ -190,11 +190,11 @@ def _of_doubles(values: NDArray[np.float64], target: SqlType) -> tuple[Integers,
     if found.all():
         return _result(result, target)
     exact, codes = result.astype(object), np.zeros(len(values), np.int16)
-    for place in np.flatnonzero(~found).tolist():
+    for index in np.flatnonzero(~found).tolist():
         try:
-            exact[place] = double_to_decimal(float(values[place]), target)
+            exact[index] = double_to_decimal(float(values[index]), target)
         except RowFailure as failure:
-            codes[place] = failure.code
+            codes[index] = failure.code
     exact, beyond = _result(narrowed(exact), target)
     return exact, first_failure(codes if codes.any() else None, beyond)
 

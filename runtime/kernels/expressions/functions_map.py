@@ -101,10 +101,10 @@ def _places(maps: pa.ListArray, wanted: Vector, key: SqlType, count: int) -> tup
     column = to_array(wanted, key, count)
     sought = from_array(column.take(pa.array(row)), key)
     equal = np.broadcast_to(comparison("eq", key)([keys, sought]).values, len(row))
-    places, found = np.zeros(count, np.int64), np.zeros(count, np.bool_)
-    places[row[equal]] = at[equal]
+    indexes, found = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    indexes[row[equal]] = at[equal]
     found[row[equal]] = True
-    return places, found
+    return indexes, found
 
 
 def by_keys(cast: Kernel, target: SqlType) -> Kernel:

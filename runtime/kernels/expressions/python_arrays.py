@@ -117,9 +117,9 @@ def array_kernel(call: Call) -> Kernel:
         else:
             probe(_rows([each[:PROBES] for each in given], match.parameters), result)
         if chosen is not None:
-            places = np.full(count, -1, np.int64)
-            places[chosen] = np.arange(len(chosen))
-            result = result.take(pa.array(places, mask=places < 0))
+            indexes = np.full(count, -1, np.int64)
+            indexes[chosen] = np.arange(len(chosen))
+            result = result.take(pa.array(indexes, mask=indexes < 0))
         made, made_valid, _ = from_array(result, match.result)
         return Vector(made, made_valid, first_failure(failed, codes if codes.any() else None))
 

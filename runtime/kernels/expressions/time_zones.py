@@ -61,24 +61,24 @@ def offsets_of(instants: Ints, zone: str) -> Ints:
 def begins_of(local: Ints, zone: str) -> Ints:
     """Return the first instants at which a clock shows local times, or later ones if it skips them."""
     known = _zone(zone)
-    place = known.shown_up_to.searchsorted(local, "right")
-    instants = local - known.offsets[place]
+    index = known.shown_up_to.searchsorted(local, "right")
+    instants = local - known.offsets[index]
     if not len(known.transitions):
         return instants
-    before = known.transitions[np.maximum(place, 1) - 1]
-    return np.where(place == 0, instants, np.maximum(instants, before))
+    before = known.transitions[np.maximum(index, 1) - 1]
+    return np.where(index == 0, instants, np.maximum(instants, before))
 
 
 def ends_of(local: Ints, zone: str) -> Ints:
     """Return the first instants from which on a clock shows no time before local times."""
     known = _zone(zone)
-    place = known.shown_from.searchsorted(local, "left")
-    instants = local - known.offsets[place]
+    index = known.shown_from.searchsorted(local, "left")
+    instants = local - known.offsets[index]
     count = len(known.transitions)
     if not count:
         return instants
-    behind = known.transitions[np.minimum(place, count - 1)]
-    return np.where(place == count, instants, np.minimum(instants, behind))
+    behind = known.transitions[np.minimum(index, count - 1)]
+    return np.where(index == count, instants, np.minimum(instants, behind))
 
 
 def to_local(zone: str) -> Callable[[Ints], tuple[Ints, Codes | None]]:
@@ -137,7 +137,7 @@ def format_instants(instants: Ints, zone: str) -> pa.StringArray:
     texts = format_timestamps(instants + offsets)
     if not offsets.any():
         return texts
-    distinct, places = np.unique(offsets, return_inverse=True)
+    distinct, indexes = np.unique(offsets, return_inverse=True)
     written = ["Z" if offset == 0 else offset_text(offset) for offset in distinct.tolist()]
-    suffixes = pa.array(written, pa.string()).take(pa.array(places))
+    suffixes = pa.array(written, pa.string()).take(pa.array(indexes))
     return pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, -1), suffixes, "")

@@ -170,12 +170,12 @@ def _zone(text: Places, digits: Places, at: Ints, lengths: Ints) -> tuple[Ints, 
     utc = (left == 0) | ((left == 1) & (marks == ord("Z")))
     if utc.all():
         return np.zeros(len(at), np.int64), utc
-    places = np.minimum(at + np.arange(6)[:, None], _WIDTH - 1)
-    parts = digits[places, column]
+    indexes = np.minimum(at + np.arange(6)[:, None], _WIDTH - 1)
+    parts = digits[indexes, column]
     hour, minute = _pair(parts, 1), _pair(parts, 4)
     shifted = (left == 6) & ((marks == ord("+")) | (marks == ord("-")))
     shifted &= (parts[[1, 2, 4, 5]] <= 9).all(axis=0) & (hour <= 23) & (minute <= 59)
-    shifted &= text[places[3], column] == ord(":")
+    shifted &= text[indexes[3], column] == ord(":")
     sign = np.where(marks == ord("-"), -1, 1)
     minutes = np.where(shifted, sign * (hour * 60 + minute), 0)
     return minutes * np.int64(60 * _SECOND_US), utc | shifted

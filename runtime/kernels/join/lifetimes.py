@@ -113,8 +113,8 @@ def _running_sums(values: Ints, payload: Ints) -> Ints:
 def _next_root(marked: Bools, root: Ints, payload: Ints, end: int) -> Ints:
     """Return for each row the root of the first marked row of its payload from there on, or `end`."""
     count = len(root)
-    places = np.where(marked, np.arange(count), count)
-    following = np.minimum.accumulate(places[::-1])[::-1]
+    indexes = np.where(marked, np.arange(count), count)
+    following = np.minimum.accumulate(indexes[::-1])[::-1]
     found = following < count
     inside = np.where(found, following, 0)
     found &= payload[inside] == payload

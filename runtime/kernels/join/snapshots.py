@@ -135,8 +135,8 @@ class JoinSnapshots:
     def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
         loaded: list[KeyedRows | None] = []
         for side in (LEFT, RIGHT):
-            places = rows_of_side(state, side)
-            rows = self._slotted(side, state.rows.take(pa.array(places)), slots[places])
+            indexes = rows_of_side(state, side)
+            rows = self._slotted(side, state.rows.take(pa.array(indexes)), slots[indexes])
             loaded.append(self._rows.sorted_run(side, rows) if len(rows.slot) else None)
         self._rows.settle(Stored(loaded))
 

@@ -192,8 +192,8 @@ def rows_of_bins(snapshot: IncrementalSnapshot, bins: BinRanges) -> IncrementalS
     if bins == ALL_BINS:
         return snapshot
     bounds = np.array(bins, np.int64).reshape(-1) << BIN_SHIFT
-    places = np.searchsorted(_integers(snapshot.rows, HASH), bounds, "left").reshape(-1, 2)
-    slices = [snapshot.rows.slice(first, end - first) for first, end in places.tolist()]
+    indexes = np.searchsorted(_integers(snapshot.rows, HASH), bounds, "left").reshape(-1, 2)
+    slices = [snapshot.rows.slice(first, end - first) for first, end in indexes.tolist()]
     if len(slices) == 1:
         return IncrementalSnapshot(slices[0], snapshot.keys, snapshot.appends)
     rows = pa.concat_batches(slices) if slices else snapshot.rows.slice(0, 0)

@@ -51,15 +51,15 @@ class LoadedKeys:
         hashes = hash_rows([plain(key) for key in keys], len(objects)).astype(np.int64)
         found = np.full(len(objects), NOT_FOUND)
         wanted = np.argsort(hashes)  # what is searched in order stays in the cache
-        places = np.searchsorted(self._hashes[:-1], hashes[wanted])
+        indexes = np.searchsorted(self._hashes[:-1], hashes[wanted])
         while len(wanted):
-            may_be = self._hashes[places] == hashes[wanted]
-            wanted, places = wanted[may_be], places[may_be]
-            others = keys_of_rows(self.columns(places))
+            may_be = self._hashes[indexes] == hashes[wanted]
+            wanted, indexes = wanted[may_be], indexes[may_be]
+            others = keys_of_rows(self.columns(indexes))
             pairs = zip(wanted.tolist(), others, strict=True)
             same = np.fromiter((objects[row] == other for row, other in pairs), np.bool_)
-            found[wanted[same]] = places[same]
-            wanted, places = wanted[~same], places[~same] + 1
+            found[wanted[same]] = indexes[same]
+            wanted, indexes = wanted[~same], indexes[~same] + 1
         found[~self._asleep[found]] = NOT_FOUND
         return found
 
@@ -93,8 +93,8 @@ def starts_of_keys(keys: Sequence[pa.Array], hashes: Ints) -> Ints:
     np.not_equal(hashes[1:], hashes[:-1], out=begins[1:])
     sharing = np.flatnonzero(~begins)
     rows = np.union1d(sharing, sharing - 1)
-    places = np.searchsorted(rows, sharing)
+    indexes = np.searchsorted(rows, sharing)
     for key in keys if len(rows) else ():
         codes = sameness(key.take(pa.array(rows)))
-        begins[sharing] |= codes[places] != codes[places - 1]
+        begins[sharing] |= codes[indexes] != codes[indexes - 1]
     return np.flatnonzero(begins)

@@ -175,12 +175,12 @@ class SlotTable:
         """Fill in the slots of values whose keys are asleep."""
         missing = np.flatnonzero(np.array(known) == NO_SLOT)
         rows = missing if codes is None else _a_row_of_each(codes, len(values))[missing]
-        wanted = [values[place] for place in missing.tolist()]
+        wanted = [values[index] for index in missing.tolist()]
         slots = loaded.find([key.take(pa.array(rows)) for key in keys], wanted)
         loaded.wake(np.unique(slots[slots != NO_SLOT]))
-        for place, slot, value in zip(missing.tolist(), slots.tolist(), wanted, strict=True):
+        for index, slot, value in zip(missing.tolist(), slots.tolist(), wanted, strict=True):
             if slot != NO_SLOT:
-                known[place] = slot
+                known[index] = slot
                 self._slot_of[value] = slot
                 self._key_of[slot] = value
         if not loaded.count:
@@ -192,21 +192,21 @@ class SlotTable:
         """Fill in new slots for values without a slot; return their codes."""
         if NO_SLOT not in known:
             return []
-        places = [place for place, slot in enumerate(known) if slot == NO_SLOT]
-        if len(places) > self._few_rows:
-            slots = self._give_at_once([values[place] for place in places])
+        indexes = [index for index, slot in enumerate(known) if slot == NO_SLOT]
+        if len(indexes) > self._few_rows:
+            slots = self._give_at_once([values[index] for index in indexes])
             if slots is not None:
-                for place, slot in zip(places, slots, strict=True):
-                    known[place] = slot
-                return [codes[place] for place in places]
+                for index, slot in zip(indexes, slots, strict=True):
+                    known[index] = slot
+                return [codes[index] for index in indexes]
         fresh: list[int] = []
         key_of, free, slot_of = self._key_of, self._free, self._slot_of.setdefault
-        for place in places:
-            value = values[place]
+        for index in indexes:
+            value = values[index]
             slot = free[-1] if free else len(key_of)
-            known[place] = slot_of(value, slot)
-            if known[place] == slot:  # Equal values may have two codes; only the first one is new.
-                fresh.append(codes[place])
+            known[index] = slot_of(value, slot)
+            if known[index] == slot:  # Equal values may have two codes; only the first one is new.
+                fresh.append(codes[index])
                 if free:
                     key_of[free.pop()] = value
                 else:

@@ -135,24 +135,24 @@ class RankKernel(PartitionedKernel[_Undo]):
         keys = self._sort_keys(order_values, columns, positions)
         slot_of = slot.tolist()
         if self._forgets:
-            places = [
-                place
-                for place in order.tolist()
+            indexes = [
+                index
+                for index in order.tolist()
                 if not self._ranks.never_shows(
-                    self._rows.partition(slot_of[place]).keys, keys[place]
+                    self._rows.partition(slot_of[index]).keys, keys[index]
                 )
             ]
-            if not places:
+            if not indexes:
                 return
-            order = np.array(places, np.int64)
+            order = np.array(indexes, np.int64)
         taken = pa.array(order)
         rows = self._rows.rows_of([column.take(taken) for column in columns])
         weights = batch.weights()[order].tolist()
         roots = number[order].tolist()
         changes: dict[Key, Change] = {}
         last: tuple[int, int] | None = None
-        for place, row, weight, root in zip(order.tolist(), rows, weights, roots, strict=True):
-            of, key = slot_of[place], keys[place]
+        for index, row, weight, root in zip(order.tolist(), rows, weights, roots, strict=True):
+            of, key = slot_of[index], keys[index]
             if (of, root) != last:
                 if last is not None and (some := _net(changes)):
                     yield *last, some

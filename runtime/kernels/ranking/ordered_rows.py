@@ -34,14 +34,14 @@ ROWS, WEIGHT = "rows", "weight"
 """The state's columns: how many rows a slot has, and lists of their weights."""
 
 
-def column_name(place: int) -> str:
+def column_name(index: int) -> str:
     """Return the state's column for the values of a column."""
-    return f"column_{place}"
+    return f"column_{index}"
 
 
-def position_name(place: int) -> str:
+def position_name(index: int) -> str:
     """Return the state's column for an integer of the rows' positions."""
-    return f"position_{place}"
+    return f"position_{index}"
 
 
 class Change(NamedTuple):
@@ -71,11 +71,11 @@ class Partition:
         else:
             self.rows.pop(key, None)
         if copies > 0:
-            place = bisect_left(self.keys, key)
-            self.keys[place:place] = [key] * copies
+            index = bisect_left(self.keys, key)
+            self.keys[index:index] = [key] * copies
         elif copies < 0:
-            place = bisect_left(self.keys, key)
-            del self.keys[place : place - copies]
+            index = bisect_left(self.keys, key)
+            del self.keys[index : index - copies]
 
     def copies(self, change: Change) -> int:
         """Return how many more keys there would be after a change."""

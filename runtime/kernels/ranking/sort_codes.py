@@ -41,9 +41,9 @@ def sort_codes(column: pa.Array, key: OrderKey) -> list[Ints]:
         codes, _ = integers(column)
     if key.descending:
         codes = ~codes
-    places = np.zeros(len(column), np.int64)
+    indexes = np.zeros(len(column), np.int64)
     if column.null_count:
         null = column.is_null().to_numpy(zero_copy_only=False)
-        places[null] = -1 if key.nulls_first else 1
+        indexes[null] = -1 if key.nulls_first else 1
         codes = np.where(null, 0, codes)
-    return [places, codes]
+    return [indexes, codes]

@@ -62,15 +62,15 @@ class NumberedRows:
         used = np.unique(chunk).tolist()
         if len(used) == 1:
             return self._chunks[used[0]].take(numbers - self._starts[used[0]])
-        places = [np.flatnonzero(chunk == one) for one in used]
+        indexes = [np.flatnonzero(chunk == one) for one in used]
         parts = [
-            self._chunks[one].take(numbers[place] - self._starts[one])
-            for one, place in zip(used, places, strict=True)
+            self._chunks[one].take(numbers[index] - self._starts[one])
+            for one, index in zip(used, indexes, strict=True)
         ]
         if (chunk[:-1] <= chunk[1:]).all():
             return concat(parts)
         order = np.empty(len(numbers), np.int64)
-        order[np.concatenate(places)] = np.arange(len(numbers))
+        order[np.concatenate(indexes)] = np.arange(len(numbers))
         return concat(parts).take(order)
 
     def forget(self, count: int) -> None:

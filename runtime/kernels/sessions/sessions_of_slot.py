@@ -50,17 +50,17 @@ class SessionsOfSlot:
 
     def add(self, session: Session) -> None:
         """Add a session."""
-        place = bisect_right(self._starts, session.start)
-        self._starts.insert(place, session.start)
-        self._sessions.insert(place, session)
+        index = bisect_right(self._starts, session.start)
+        self._starts.insert(index, session.start)
+        self._sessions.insert(index, session)
         self._longest = max(self._longest, session.end - session.start)
 
     def remove(self, session: Session) -> None:
         """Remove a session, which is there, and whose start is the one that it was added with."""
-        place = bisect_left(self._starts, session.start)
-        while self._sessions[place] is not session:
-            place += 1
-        del self._starts[place], self._sessions[place]
+        index = bisect_left(self._starts, session.start)
+        while self._sessions[index] is not session:
+            index += 1
+        del self._starts[index], self._sessions[index]
 
     def touched(self, start: int, end: int) -> list[Session]:
         """Return the sessions that have a point in common with `[start, end]`, or touch it."""
