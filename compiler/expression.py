@@ -21,9 +21,11 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.node import Node
+from fsql.compiler.node import Node, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsql.compiler.row_pattern import RowPattern
     from fsql.compiler.sqltypes import SqlType
 
@@ -105,6 +107,52 @@ class InSet(Expression):
     argument: Expression
     values: tuple[Value, ...]
     negated: bool = False
+
+
+class LambdaFunction(enum.Enum):
+    """The functions that take a lambda; the member's value is the name in plans."""
+
+    TRANSFORM = "TRANSFORM"
+    FILTER = "FILTER"
+    ANY_MATCH = "ANY_MATCH"
+    REDUCE = "REDUCE"
+
+
+@dataclass(frozen=True)
+class LambdaBody:
+    """The expression behind the arrow of a lambda.
+
+    Its columns are the parameters, and then what the call has `captured`.  It is not a node, so that what
+    looks for the columns of an expression, or replaces them, does not enter it.
+    """
+
+    expression: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class LambdaCall(Expression):
+    """A lambda applied to the elements of an array, the first of `arguments`, in their order.
+
+    `captured` are evaluated once a row, like the arguments and after them; NULL of a NULL array.
+    The others are evaluated for every element, and the first that fails fails the row.
+
+    * TRANSFORM is the array of the values of the body, FILTER that of the elements on which it is TRUE.
+    * ANY_MATCH is TRUE if the body is TRUE on any element, else NULL if it is NULL on any, else FALSE.
+    * REDUCE begins with the second argument, and replaces it by the body over it and each element.
+    """
+
+    function: LambdaFunction
+    arguments: tuple[Expression, ...]
+    captured: tuple[Expression, ...]
+    body: LambdaBody
+
+
+def walk_with_bodies(node: Node) -> Iterator[Node]:
+    """Yield what `walk` does, and the nodes of the bodies of lambdas."""
+    for each in walk(node):
+        yield each
+        if isinstance(each, LambdaCall):
+            yield from walk_with_bodies(each.body.expression)
 
 
 class AggregateFunction(enum.Enum):

@@ -26,7 +26,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import AggregateCall
+from fsql.compiler.expression import AggregateCall, LambdaBody
 from fsql.compiler.logical import OverCall, Table, operators
 from fsql.compiler.node import Node, walk
 from fsql.compiler.schema import Column
@@ -88,6 +88,11 @@ def _computed(class_name: str, field: str) -> bool:
 
 
 def _encoded(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
+    forms = _forms(root, wanted)
+    return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _forms(root: Node, wanted: Callable[[str, str], bool]) -> list[_Form]:
     places: dict[Node, int] = {}
     forms: list[_Form] = []
     for node in walk(root):
@@ -102,7 +107,7 @@ def _encoded(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
             and not (isinstance(node, Table) and field.name == "row_time" and not node.row_time)
         }
         forms.append([name, values])
-    return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()
+    return forms
 
 
 def _omitted(call: AggregateCall | OverCall, field: dataclasses.Field[object]) -> bool:
@@ -126,6 +131,8 @@ def _form(value: object, places: Mapping[Node, int]) -> _Form:
             form = {"column": [value.name, str(value.type), value.nullable, value.time_attribute]}
         case float():
             form = {"double": repr(value)}
+        case LambdaBody(expression=body):
+            form = {"lambda": _forms(body, lambda _class, _field: True)}
         case _:
             assert value is None or isinstance(value, bool | int | str), type(value)
             form = value

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.python_functions import declared_types
 from fsql.compiler.binder.report import Refusal
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.expression import Call
+from fsql.compiler.expression import Call, walk_with_bodies
 from fsql.compiler.functions.python_aggregates import LoadedAggregate
 from fsql.compiler.functions.python_functions import (
     LoadError,
@@ -27,7 +27,6 @@ from fsql.compiler.functions.python_functions import (
     entry_and_digest,
     load_nothing,
 )
-from fsql.compiler.node import walk
 from fsql.compiler.parser import parse_script
 from fsql.compiler.syntax import CreateFunction
 from fsql.compiler.text.source import SourceText
@@ -71,7 +70,7 @@ def modules_of(job: Job) -> dict[str, str]:
     """Return the digest of each module whose functions a job calls, by its name, sorted."""
     found: dict[str, str] = {}
     for insert in job.inserts:
-        for node in walk(insert):
+        for node in walk_with_bodies(insert):
             known = entry_and_digest(node.function) if isinstance(node, Call) else None
             if known is not None:
                 found[known[0].partition(":")[0]] = known[1]
@@ -80,7 +79,8 @@ def modules_of(job: Job) -> dict[str, str]:
 
 def functions_of(job: Job) -> tuple[str, ...]:
     """Return the functions in Python that a job calls, each as `module:name`, sorted."""
-    calls = (node for insert in job.inserts for node in walk(insert) if isinstance(node, Call))
+    nodes = (node for insert in job.inserts for node in walk_with_bodies(insert))
+    calls = (node for node in nodes if isinstance(node, Call))
     known = (entry_and_digest(call.function) for call in calls)
     return tuple(sorted({each[0] for each in known if each is not None}))
 

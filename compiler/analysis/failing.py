@@ -10,7 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.analysis.delays import delay_us
-from fsql.compiler.expression import AggregateCall, Call, Case, Cast, Expression
+from fsql.compiler.expression import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Expression,
+    LambdaCall,
+    LambdaFunction,
+    walk_with_bodies,
+)
 from fsql.compiler.functions.comparison import LAZY
 from fsql.compiler.functions.evaluate import evaluate, fallible_by_itself
 from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
@@ -31,7 +40,7 @@ from fsql.compiler.logical import (
     grain_us,
     operators,
 )
-from fsql.compiler.node import children, walk
+from fsql.compiler.node import children
 from fsql.compiler.rules.failures import sum_overflows
 from fsql.compiler.sqltypes import DATE, TIMESTAMP, Kind
 
@@ -78,7 +87,7 @@ def codes_of(part: Node) -> set[int]:  # noqa: PLR0911 - one line for each kind
 
 def parts_that_may_fail(job: Job, code: int) -> list[Node]:
     """Return the parts of the job that may fail with the error of that number, inputs first."""
-    return [part for part in walk(job) if code in codes_of(part)]
+    return [part for part in walk_with_bodies(job) if code in codes_of(part)]
 
 
 def failing_part(job: Job, table: Table, row: Row, code: int, *, time: int) -> FailingPart | None:
@@ -196,7 +205,25 @@ def _innermost(expression: Expression, row: Row) -> FailingPart | None:
             failing = _innermost(operand, row)
             if failing is not None:
                 return failing
+        if isinstance(expression, LambdaCall):
+            return _in_lambda(expression, row)
         return FailingPart(expression, failure)
+    return None
+
+
+def _in_lambda(call: LambdaCall, row: Row) -> FailingPart | None:
+    """Return the innermost part of the body of a lambda that fails on an element."""
+    array, *others = [evaluate(argument, row) for argument in call.arguments]
+    captured = [evaluate(part, row) for part in call.captured]
+    assert isinstance(array, tuple)
+    body = call.body.expression
+    for element in array:
+        inside = (*others, element, *captured)
+        failing = _innermost(body, inside)
+        if failing is not None:
+            return failing
+        if call.function is LambdaFunction.REDUCE:
+            others = [evaluate(body, inside)]
     return None
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, InSet
+from fsql.compiler.expression import (
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    InSet,
+    LambdaCall,
+    LambdaFunction,
+)
 from fsql.compiler.functions.signature import Nullability
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.node import Node, map_children, walk
@@ -39,6 +48,9 @@ def _nullable(expression: Expression) -> bool:
             return argument.nullable or None in values
         case Case(branches=branches, otherwise=otherwise):
             return otherwise.nullable or any(result.nullable for _, result in branches)
+        case LambdaCall(function=function, arguments=arguments):
+            of_array = function in {LambdaFunction.TRANSFORM, LambdaFunction.FILTER}
+            return arguments[0].nullable or not of_array
         case _:
             return expression.nullable
 

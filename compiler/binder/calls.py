@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.call_arguments import argument_error, checked_arguments, checked_literal
 from fsql.compiler.binder.forms import FORMS, bind_form
+from fsql.compiler.binder.lambda_parameters import refuse_parameters
+from fsql.compiler.binder.lambdas import bind_lambda_call
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.pending import GroupingValue
 from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
@@ -52,7 +54,9 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     return of_match or _bind_named(binder, written, name)
 
 
-def _bind_named(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+def _bind_named(  # noqa: PLR0911 - one a kind
+    binder: ExpressionBinder, written: syntax.FunctionCall, name: str
+) -> Expression:
     if written.over is not None:
         return _bind_running(binder, written, name)
     declared = binder.functions.get(name)
@@ -70,6 +74,8 @@ def _bind_named(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         return _bind_window_bound(binder, binder.window, written, name)
     if declared is not None:
         return _bind_declared(binder, declared, written, name)
+    if name in syntax.TAKE_LAMBDAS:
+        return bind_lambda_call(binder, written, name)
     of_octets = name == "DECODE" and len(written.arguments) == 2
     if name in FORMS and not of_octets:
         return bind_form(binder, written, name)
@@ -171,7 +177,7 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
 
 
 def _unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
-    near = near_name(name, (*CALLABLE, *AGGREGATES, *FORMS))
+    near = near_name(name, (*CALLABLE, *AGGREGATES, *FORMS, *syntax.TAKE_LAMBDAS))
     suggestion = f"a function with a similar name exists: {near}" if near else None
     return refusal(
         "E202",
@@ -211,6 +217,7 @@ def _bind_aggregate(
             note=f"{binder.clause} is evaluated for each input row",
             help="filter groups with HAVING" if binder.clause == "WHERE" else None,
         )
+    refuse_parameters(binder, written)
     return binder.aggregates.bind(binder, written)
 
 
@@ -231,6 +238,7 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
             f"{name} takes 1 to {GROUPING_ARGUMENTS_MAX} keys, not {len(written.arguments)}",
             written.span,
         )
+    refuse_parameters(binder, written)
     arguments = tuple(_bind_argument(binder, argument) for argument in written.arguments)
     value = GroupingValue(BIGINT, nullable=False, arguments=arguments)
     binder.spans[value] = written.span
@@ -245,7 +253,7 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
         _refuse_clauses(written, name)
     elif name not in AGGREGATES and not (declared and declared.is_aggregate):
         _refuse_clauses(written, name)
-        if name not in CALLABLE and declared is None:
+        if name not in {*CALLABLE, *syntax.TAKE_LAMBDAS} and declared is None:
             raise _unknown_function(name, written)
         raise refusal("E404", f"function {name} is no aggregate and takes no OVER", written.span)
     if binder.running is None:
@@ -255,6 +263,7 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
             written.span,
             help="compute it in the SELECT of a subquery in FROM",
         )
+    refuse_parameters(binder, written)
     return binder.running.bind(binder, written)
 
 

@@ -14,12 +14,14 @@ from fsql.compiler import syntax
 from fsql.compiler.binder import (
     calls,
     conditionals,
+    lambdas,
     matching,
     operators,
     predicates,
     records,
     worded_calls,
 )
+from fsql.compiler.binder.lambda_parameters import NO_PARAMETERS, Parameters
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
@@ -67,6 +69,8 @@ class ExpressionBinder:
     """Expressions that a name means which is no column."""
     hidden: Collection[str] = ()
     """Names of items of SELECT, which the clause is computed before."""
+    parameters: Parameters = NO_PARAMETERS
+    """What the parameters of lambdas around the expression mean."""
 
     def bind(self, expression: syntax.Expression) -> Expression:
         """Return the expression bound.
@@ -171,6 +175,11 @@ class ExpressionBinder:
 
 
 def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) -> Expression:
+    parameter = binder.parameters.get(reference.parts[0])
+    if parameter is not None:
+        for inner in reference.parts[1:]:
+            parameter = records.field_of(parameter, inner)
+        return parameter
     name = reference.parts[-1]
     alias = binder.aliases.get(name.name.lower())
     if alias is not None and len(reference.parts) == 1 and not binder.scope.find(name):
@@ -281,6 +290,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.ArrayConstructor: worded_calls.bind_array,
     syntax.Subscript: worded_calls.bind_subscript,
     syntax.FunctionCall: calls.bind_function_call,
+    syntax.Lambda: lambdas.refuse_lambda,
     syntax.Trim: worded_calls.bind_trim,
     syntax.RowConstructor: records.bind_row,
     syntax.MapConstructor: worded_calls.bind_map,

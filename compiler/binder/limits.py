@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.expression import LambdaCall
 from fsql.compiler.logical import TABLES_MAX, operators
 from fsql.compiler.node import children, walk
 
@@ -36,12 +37,7 @@ def check_size(expression: Expression, span: Span) -> None:
     Raises:
         Refusal: E315.
     """
-    measures: dict[object, tuple[int, int]] = {}
-    for node in walk(expression):
-        below = [measures[child] for child in children(node)]
-        depth = 1 + max((each[0] for each in below), default=0)
-        measures[node] = depth, 1 + sum(each[1] for each in below)
-    depth, size = measures[expression]
+    depth, size = _measured(expression)
     if depth > EXPRESSION_DEPTH_MAX:
         raise refusal(
             "E315",
@@ -57,6 +53,18 @@ def check_size(expression: Expression, span: Span) -> None:
             span,
             help="compute the repeated operand once, in a subquery",
         )
+
+
+def _measured(expression: Expression) -> tuple[int, int]:
+    """Return the depth and the size of an expression, with the bodies of its lambdas."""
+    measures: dict[object, tuple[int, int]] = {}
+    for node in walk(expression):
+        below = [measures[child] for child in children(node)]
+        if isinstance(node, LambdaCall):
+            below.append(_measured(node.body.expression))
+        depth = 1 + max((each[0] for each in below), default=0)
+        measures[node] = depth, 1 + sum(each[1] for each in below)
+    return measures[expression]
 
 
 def check_depth(plan: Plan, span: Span) -> None:

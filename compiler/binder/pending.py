@@ -1,4 +1,4 @@
-"""Placeholders for aggregates, running aggregates and subqueries while the expressions of a SELECT are bound.
+"""Placeholders for aggregates, subqueries, parameters and the like, while a SELECT is bound.
 
 They are replaced by column references when the operators that compute them have been built, and never leave
 the binder.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Expression
+from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.node import children, map_children
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class NavigationValue(Expression):
     """The value of the navigation at `index` among those of a clause of MATCH_RECOGNIZE."""
 
     index: int
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterValue(ColumnRef):
+    """The value of a parameter of a lambda; `index` is its place among those of all lambdas around it."""
 
 
 def replace_pending(

@@ -22,6 +22,8 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     InSet,
+    LambdaCall,
+    LambdaFunction,
     Literal,
     TryCast,
 )
@@ -64,12 +66,19 @@ _Rope = str | tuple["_Rope", ...]
 _Text = tuple[_Rope, int]
 
 
-def expression_text(expression: Expression, names: Sequence[str]) -> str:
-    """Return `expression` as SQL-like text; `names` are those of the input's columns."""
+def expression_text(expression: Expression, names: Sequence[str], parameters: int = 0) -> str:
+    """Return `expression` as SQL-like text; `names` are those of the input's columns.
+
+    It stands in lambdas that have `parameters`, which are called $1, $2 and so on.
+    """
     texts: dict[object, _Text] = {}
     for node in walk(expression):  # children before parents, so nothing recurses
         if isinstance(node, Expression):
-            texts[node] = _text(node, names, texts)
+            texts[node] = (
+                (_lambda_text(node, texts, parameters), _ATOM)
+                if isinstance(node, LambdaCall)
+                else _text(node, names, texts)
+            )
     return _joined(texts[expression][0])
 
 
@@ -199,6 +208,29 @@ def _field_text(argument: Expression, index: int, texts: Mapping[object, _Text])
     fields = argument.type.fields
     name = name_text(fields[index][0]) if index < len(fields) else f"${index}"
     return (_in_brackets(texts[argument], _ATOM), ".", name)
+
+
+_CAPTURED_MAX: Final = 40
+"""Longer texts of what a lambda captures are written once, behind it."""
+
+
+def _lambda_text(call: LambdaCall, texts: Mapping[object, _Text], parameters: int) -> _Rope:
+    """Return `TRANSFORM(tags, $1 -> $1 || name)`."""
+    own = 2 if call.function is LambdaFunction.REDUCE else 1
+    names = [f"${parameters + place}" for place in range(1, own + 1)]
+    shown = names[0] if own == 1 else f"({', '.join(names)})"
+    known = parameters + own
+    behind: list[str] = []
+    for captured in call.captured:
+        text = _joined(_in_brackets(texts[captured], _ATOM))
+        if len(text) > _CAPTURED_MAX:
+            known += 1
+            behind.append(f", ${known} = {text}")
+            text = f"${known}"
+        names.append(text)
+    inside = expression_text(call.body.expression, names, known)
+    listed = tuple(piece for each in call.arguments for piece in (texts[each][0], ", "))
+    return (f"{call.function.value}(", *listed, f"{shown} -> {inside}", *behind, ")")
 
 
 def _case_text(case: Case, texts: Mapping[object, _Text]) -> _Rope:

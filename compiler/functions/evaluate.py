@@ -18,6 +18,8 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     InSet,
+    LambdaCall,
+    LambdaFunction,
     Literal,
     TryCast,
 )
@@ -60,6 +62,8 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:  # noqa: PL
             return _field(evaluate(argument, row), index)
         case InSet():
             return _in_set(expression, evaluate(expression.argument, row))
+        case LambdaCall():
+            return _lambda(expression, row)
         case _:
             raise AssertionError(expression)
 
@@ -85,6 +89,28 @@ def _members(test: InSet) -> frozenset[object]:
 def _member(value: Value) -> object:
     """Return a value that is equal to others as `value` is in the order of values, where NaN equals NaN."""
     return value if value == value else Kind.DOUBLE  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _lambda(call: LambdaCall, row: Sequence[Value]) -> Value:
+    array, *others = [evaluate(argument, row) for argument in call.arguments]
+    captured = [evaluate(part, row) for part in call.captured]
+    if array is None:
+        return None
+    assert isinstance(array, tuple)
+    body = call.body.expression
+    if call.function is LambdaFunction.REDUCE:
+        (result,) = others
+        for element in array:
+            result = evaluate(body, (result, element, *captured))
+        return result
+    values = [evaluate(body, (element, *captured)) for element in array]
+    match call.function:
+        case LambdaFunction.TRANSFORM:
+            return tuple(values)
+        case LambdaFunction.FILTER:
+            return tuple(each for each, value in zip(array, values, strict=True) if value is True)
+        case _:
+            return True if True in values else None if None in values else False
 
 
 def _call(call: Call, row: Sequence[Value]) -> Value:
@@ -158,6 +184,8 @@ def fallible_by_itself(node: object) -> bool:
             return match_call(node).signature.fallible
         case Cast(argument=argument, type=target):
             return cast_fallible(argument.type, target)
+        case LambdaCall(body=body):
+            return fallible(body.expression)
         case _:
             return False
 

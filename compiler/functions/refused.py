@@ -69,7 +69,6 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "LIST_SORT": "use ARRAY_SORT",
     "LIST_DISTINCT": "use ARRAY_DISTINCT, which keeps the order and NULL",
     "LIST_FILTER": "use CROSS JOIN LATERAL (SELECT ... FROM UNNEST(array) ...)",
-    "TRANSFORM": "use CROSS JOIN LATERAL (SELECT ... FROM UNNEST(array) ...)",
     "REGEXP_EXTRACT_GROUPS": "use REGEXP_EXTRACT for each group",
     "READ_CSV": _FILE,
     "READ_CSV_AUTO": _FILE,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.parser.keywords import kind_at
+from fsql.compiler.parser.lambda_arrows import mark_lambda_arrows
 from fsql.compiler.parser.lexer import Token, tokenize
 from fsql.compiler.parser.lookahead import Lookahead
 from fsql.compiler.parser.parse_table import END, parse_table
@@ -40,7 +41,7 @@ def parse_script(
     """
     text = expand(source, parameters)
     run = _Run(text)
-    found = tokenize(text)
+    found = mark_lambda_arrows(tokenize(text))
     for index, (token, following) in enumerate(zip_longest(found, found[1:])):
         if not run.take(token, following):
             raise syntax_error(text, found, index)

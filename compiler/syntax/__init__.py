@@ -15,12 +15,14 @@ that the binder can say so and point at it.
 from __future__ import annotations
 
 from fsql.compiler.syntax.calls import (
+    TAKE_LAMBDAS,
     Extract,
     Frame,
     FrameBound,
     FrameSide,
     FrameUnit,
     FunctionCall,
+    Lambda,
     RoundTime,
     Star,
     Trim,
@@ -152,7 +154,7 @@ Literal = (
 Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like
 Subquery = InSubquery | Exists | ScalarSubquery
 Constructor = ArrayConstructor | RowConstructor | MapConstructor
-Call = FunctionCall | Extract | RoundTime | Trim
+Call = FunctionCall | Lambda | Extract | RoundTime | Trim
 Access = ColumnReference | Subscript | FieldAccess
 Expression = (
     Literal | Access | Constructor | Operation | InList | Subquery | Case | Cast | AtTimeZone | Call
@@ -165,6 +167,7 @@ Declaration = CreateTable | CreateView | CreateFunction | Drop | SetOption | Res
 Statement = Declaration | Insert | StatementSet | SelectStatement | Inspection
 
 __all__ = [
+    "TAKE_LAMBDAS",
     "Access",
     "ArrayConstructor",
     "AtTimeZone",
@@ -217,6 +220,7 @@ __all__ = [
     "JoinClause",
     "JoinKind",
     "Joined",
+    "Lambda",
     "Like",
     "LikeOption",
     "LikeTable",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from typing import Literal as OneOf
 
 from fsql.compiler.syntax.names import Syntax
@@ -20,6 +20,25 @@ class Star(Syntax):
     """`*` or `t.*`, in a select list or as the argument of COUNT."""
 
     qualifier: tuple[Identifier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Syntax):
+    """`x -> a`, `(x, y) -> a`, with `=>` as well: an argument of the functions in `TAKE_LAMBDAS`."""
+
+    parameters: tuple[Identifier, ...]
+    body: Expression
+
+
+TAKE_LAMBDAS: Final = frozenset(
+    {
+        *("TRANSFORM", "LIST_TRANSFORM", "ARRAY_TRANSFORM", "LIST_APPLY", "ARRAY_APPLY"),
+        *("FILTER", "LIST_FILTER", "ARRAY_FILTER", "REDUCE", "LIST_REDUCE", "ARRAY_REDUCE"),
+        *("ANY_MATCH", "ALL_MATCH", "NONE_MATCH"),
+        *("TRANSFORM_KEYS", "TRANSFORM_VALUES", "MAP_FILTER"),
+    }
+)
+"""The functions behind whose first argument `x ->` begins a lambda, and is no step into JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     InSet,
+    LambdaCall,
+    LambdaFunction,
     Literal,
     TryCast,
 )
@@ -19,6 +21,7 @@ from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.signature import match_signature
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.node import walk
+from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
@@ -51,7 +54,9 @@ _RANGES = {
 }
 
 
-def verify_expression(expression: Expression, below: Schema) -> Iterator[str]:
+def verify_expression(  # noqa: C901 - one a form
+    expression: Expression, below: Schema
+) -> Iterator[str]:
     """Yield the violations in `expression` over rows that have the columns `below`."""
     for node in walk(expression):
         match node:
@@ -70,6 +75,8 @@ def verify_expression(expression: Expression, below: Schema) -> Iterator[str]:
                 yield from _field(node)
             case InSet():
                 yield from _in_set(node)
+            case LambdaCall():
+                yield from _lambda(node)
             case _:
                 yield f"{type(node).__name__} is not an expression"
 
@@ -106,6 +113,26 @@ def _in_set(test: InSet) -> Iterator[str]:
         yield f"IN of a {given} has values of other types"
     if None in test.values and not test.nullable:
         yield "IN with NULL among its values is said to be never NULL"
+
+
+def _lambda(call: LambdaCall) -> Iterator[str]:
+    name, body = call.function.value, call.body.expression
+    element = call.arguments[0].type.element
+    if element is None:
+        yield f"{name} is of a {call.arguments[0].type}"
+        return
+    types = [element, *(each.type for each in call.captured)]
+    wanted = {
+        LambdaFunction.TRANSFORM: call.type.element,
+        LambdaFunction.REDUCE: call.type,
+    }.get(call.function, BOOLEAN)
+    if call.function is LambdaFunction.REDUCE:
+        types.insert(0, call.type)
+        if call.arguments[1].type != call.type:
+            yield f"{name} of a {call.type} starts with a {call.arguments[1].type}"
+    if body.type != wanted:
+        yield f"the lambda of {name} gives a {body.type}, not a {wanted}"
+    yield from verify_expression(body, tuple(Column(f"${i}", kind) for i, kind in enumerate(types)))
 
 
 def _call(call: Call) -> Iterator[str]:

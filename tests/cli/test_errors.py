@@ -284,6 +284,8 @@ def test_an_aggregate_that_fails_when_its_window_closes(folder: Path) -> None:
         ("CAST(k AS BIGINT) + «CAST(s AS BIGINT)»", 'cannot read "x" as BIGINT'),
         ("CASE WHEN n = 0 THEN 0 ELSE 1 / n END + 2 / (n + 1) + «3 % n» * 2", ""),
         ("COALESCE(n, 1 / n) + («2 / n» + 1)", ""),
+        ("TRANSFORM(ARRAY[n + 1, n], e -> e + «1 / e»)", ""),
+        ("REDUCE(ARRAY[3, 2], 1, (total, e) -> total + «2 / (n * 5 + e - total)»)", ""),
         (
             "CASE WHEN n > 0 AND 1 / n > 0 OR n = 0 THEN «9223372036854775807 + m» ELSE n + n END",
             "BIGINT out of range",

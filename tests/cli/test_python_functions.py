@@ -142,6 +142,7 @@ def expected() -> str:
                 "double": None if number is None else 2 * number,
                 "decided": None if number is None else number if number < 5 else 2 * number,
                 "fixed": "a-",
+                "doubles": [None if number is None else 2 * number, 2],
             }
         )
     return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
@@ -162,7 +163,7 @@ def test_every_engine_gives_the_same_rows(flags: tuple[str, ...]) -> None:
         "SELECT slug(s, MOD(n, 8)) AS slug, WITH_OTHER(s, 'Word 1') AS `both`,"
         " double(n) AS `double`,"
         " CASE WHEN n < 5 THEN n ELSE double(n) END AS decided,"
-        " slug('A b', 2) AS fixed FROM t"
+        " slug('A b', 2) AS fixed, TRANSFORM(ARRAY[n, 1], x -> double(x)) AS doubles FROM t"
     )
     said = fsql("run", "-q", "--functions", "functions", *flags, "-e", script)
     assert said == (0, expected(), "")
@@ -340,8 +341,9 @@ def _file(folder: Path, script: str) -> Path:
     return path
 
 
-def test_check_names_the_functions(folder: Path) -> None:
-    script = TABLE + declare("double", "") + "SELECT f(n) AS x FROM t"
+@pytest.mark.parametrize("item", ["f(n)", "TRANSFORM(ARRAY[n], x -> f(x))"])
+def test_check_names_the_functions(folder: Path, item: str) -> None:
+    script = TABLE + declare("double", "") + f"SELECT {item} AS x FROM t"
     (folder / "fsql.toml").write_text('functions = ["functions"]\n')
     told = (
         f"{folder}/script.sql: 1 INSERT\n"

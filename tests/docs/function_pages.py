@@ -43,7 +43,7 @@ _NULLS: Final = {
 def names_of(name: str) -> list[str]:
     """Return the names by which SQL calls a function, the one of its entry first."""
     if name not in FUNCTIONS:
-        return [name]
+        return [name, *ENTRIES[name].also]
     function = FUNCTIONS[name]
     spellings = [each for each in function.spellings if CALLABLE.get(each) is function]
     return [each for each in spellings if each not in ENTRIES]

@@ -12,9 +12,12 @@ from fsql.compiler.expression import (
     ColumnRef,
     FieldAccess,
     InSet,
+    LambdaCall,
+    LambdaFunction,
     Literal,
     TryCast,
 )
+from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.sqltypes import Kind, SqlType
 
 if TYPE_CHECKING:
@@ -125,7 +128,9 @@ def floor_divide(dividend: str, divisor: str) -> str:
     return f"(({dividend} - (({dividend} % {divisor}) + {divisor}) % {divisor}) // {divisor})"
 
 
-def expression_sql(expression: Expression, columns: Sequence[str]) -> str:
+def expression_sql(  # noqa: PLR0911 - one a form
+    expression: Expression, columns: Sequence[str]
+) -> str:
     """Return an expression over columns in SQL; what would fail a row gives NULL instead.
 
     Raises:
@@ -154,8 +159,33 @@ def expression_sql(expression: Expression, columns: Sequence[str]) -> str:
             listed = ", ".join(literal(value, argument.type) for value in values)
             operator = "NOT IN" if negated else "IN"
             return f"({expression_sql(argument, columns)} {operator} ({listed}))"
+        case LambdaCall():
+            return lambda_sql(expression, columns)
         case _:
             raise AssertionError(expression)
+
+
+def lambda_sql(call: LambdaCall, columns: Sequence[str]) -> str:
+    """Return a lambda over the elements of an array in SQL."""
+    body = call.body.expression
+    if fallible(body) or call.function is LambdaFunction.REDUCE:
+        raise ExcludedError(
+            "a lambda that may fail, or REDUCE, which has no value of an empty list"
+        )
+    array = expression_sql(call.arguments[0], columns)
+    captured = [expression_sql(each, columns) for each in call.captured]
+    element = f"e_{''.join(captured).count('e_')}"
+    inside = expression_sql(body, [element, *captured])
+    if call.function is LambdaFunction.FILTER:
+        return f"list_filter({array}, lambda {element}: {inside})"
+    values = f"list_transform({array}, lambda {element}: {inside})"
+    if call.function is LambdaFunction.TRANSFORM:
+        return values
+    unknown = f"len(list_filter({values}, lambda e: e IS NULL)) > 0"
+    return (
+        f"(CASE WHEN {array} IS NULL THEN NULL WHEN list_contains({values}, TRUE) THEN TRUE"
+        f" WHEN {unknown} THEN NULL ELSE FALSE END)"
+    )
 
 
 def call_sql(call: Call, arguments: Sequence[str]) -> str:  # noqa: C901 - one a function

@@ -13,6 +13,9 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     InSet,
+    LambdaBody,
+    LambdaCall,
+    LambdaFunction,
     Literal,
     TryCast,
 )
@@ -29,6 +32,7 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.functions.text_operations import TEXT_OPERATIONS
 from fsql.compiler.functions.time_texts import TIME_TEXTS
 from fsql.compiler.functions.urls import URLS
+from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
@@ -167,7 +171,7 @@ class ExpressionMaker:
             return Literal(type_, value is None, value)
         if type_ == BOOLEAN and self.random.random() < 0.15:
             return self.in_set(depth - 1)
-        forms = (self.call, self.call, self.call, self.cast, self.case, self.field)
+        forms = (self.call, self.call, self.call, self.cast, self.case, self.field, self.of_lambda)
         return self.random.choice(forms)(type_, depth - 1)
 
     def field(self, type_: SqlType, depth: int) -> Expression:
@@ -189,6 +193,39 @@ class ExpressionMaker:
         type_ = self.random.choice(SCALARS)
         count = self.random.choice((1, 2, 3, 12))
         return in_set(self.random, self.expression(type_, depth), count)
+
+    def of_lambda(self, type_: SqlType, depth: int) -> Expression:
+        """Return a lambda over the elements of an array, which captures some columns."""
+        source = array_of(self.random.choice((BIGINT, DOUBLE, STRING, PAIR)))
+        function, result = LambdaFunction.REDUCE, type_
+        if type_.kind is Kind.ARRAY:
+            assert type_.element is not None
+            function, result = LambdaFunction.TRANSFORM, type_.element
+            if self.random.random() < 0.5:
+                function, result, source = LambdaFunction.FILTER, BOOLEAN, type_
+        elif type_ == BOOLEAN and self.random.random() < 0.7:
+            function = LambdaFunction.ANY_MATCH
+        arguments = [self.expression(source, depth)]
+        assert source.element is not None
+        inside = [Column("element", source.element)]
+        if function is LambdaFunction.REDUCE:
+            arguments.append(self.expression(type_, depth))
+            inside.insert(0, Column("total", type_))
+        indexes = self.random.sample(range(len(self.schema)), min(2, len(self.schema)))
+        captured = [
+            ColumnRef(self.schema[i].type, self.schema[i].nullable, i) for i in sorted(indexes)
+        ]
+        inside += [Column(f"captured_{i}", each.type) for i, each in enumerate(captured)]
+        maker = ExpressionMaker(self.random, tuple(inside), self.risk)
+        body = LambdaBody(maker.expression(result, min(depth, 2)))
+        return LambdaCall(
+            type_,
+            nullable=True,
+            function=function,
+            arguments=tuple(arguments),
+            captured=tuple(captured),
+            body=body,
+        )
 
     def case(self, type_: SqlType, depth: int) -> Expression:
         """Return a CASE."""

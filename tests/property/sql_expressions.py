@@ -60,6 +60,7 @@ TEMPLATES: Final = {
             "DAY({Y})",
             "EPOCH_MILLIS({T}) % 7000",
             "CASE WHEN {B} <> 0 THEN 12 / {B} ELSE -1 END",
+            "REDUCE({A}, {B}, (total, x) -> total * 2 + x)",
         ),
     ),
     "D": (
@@ -89,15 +90,22 @@ TEMPLATES: Final = {
             "{Y} < {Y}",
             "{Y} <= {T}",
             "({B} <> 0 AND 12 / {B} > 2)",
+            "ANY_MATCH({Z}, x -> x < {S})",
         ),
     ),
     "T": ("{T} + INTERVAL '1' SECOND", "{T} - INTERVAL '2' MINUTE", "COALESCE({T}, {T})"),
     "Y": ("CAST({T} AS DATE)", "CAST({Y} + INTERVAL '1' DAY AS DATE)", "COALESCE({Y}, {Y})"),
     "A": (
         *("ARRAY[{B}, CAST({B} AS BIGINT)]", "ARRAY[CAST({B} AS BIGINT), NULL, {B}]"),
-        "COALESCE({A}, {A})",
+        *("COALESCE({A}, {A})", "LIST_TRANSFORM({A}, x -> x + {B})"),
+        "LIST_FILTER({A}, x -> x < {B} OR x = 1)",
     ),
-    "Z": ("SPLIT({S}, ',')", "ARRAY[{S}, {S}]", "COALESCE({Z}, {Z})"),
+    "Z": (
+        *("LIST_TRANSFORM({Z}, x -> x || {S})", "LIST_FILTER({Z}, x -> x <> {S})"),
+        "SPLIT({S}, ',')",
+        "ARRAY[{S}, {S}]",
+        "COALESCE({Z}, {Z})",
+    ),
 }
 """Expressions by the letter of their type; none fails a row unless numbers are large."""
 
@@ -119,7 +127,15 @@ RISKY: Final = {
 """Expressions that fail on rows that are not rare."""
 
 
-OF_FSQL: Final = ("SQRT", "{D} / {D}", "CAST({D} AS STRING)", "CAST({T} AS STRING)")
+OF_FSQL: Final = (
+    "LIST_",
+    "SQRT",
+    "REDUCE",
+    "ANY_MATCH",
+    "{D} / {D}",
+    "CAST({D} AS STRING)",
+    "CAST({T} AS STRING)",
+)
 PLAIN_TEMPLATES: Final = {
     letter: tuple(text for text in texts if not any(word in text for word in OF_FSQL))
     for letter, texts in TEMPLATES.items()

@@ -36,7 +36,9 @@ OF_THE_ORACLE = {
     *("and", "or", "coalesce"),
 }
 SCHEMA = tuple(Column(f"c{index}", type_) for index, type_ in enumerate((*TYPES, *TYPES)))
-NAMES = tuple(name for name in FUNCTIONS if name in OF_THE_ORACLE)
+PATTERNS_OF_CASES = {"date_format"}
+"""The oracle knows only the patterns of the case files; `JUDGED` has the function."""
+NAMES = tuple(name for name in FUNCTIONS if name in OF_THE_ORACLE - PATTERNS_OF_CASES)
 EXPRESSIONS = 900
 ROWS = 6
 
@@ -80,4 +82,5 @@ def test_row_wise_evaluation_agrees_with_the_oracle(seed: int) -> None:
 
 
 def test_every_function_is_judged() -> None:
-    assert set(FUNCTIONS) - OF_THE_ORACLE - JUDGED.keys() - OTHERS.keys() == set()
+    judged = OF_THE_ORACLE - PATTERNS_OF_CASES
+    assert set(FUNCTIONS) - judged - JUDGED.keys() - OTHERS.keys() == set()

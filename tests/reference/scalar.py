@@ -19,6 +19,7 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     InSet,
+    LambdaCall,
     Literal,
     TryCast,
 )
@@ -87,6 +88,8 @@ def evaluate(  # noqa: C901, PLR0911 - one a form
             return None if whole is None else whole[expression.index]
         case InSet():
             return in_set(evaluate(expression.argument, row), expression)
+        case LambdaCall():
+            return of_elements(expression, row)
         case _:
             raise AssertionError(expression)
 
@@ -138,6 +141,27 @@ def in_set(value: Value, test: InSet) -> bool | None:
         if other is not None and order_key(other) == order_key(value):
             return not test.negated
     return None if None in test.values else test.negated
+
+
+def of_elements(expression: LambdaCall, row: Sequence[Value]) -> Value:
+    """Return the value of a function that takes a lambda, an element at a time."""
+    given: list[Any] = [evaluate(each, row) for each in expression.arguments]
+    captured = tuple(evaluate(each, row) for each in expression.captured)
+    body, name = expression.body.expression, expression.function.name
+    if given[0] is None:
+        return None
+    if name == "REDUCE":
+        reached = given[1]
+        for element in given[0]:
+            reached = evaluate(body, (reached, element, *captured))
+        return reached
+    pairs = [(element, evaluate(body, (element, *captured))) for element in given[0]]
+    if name == "TRANSFORM":
+        return tuple(value for _, value in pairs)
+    if name == "FILTER":
+        return tuple(element for element, value in pairs if value)
+    found = {value for _, value in pairs}
+    return next((value for value in (True, None) if value in found), False)
 
 
 def junction(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import Entry, entry
+from fsql.compiler.functions.manual.entry import Entry, entry, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 TITLE: Final = "Arrays"
 INTRODUCTION: Final = """\
 Places count from 1. Elements are compared as by `=`, but NULL equals NULL and NaN equals NaN.
+
+A lambda, `x -> a` or `x => a`, gives a value for each element, which is what `x` means in `a`. It can use columns, aggregates, other
+lambdas and any scalar function, but no subquery; a parameter hides a column of its name. It is computed for all elements in their order,
+and the first that fails fails the row. In these functions `->` behind a comma and a name begins a lambda; put a step into JSON in
+brackets: `(j -> 'key')`.
 """
 
 ENTRIES: Final[Mapping[str, Entry]] = {
@@ -124,6 +129,68 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     "array_avg": entry(
         "The mean of the elements that are not NULL, as a DOUBLE; NULL if there is none.",
         "ARRAY_AVG(ARRAY[1, 2]) = 1.5",
+    ),
+    "TRANSFORM": form(
+        "(ARRAY<T>, x -> R) ARRAY<R>; (MAP<K, V>, (k, v) -> L, (k, v) -> W) MAP<L, W>",
+        "The values of a lambda for the elements; of a map, keys and values by a lambda each. NULL of a NULL array or map.",
+        "TRANSFORM(ARRAY[1, 2], x -> x * 10) = ARRAY[10, 20]",
+        "TRANSFORM(MAP['a', 1], (k, v) -> UPPER(k), (k, v) -> v + 1) = MAP['A', 2]",
+        fails="as the lambda does, and FSQL-E510 if a key becomes NULL",
+        also=("LIST_TRANSFORM", "ARRAY_TRANSFORM", "LIST_APPLY", "ARRAY_APPLY"),
+    ),
+    "FILTER": form(
+        "(ARRAY<T>, x -> BOOLEAN) ARRAY<T>; (MAP<K, V>, (k, v) -> BOOLEAN) MAP<K, V>",
+        "The elements, or the entries, for which a lambda is TRUE. NULL of a NULL array or map.",
+        "FILTER(ARRAY[1, NULL, 3], x -> x > 1) = ARRAY[3]",
+        "FILTER(MAP['a', 1, 'b', 2], (k, v) -> v > 1) = MAP['b', 2]",
+        fails="as the lambda does",
+        also=("LIST_FILTER", "ARRAY_FILTER"),
+    ),
+    "REDUCE": form(
+        "(ARRAY<T>, R, (total, x) -> R) R; (MAP<K, V>, R, (total, k, v) -> R) R",
+        "Begins with the second argument, and takes each element into it by a lambda. The type is the one that the second argument and the lambda have in common, a DECIMAL with 38 digits. NULL of a NULL array or map. The last two arguments may change places, as in DuckDB.",
+        "REDUCE(ARRAY[1, 2, 3], 0, (total, x) -> total + x) = 6",
+        "REDUCE(ARRAY['a', 'b'], '', (s, x) -> s || x) = 'ab'",
+        "REDUCE(MAP['a', 1, 'b', 2], 0, (total, k, v) -> total + v) = 3",
+        fails="as the lambda does",
+        also=("LIST_REDUCE", "ARRAY_REDUCE"),
+    ),
+    "ANY_MATCH": form(
+        "(ARRAY<T>, x -> BOOLEAN) BOOLEAN",
+        "Whether a lambda is TRUE for any element; else NULL if it is NULL for one. NULL of a NULL array.",
+        "ANY_MATCH(ARRAY[1, 2], x -> x > 1)",
+        "ANY_MATCH(ARRAY[1, NULL], x -> x > 1) IS NULL",
+        fails="as the lambda does",
+    ),
+    "ALL_MATCH": form(
+        "(ARRAY<T>, x -> BOOLEAN) BOOLEAN",
+        "Whether a lambda is FALSE for no element; NULL if it is NULL for one and FALSE for none. NULL of a NULL array.",
+        "ALL_MATCH(ARRAY[1, 2], x -> x > 0)",
+        fails="as the lambda does",
+    ),
+    "NONE_MATCH": form(
+        "(ARRAY<T>, x -> BOOLEAN) BOOLEAN",
+        "Whether a lambda is TRUE for no element: the opposite of `ANY_MATCH`. NULL of a NULL array.",
+        "NONE_MATCH(ARRAY[1, 2], x -> x > 2)",
+        fails="as the lambda does",
+    ),
+    "TRANSFORM_KEYS": form(
+        "(MAP<K, V>, (k, v) -> L) MAP<L, V>",
+        "The map with the keys that a lambda gives. NULL of a NULL map.",
+        "TRANSFORM_KEYS(MAP['a', 1], (k, v) -> k || v::STRING) = MAP['a1', 1]",
+        fails="as the lambda does, and FSQL-E510 if a key becomes NULL",
+    ),
+    "TRANSFORM_VALUES": form(
+        "(MAP<K, V>, (k, v) -> W) MAP<K, W>",
+        "The map with the values that a lambda gives. NULL of a NULL map.",
+        "TRANSFORM_VALUES(MAP['a', 1], (k, v) -> v + 1) = MAP['a', 2]",
+        fails="as the lambda does",
+    ),
+    "MAP_FILTER": form(
+        "(MAP<K, V>, (k, v) -> BOOLEAN) MAP<K, V>",
+        "The entries for which a lambda is TRUE, as `FILTER`. NULL of a NULL map.",
+        "MAP_FILTER(MAP['a', 1, 'b', 2], (k, v) -> k > 'a') = MAP['b', 2]",
+        fails="as the lambda does",
     ),
     "sequence": entry(
         "The whole numbers from one to another, both included, by a step; 1 or -1 unless given.",

@@ -14,6 +14,8 @@ class Entry:
     fails: str = ""
     signatures: tuple[str, ...] = ()
     """The forms of a function that has no row in the table; `table.py` has those of the others."""
+    also: tuple[str, ...] = ()
+    """The other names of a function that has no row in the table."""
 
 
 def entry(meaning: str, *examples: str, fails: str = "") -> Entry:
@@ -21,9 +23,11 @@ def entry(meaning: str, *examples: str, fails: str = "") -> Entry:
     return Entry(meaning, examples, fails)
 
 
-def form(signatures: str, meaning: str, *examples: str, fails: str = "") -> Entry:
+def form(
+    signatures: str, meaning: str, *examples: str, fails: str = "", also: tuple[str, ...] = ()
+) -> Entry:
     """Return the entry of what is written like a function and means an expression; `;` parts its forms."""
-    return Entry(meaning, examples, fails, tuple(signatures.split("; ")))
+    return Entry(meaning, examples, fails, tuple(signatures.split("; ")), also)
 
 
 RANGE = "FSQL-E502 if the result is out of range"

@@ -126,6 +126,26 @@ def arguments(
     )
 
 
+def lambda_(
+    span: Span, parameters: syntax.Expression, arrow: Token, body: syntax.Expression
+) -> syntax.Lambda:
+    """Return `x -> a` or `(x, y) -> a`.
+
+    Raises:
+        FsqlError: E101 if the parameters are no names.
+    """
+    listed = parameters.items if isinstance(parameters, syntax.RowConstructor) else (parameters,)
+    names = []
+    for each in listed:
+        if not isinstance(each, syntax.ColumnReference):
+            label = Label(each.span, f'before "{arrow.text}" stand names')
+            help_ = "write x -> x + 1, or (total, x) -> total + x"
+            message = "a parameter of a lambda must be a name"
+            raise FsqlError([Diagnostic("E101", message, label, helps=(help_,))])
+        names.append(each.parts[0])
+    return syntax.Lambda(span, tuple(names), body)
+
+
 def key_value(span: Span, key: syntax.Expression, value: syntax.Expression) -> _Pair:
     """Return `KEY 'a' VALUE b`."""
     return _Pair(span, key, value)

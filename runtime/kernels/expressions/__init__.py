@@ -22,6 +22,7 @@ from fsql.compiler.expression import (
     Expression,
     FieldAccess,
     InSet,
+    LambdaCall,
     Literal,
     TryCast,
 )
@@ -30,6 +31,7 @@ from fsql.runtime.kernels.expressions.casts import cast_kernel, try_cast_kernel
 from fsql.runtime.kernels.expressions.functions import maker_of
 from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
+from fsql.runtime.kernels.expressions.lambdas import lambda_kernel
 from fsql.runtime.kernels.expressions.membership import find_memberships, in_set_kernel
 from fsql.runtime.kernels.expressions.rows import field_kernel
 from fsql.runtime.kernels.expressions.vectors import Vector, constant, from_array, to_array
@@ -144,6 +146,8 @@ def _operands(node: Expression, memberships: Mapping[Expression, InSet]) -> tupl
             return (node.argument,)
         case Case(branches=branches, otherwise=otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
+        case LambdaCall(arguments=arguments, captured=captured):
+            return (*arguments, *captured)
         case _:
             return ()
 
@@ -170,6 +174,8 @@ def _kernel(  # noqa: PLR0911 - one a form
             return field_kernel(index, node.type)
         case InSet():
             return in_set_kernel(node)
+        case LambdaCall(body=body):
+            return lambda_kernel(node, Program([body.expression]).run)
         case _:
             raise AssertionError(node)
 

@@ -23,6 +23,7 @@ from fsql.compiler.expression import (
     ColumnRef,
     FieldAccess,
     InSet,
+    LambdaCall,
     Literal,
     TryCast,
 )
@@ -200,6 +201,9 @@ def _is_small(expression: Expression) -> bool:
             case Case(branches=branches, otherwise=otherwise):
                 stack += [part for branch in branches for part in branch]
                 stack.append(otherwise)
+            case LambdaCall():
+                # Few rows may have many elements.
+                return False
             case _:
                 assert isinstance(node, ColumnRef | Literal)
     return nodes <= _NODES_MAX

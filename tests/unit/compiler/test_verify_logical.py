@@ -7,7 +7,18 @@ import dataclasses
 import pytest
 
 from fsql.compiler import logical
-from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, InSet, Literal, TryCast
+from fsql.compiler.expression import (
+    Case,
+    Cast,
+    ColumnRef,
+    Expression,
+    InSet,
+    LambdaBody,
+    LambdaCall,
+    LambdaFunction,
+    Literal,
+    TryCast,
+)
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INTERVAL, STRING, TIMESTAMP, array_of
 from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.unit.model import plans as p
@@ -26,6 +37,17 @@ HOPS = p.hop(BIDS, "at", 10, 5)
 
 def of(expression: Expression) -> logical.Plan:
     return logical.Project(BIDS, (expression,), ("x",))
+
+
+def lambda_call(array: Expression, body: Expression) -> Expression:
+    return LambdaCall(
+        TAGS.type,
+        nullable=True,
+        function=LambdaFunction.TRANSFORM,
+        arguments=(array,),
+        captured=(),
+        body=LambdaBody(body),
+    )
 
 
 def where(predicate: Expression) -> logical.Plan:
@@ -62,6 +84,11 @@ ILLEGAL = {
     ),
     "IN with NULL among its values is said to be never NULL": of(
         InSet(BOOLEAN, nullable=False, argument=K, values=(1, None))
+    ),
+    "TRANSFORM is of a BIGINT": of(lambda_call(K, p.lit(1))),
+    "the lambda of TRANSFORM gives a BIGINT, not a STRING": of(lambda_call(TAGS, p.lit(1))),
+    "column $0 STRING is referred to as a BIGINT": of(
+        lambda_call(TAGS, Cast(STRING, nullable=True, argument=K))
     ),
     "the predicate is a BIGINT": where(K),
     "1 expressions have 2 names": logical.Project(BIDS, (K,), ("x", "y")),

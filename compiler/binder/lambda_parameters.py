@@ -1,0 +1,49 @@
+"""The parameters of lambdas: what their names mean, and where they mean nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.references import parts_of
+from fsql.compiler.binder.report import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.expression import Expression
+
+
+class Parameters(NamedTuple):
+    """What the names of the lambdas around an expression mean, and how many placeholders they have."""
+
+    values: Mapping[str, Expression]
+    placeholders: int
+
+    def get(self, name: syntax.Identifier) -> Expression | None:
+        """Return what a name means; None if it is that of no parameter."""
+        return self.values.get(name.name if name.quoted else name.name.lower())
+
+
+NO_PARAMETERS: Final = Parameters({}, 0)
+
+
+def refuse_parameters(binder: ExpressionBinder, written: syntax.FunctionCall) -> None:
+    """Refuse an aggregate of a parameter: aggregates are of rows.
+
+    Raises:
+        Refusal: E303.
+    """
+    if not binder.parameters.values:
+        return
+    for part in parts_of(written):
+        if isinstance(part, syntax.ColumnReference) and binder.parameters.get(part.parts[0]):
+            name = part.parts[0].name
+            raise refusal(
+                "E303",
+                f'aggregate of "{name}", a parameter of a lambda',
+                part.span,
+                note="aggregates are of rows",
+                help="of the elements of an array: REDUCE(array, 0, (total, x) -> total + x)",
+            )
