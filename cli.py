@@ -26,6 +26,7 @@ from fsql.console.flags import (
     existing_of,
     existing_outputs,
     keys,
+    profile,
     snapshot_ms,
     tick_seconds,
     workers,
@@ -52,6 +53,8 @@ from fsql.console.top.command import top
 from fsql.console.zookeeper_command import zookeeper
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fsql.console.reporter import Reporter
     from fsql.job.planning import RunOptions
 
@@ -74,8 +77,10 @@ def _run_options(
     engine: str = "columnar",
     read_ahead: int | None = None,
     master: str | None = None,
+    profile: Path | None = None,
 ) -> RunOptions:
     from fsql.compiler.tick_plan import Policy
+    from fsql.job.first_plan import given_profile
     from fsql.job.planning import RunOptions
     from fsql.runtime.drivers.local import READ_AHEAD_ROWS
 
@@ -85,6 +90,7 @@ def _run_options(
         model=engine == "model",
         spark=(master or "local[*]") if engine == "spark" else None,
         read_ahead_rows=read_ahead or READ_AHEAD_ROWS,
+        profile=None if profile is None else given_profile(profile),
     )
 
 
@@ -166,6 +172,7 @@ def main(ctx: click.Context) -> None:
     help="How many of the workers are started by hand with fsql worker.",
 )
 @auto
+@profile
 @tick_seconds("How often workers write statistics, and --auto chooses; 0 for never.", TICK_SECONDS)
 @keys
 @coordination
@@ -192,7 +199,8 @@ def run(
     """
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
     options = _run_options(
-        flags["workers"], flags["policy"], flags["engine"], flags["read_ahead"], flags["master"]
+        *(flags["workers"], flags["policy"], flags["engine"], flags["read_ahead"]),
+        *(flags["master"], flags["profile"]),
     )
     options = replace(options, existing=existing)
     if script is None and text is None and flags["state"] is None:
@@ -201,8 +209,10 @@ def run(
     if needs_processes(flags):
         code = run_with_flags(the_script, options, flags, reporter)
     else:
+        from fsql.console.before_run import print_profile_problem
         from fsql.console.run import run_script
 
+        print_profile_problem(options, reporter)
         code = run_script(the_script, options, reporter, flags["form"])
     click.get_current_context().exit(code)
 
@@ -214,6 +224,7 @@ class _ExplainFlags(TypedDict):
     parameters: tuple[tuple[str, str], ...]
     workers: int
     policy: str | None
+    profile: Path | None
 
 
 @main.command(short_help="Show a script at one stage of compilation.")
@@ -246,6 +257,7 @@ class _ExplainFlags(TypedDict):
 @define
 @_workers
 @_policy
+@profile
 @reporting
 def explain(
     reporter: Reporter,
@@ -256,7 +268,8 @@ def explain(
 ) -> None:
     """Show the syntax, logical plan, dataflow graph or tick plan of SCRIPT.
 
-    A tick plan depends on --workers, --policy and the number of splits.  Mermaid and SVG are for graphs.
+    A tick plan depends on --workers, --policy, --profile and the number of splits.  Mermaid and SVG are for
+    graphs.
     """
     from fsql.console.unused_parameters import warn_unused_parameters
     from fsql.job.compilation import compile_job
@@ -264,7 +277,7 @@ def explain(
 
     the_script = one_script(script, text, dict(flags["parameters"]))
     form = flags["form"] or ("json" if reporter.json else format_of(output.name))
-    options = _run_options(flags["workers"], flags["policy"])
+    options = _run_options(flags["workers"], flags["policy"], profile=flags["profile"])
     try:
         result = compile_job(the_script)
         warn_unused_parameters([the_script], reporter)

@@ -23,6 +23,7 @@
 | `tick_commands`, `ticks`                             | `fsql tick`                                        |
 | `tick_records`, `tick_picture`                       | ticks as text, as JSON and as a picture            |
 | `stats_command`, `stats`                             | `fsql stats`                                       |
+| `profile`                                            | `fsql stats profile`                               |
 | `test_command`, `test_run`, `test_report`            | `fsql test`                                        |
 | `sim_commands`, `sim`, `sim_progress`, `sim_queries` | `fsql sim`                                         |
 | `keys_commands`, `zookeeper_command`                 | `fsql keys`, `fsql zookeeper`                      |

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import Splits
+    from fsql.job.planning import RunOptions, Splits
 
 
 def print_warnings(compiled: Compiled, splits: Splits, reporter: Reporter) -> None:
@@ -20,6 +20,12 @@ def print_warnings(compiled: Compiled, splits: Splits, reporter: Reporter) -> No
     warnings = warnings_of(compiled, splits)
     if warnings and not reporter.quiet:
         reporter.diagnostics(warnings, compiled.script.source)
+
+
+def print_profile_problem(options: RunOptions, reporter: Reporter) -> None:
+    """Print why the profile that was given is left out, if it is."""
+    if options.profile is not None and (problem := options.profile.problem):
+        reporter.inform("profile", {"problem": problem}, f"warning: {problem}\n")
 
 
 def print_listening(compiled: Compiled, reporter: Reporter) -> None:

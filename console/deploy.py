@@ -61,6 +61,7 @@ def deploy_script(
         delivery=flags["delivery"],
         auto=flags["auto"],
         tick_seconds=flags["tick_seconds"],
+        profile=None if flags["profile"] is None else str(flags["profile"].resolve()),
         existing=existing,
         change=_change(flags).value,
         drain_seconds=flags["drain_seconds"],

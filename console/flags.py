@@ -83,6 +83,13 @@ auto = click.option(
     help="Choose ticks from statistics while the job runs: owners of keys, policies of operators.",
 )
 
+profile = click.option(
+    "--profile",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Start with the plan that suits a profile of the input, as made by fsql stats profile.",
+)
+
 
 def tick_seconds(help_: str, default: float | None) -> Flag:
     """Return the flag for the length of an interval of statistics, with its default."""

@@ -18,6 +18,7 @@ from fsql.console.flags import (
     existing_of,
     existing_outputs,
     keys,
+    profile,
     tick_seconds,
     workers,
 )
@@ -80,6 +81,7 @@ _drain_seconds = click.option(
 @tick_seconds(
     "How often workers write statistics, and --auto chooses; 0 for never. Default: 10.", None
 )
+@profile
 @coordination
 @coordination_credentials
 @keys

@@ -33,6 +33,7 @@ class RunFlags(TypedDict):
     contracts: bool
     auto: bool
     tick_seconds: float
+    profile: Path | None
     keys: Path | None
     coordination: str | None
     credentials: Path | None
@@ -58,6 +59,8 @@ def needs_processes(flags: RunFlags) -> bool:
         "--keys": flags["keys"],
         "--auto": flags["auto"] or None,
     }
+    if flags["profile"] is not None and flags["engine"] != "columnar":
+        raise click.UsageError(f"--engine {flags['engine']} runs without --profile")
     asked = [name for name, value in wanted.items() if value is not None]
     if flags["engine"] == "columnar":
         return bool(asked) or flags["workers"] > 1

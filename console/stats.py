@@ -169,12 +169,12 @@ def _workers(statistics: Statistics) -> Iterator[tuple[str, ...]]:
 def _costs(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in sorted(statistics.costs, key=lambda cost: (-cost.busy, cost.operator)):
         selectivity = "" if each.selectivity is None else f"{each.selectivity:.3g}"
-        row, call = _short(each.seconds_per_row), _short(each.seconds_per_call)
+        row, call = short_time(each.seconds_per_row), short_time(each.seconds_per_call)
         rows = count_text(round(each.rows_per_second))
         yield each.operator, rows, f"{each.busy:.1%}", row, call, selectivity
 
 
-def _short(seconds: float | None) -> str:
+def short_time(seconds: float | None) -> str:
     """Return a time below some milliseconds; nothing if it is not known."""
     if seconds is None:
         return "no estimate"

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import reporting
+from fsql.console.flags import define
 from fsql.console.state_of_job import any_state, state_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from fsql.console.reporter import Reporter
 
+_master_of_spark = click.option(
+    "--master",
+    metavar="URL",
+    help="Master of --spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
+)
 
-class _WithServe(click.Command):
-    """A command whose first argument may be the command `serve`."""
+
+class _WithCommands(click.Command):
+    """A command whose first argument may be another command."""
 
     def make_context(
         self,
@@ -27,8 +35,10 @@ class _WithServe(click.Command):
         **extra: Any,  # noqa: ANN401 - as click has it
     ) -> click.Context:
         """Parse the command line."""
-        if args[:1] == ["serve"]:
-            return serve.make_context(f"{info_name} serve", args[1:], parent, **extra)
+        for command in (serve, profile):
+            if args[:1] == [command.name]:
+                name = f"{info_name} {command.name}"
+                return command.make_context(name, args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -60,16 +70,50 @@ def serve(
     serve_statistics(reporter, cluster, master, until_end_of_input=until_end_of_input)
 
 
-@click.command(cls=_WithServe, short_help="Show the statistics of a job.")
+@click.command("profile")
+@click.argument("script", required=False)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the profile to this file.",
+)
+@define
+@click.option("--spark", is_flag=True, help="Read the input on Spark.")
+@_master_of_spark
+@reporting
+def profile(
+    reporter: Reporter,
+    script: str | None,
+    output: Path | None,
+    parameters: tuple[tuple[str, str], ...],
+    **of_spark: Any,  # noqa: ANN401 - flags, given by click
+) -> None:
+    """Read the input of SCRIPT at rest, and count what the optimizer makes use of.
+
+    Counted are the rows of each split, the rows into each bin of each stateful operator that reads tables,
+    the keys that many of them have, about how many keys there are, and what filters drop.  Tables that are
+    not at rest are left out: standard input, sockets, followed files, and tables with a rate or no end.
+
+    With -o, the profile is a file for --profile of `fsql run`, `fsql deploy` and `fsql explain`, which then
+    begin with the plan that suits it.  With --json, it goes to standard output.
+
+    With --spark, tasks of Spark read the splits.  The counts are the same.
+    """
+    from fsql.console.profile import show_profile
+    from fsql.console.project.scripts import one_script
+
+    master = _master(of_spark)
+    show_profile(one_script(script, None, dict(parameters)), output, master, reporter)
+
+
+@click.command(cls=_WithCommands, short_help="Show the statistics of a job.")
 @click.argument("name", metavar="[JOB]", required=False)
 @any_state
 @cluster_directory
 @click.option("--spark", is_flag=True, help="Compute them on Spark.")
-@click.option(
-    "--master",
-    metavar="URL",
-    help="Master of --spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
-)
+@_master_of_spark
 @reporting
 def stats(
     reporter: Reporter,
@@ -90,11 +134,20 @@ def stats(
     With --spark, Spark computes the same tables.  Its machines must see the state directory at the same path.
 
     `fsql stats serve` keeps Spark running for the jobs of a cluster directory; see `fsql stats serve --help`.
-    A job with the name "serve" is named after a flag: `fsql stats --dir DIR serve`.
+    `fsql stats profile SCRIPT` profiles the input of a script; see `fsql stats profile --help`.
+    A job with the name "serve" or "profile" is named after a flag: `fsql stats --dir DIR serve`.
     """
     from fsql.console.stats import show_statistics
 
-    if of_spark["master"] is not None and not of_spark["spark"]:
+    show_statistics(reporter, state_of(name, state, directory), _master(of_spark))
+
+
+def _master(flags: Mapping[str, Any]) -> str | None:
+    """Return the Spark master, None without Spark.
+
+    Raises:
+        click.UsageError: if there is a master, and no Spark.
+    """
+    if flags["master"] is not None and not flags["spark"]:
         raise click.UsageError("--master is given with --spark")
-    master = (of_spark["master"] or "local[*]") if of_spark["spark"] else None
-    show_statistics(reporter, state_of(name, state, directory), master)
+    return (flags["master"] or "local[*]") if flags["spark"] else None

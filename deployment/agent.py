@@ -177,6 +177,7 @@ class _Agent:
                     auto=bool(request.auto),
                     tick_seconds=_given(request.tick_seconds, TICK_SECONDS),
                     machines=request.machines or {},
+                    profile=request.profile,
                 )
             )
         return job.path.name
@@ -207,6 +208,7 @@ class _Agent:
                     auto=_given(request.auto, before.auto),
                     tick_seconds=_given(request.tick_seconds, before.tick_seconds),
                     machines=_given(request.machines, before.machines),
+                    profile=request.profile,
                 )
             )
             job.set_restarts(None)

@@ -83,6 +83,7 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     with the state of the plan before: see `fsql.job.graph_diff.StateChange`.  `auto` says whether the job
     chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.
     `machines` has how many of the workers run on other machines: see `fsql.deployment.machines`.
+    `profile` is the path of a profile of the input, from which the first plan is chosen.
     """
 
     id: str
@@ -99,6 +100,7 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     auto: bool = False
     tick_seconds: float = TICK_SECONDS
     machines: dict[str, int] = {}
+    profile: str | None = None
 
 
 class JobStatus(msgspec.Struct, frozen=True):

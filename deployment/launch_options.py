@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.connectors.file.output_files import Existing
+from fsql.job.first_plan import given_profile
 from fsql.job.graph_diff import StateChange
 from fsql.job.plan_file import script_of_plan
 from fsql.job.planning import RunOptions
@@ -28,7 +29,11 @@ def launch_options(
     plan, connections = job.plan_of(deployment), deployment.connections
     address = connections.coordination
     script = script_of_plan(str(plan), plan.read_bytes(), {})
-    options = RunOptions(workers=deployment.workers, existing=Existing(deployment.existing))
+    options = RunOptions(
+        workers=deployment.workers,
+        existing=Existing(deployment.existing),
+        profile=None if deployment.profile is None else given_profile(Path(deployment.profile)),
+    )
     process_options = ProcessOptions(
         state=job.state,
         snapshot_every=deployment.snapshot_ms / 1000,

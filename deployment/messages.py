@@ -46,6 +46,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     delivery: str | None = None
     auto: bool | None = None
     tick_seconds: float | None = None
+    profile: str | None = None
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
     change: Literal["keep", "lose", "rebuild"] | None = None
     drain_seconds: float = 60.0

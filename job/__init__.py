@@ -12,6 +12,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `functions`, `udf`                 | functions of scripts in Python, and how they are declared          |
 | `explain_stage`, `inspections`     | a script at one stage; what SHOW and DESCRIBE ask for              |
 | `planning`                         | opens the sources of a job and chooses its tick plan               |
+| `profile`, `first_plan`            | profiles input at rest; the plan with which a job starts then      |
 | `run`, `spark`                     | runs a compiled job in this process, or on Spark                   |
 | `process_run`                      | runs a compiled job on processes, and reports to an observer       |
 | `process_options`, `process_flags` | the options of such a run; the command lines of its processes      |

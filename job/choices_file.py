@@ -25,6 +25,7 @@ from fsql.compiler.plan_choices import (
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.job.compilation import compile_job
 from fsql.job.description import plan_digest
+from fsql.job.first_plan import with_first_plan
 from fsql.job.small_file import read_small_file
 from fsql.optimizer.choose import choose
 
@@ -77,6 +78,7 @@ def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
     fronts = {ordinal: len(names) for ordinal, names in job.splits.items()}
     policy = job.options().policy
     plan = choose(compiled.graph, workers=job.workers, fronts=fronts, policy=policy)
+    plan = with_first_plan(plan, job.plan, job.first)
     return plan if fault_of_choices(plan, choices) else with_choices(plan, choices)
 
 

@@ -24,6 +24,7 @@ from fsql.compiler.tick_plan import Policy
 from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_log
 from fsql.connectors.opening import make_row_encoder
 from fsql.job.compilation import compile_job
+from fsql.job.first_plan import FirstPlan, with_first_plan
 from fsql.job.places import locate_errors
 from fsql.job.planning import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
@@ -64,7 +65,8 @@ class JobDescription(msgspec.Struct, frozen=True):
     `since` is the position, as time and origin, from which an output exists that came later, by its name.
     `functions` are the folders of its functions in Python, `modules` the digests of their modules, by name.
     `columns` are those that were inferred from its input, by table.
-    Workers write statistics every `tick_seconds`, never with 0.
+    Workers write statistics every `tick_seconds`, never with 0.  `first` is what a profile of its input has
+    changed of its plan.
     """
 
     job: str
@@ -91,6 +93,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     functions: tuple[str, ...] = ()
     modules: dict[str, str] = msgspec.field(default_factory=dict)
     columns: dict[str, str] = msgspec.field(default_factory=dict)
+    first: FirstPlan | None = None
 
     def script(self) -> Script:
         """Return the script."""
@@ -217,6 +220,7 @@ def prepare_job(description: JobDescription) -> PreparedJob:
         raise _not_understood("this version of fsql makes another plan of the script")
     splits = _frozen(result, open_splits(result, description.front_logs()), description.splits)
     plan = choose_plan(result, splits, description.options())
+    plan = with_first_plan(plan, description.plan, description.first)
     return PreparedJob(description, result, splits, plan, plan.fronts(splits))
 
 

@@ -9,12 +9,14 @@ from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
 from fsql.compiler.rules.prune_columns.demand import columns_read
+from fsql.compiler.serialize import digest
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.live.live_splits import is_followed
 from fsql.connectors.opening import open_source
+from fsql.job.first_plan import first_plan, with_first_plan
 from fsql.job.places import locate_errors
 from fsql.job.stages import verify_product
 from fsql.optimizer.choose import choose
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.job.compilation import Compiled
+    from fsql.job.first_plan import GivenProfile
     from fsql.runtime.ports import Split
 
     Splits = Mapping[int, Sequence[Split]]
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 class RunOptions:
     """The options of a run; they do not affect the rows that it releases.
 
-    `spark` is the URL of the Spark master on which the job runs, if it does.
+    `spark` is the URL of the Spark master on which the job runs, if it does; `profile` is that of its input.
     """
 
     workers: int = 1
@@ -46,6 +49,7 @@ class RunOptions:
     read_ahead_rows: int = READ_AHEAD_ROWS
     chunk_rows: int = CHUNK_ROWS
     existing: Existing = Existing.REFUSE
+    profile: GivenProfile | None = None
 
 
 def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
@@ -106,6 +110,9 @@ def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> Tick
     """Return the tick plan of the job for these splits."""
     fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
     plan = choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
+    if options.profile is not None:
+        graph = digest(compiled.job)
+        plan = with_first_plan(plan, graph, first_plan(plan, graph, options.profile))
     return verify_product("tick", plan)
 
 

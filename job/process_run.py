@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
-from fsql.job.auto_ticks import auto_ticks
+from fsql.job.auto_ticks import AutoChoice, auto_ticks
 from fsql.job.coordination import (
     check_coordination,
     job_address,
@@ -31,11 +32,12 @@ from fsql.job.description import (
     split_names,
 )
 from fsql.job.file_uses import FileUses
+from fsql.job.first_plan import first_plan
 from fsql.job.functions import modules_of
 from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
 from fsql.job.hosting import hosting_flags
 from fsql.job.listener import joining_address, open_listener
-from fsql.job.planning import open_splits, source_surroundings
+from fsql.job.planning import choose_plan, open_splits, source_surroundings
 from fsql.job.process_flags import access_flags, coordinator_flags, worker_flags
 from fsql.job.run_outcome import stopped_of
 from fsql.job.standard_output_server import StandardOutputServer
@@ -101,7 +103,7 @@ def run_on_processes(
         key = state / "cluster.key"
         access = access_flags(process_options, curve)
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
-        observer.on_ready(job)
+        _tell_ready(job, options, observer)
         checks = [stack.enter_context(_open_feeds(job, state, observer, server))]
         observer.on_listening(job)
         if by_hand := process_options.joining:
@@ -129,6 +131,13 @@ def run_on_processes(
         finally:
             metrics.finish()
         return _outcome(finished, job, state, metrics.total.rows_out, observer)
+
+
+def _tell_ready(job: PreparedJob, options: RunOptions, observer: ProcessObserver) -> None:
+    """Tell that the job is ready, and why the profile that was given is left out, if it is."""
+    observer.on_ready(job)
+    if options.profile is not None and (problem := options.profile.problem):
+        observer.on_choice(AutoChoice(0, problems=(problem,)))
 
 
 def _choose_ticks(
@@ -233,6 +242,11 @@ def make_description(
         FsqlError: E318, E531 to E534, if a source cannot be opened.
     """
     script, coordination = compiled.script, process_options.coordination
+    splits, plan = open_splits(compiled, state / "front-log"), plan_digest(compiled)
+    first = None
+    if options.profile is not None:
+        without = choose_plan(compiled, splits, replace(options, profile=None))
+        first = first_plan(without, plan, options.profile)
     return JobDescription(
         job=secrets.token_hex(8),
         script_name=script.source.name,
@@ -241,8 +255,8 @@ def make_description(
         parameters=dict(script.parameters),
         base_directory=str(script.base_directory),
         state=str(state),
-        plan=plan_digest(compiled),
-        splits=split_names(open_splits(compiled, state / "front-log")),
+        plan=plan,
+        splits=split_names(splits),
         workers=options.workers,
         policy=None if options.policy is None else options.policy.value,
         read_ahead_rows=options.read_ahead_rows,
@@ -254,6 +268,7 @@ def make_description(
         functions=tuple(map(str, script.functions)),
         modules=modules_of(compiled.job),
         columns=dict(script.columns),
+        first=first,
         coordination=None if coordination is None else str(coordination),
     )
 

@@ -104,6 +104,7 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
             splits=begun.splits,
             ordinals=begun.ordinals,
             since=begun.since,
+            first=begun.first,
         )
     elif (state / "snapshots").exists():
         helps = ("restore it from a backup", "or name another directory")

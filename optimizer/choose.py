@@ -5,7 +5,7 @@ Whatever is chosen here, the released bytes are the same; it decides how fast th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import graph as graphs
 from fsql.compiler.assignment import Assignment
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.tick_plan import Stage, Step
+
+HASH_BINS: Final = "hash bins:"
+"""What the reason for the owners of bins begins with."""
 
 
 def choose(
@@ -57,7 +60,7 @@ def choose(
         vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
     )
     assignment = Assignment(OwnerMap.of_equal_ranges(workers))
-    reasons.append(f"hash bins: ranges of equal size for {workers}, no statistics yet")
+    reasons.append(f"{HASH_BINS} ranges of equal size for {workers}, no estimate of their load")
     return TickPlan(stages, sinks, late_windows, assignment, tuple(reasons))
 
 

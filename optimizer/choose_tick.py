@@ -117,7 +117,7 @@ def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | No
     least = SPREAD_ABOVE if has_one_owner and situation.hosted else BUSY_LEAST
     busy = [sum(each.busy for each in loads) / len(last) for loads in zip(*last, strict=True)]
     busiest = busy.index(max(busy))
-    imbalance = min(_over_mean([each.busy for each in loads], busiest) for loads in last)
+    imbalance = min(over_mean([each.busy for each in loads], busiest) for loads in last)
     elapsed = min(loads[busiest].elapsed for loads in last)
     if elapsed < least or imbalance <= 1 + IMBALANCE:
         measured = f"worker {busiest} works for {elapsed:.0%}, at {imbalance:.2f} times the mean"
@@ -141,16 +141,16 @@ def _levelled(
     costs, unknown = bin_costs(situation, statistics)
     if unknown:
         return None, f"owners: stay; no estimate of the cost of {', '.join(unknown)}"
-    owned = _by_owner(now, costs)
+    owned = by_owner(now, costs)
     fixed = [max(0.0, all_ - own) for all_, own in zip(busy, owned, strict=True)]
     after = level(now, costs, fixed)
-    most = max(rest + own for rest, own in zip(fixed, _by_owner(after, costs), strict=True))
+    most = max(rest + own for rest, own in zip(fixed, by_owner(after, costs), strict=True))
     moved = sum(one != other for one, other in zip(now.owners, after.owners, strict=True))
     gain = (max(busy) - most) * HORIZON
     rows = sum(each.state_rows for each in statistics.folds) * moved / BINS
     cost = TICK_SECONDS + ROW_SECONDS * rows
     numbers = (
-        f"the busiest worker takes {max(busy):.0%} of a core, {_over_mean(busy):.2f} times the mean,"
+        f"the busiest worker takes {max(busy):.0%} of a core, {over_mean(busy):.2f} times the mean,"
         f" and would take {most:.0%} after {moved} bins have moved:"
         f" {gain:.3g} s saved in {HORIZON:.0f} s, for {cost:.2g} s"
     )
@@ -270,14 +270,15 @@ def _history(statistics: Statistics, since: int, workers: int) -> list[list[Work
     return [list(each) for each in zip(*(of[len(of) - count :] for of in found), strict=True)]
 
 
-def _over_mean(busy: list[float], worker: int | None = None) -> float:
+def over_mean(busy: list[float], worker: int | None = None) -> float:
     """Return the load of a worker, the busiest one if none is given, by the mean."""
     mean = sum(busy) / len(busy)
     load = max(busy) if worker is None else busy[worker]
     return load / mean if mean > 0 else 1.0
 
 
-def _by_owner(owners: OwnerMap, costs: Mapping[int, float]) -> list[float]:
+def by_owner(owners: OwnerMap, costs: Mapping[int, float]) -> list[float]:
+    """Return what the bins of each worker cost."""
     found = [0.0] * owners.workers
     for number, cost in sorted(costs.items()):
         found[owners.owners[number]] += cost

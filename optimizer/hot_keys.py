@@ -23,11 +23,12 @@ LEAST_ROWS: Final = 256
 
 
 def choose_pre_aggregations(
-    plan: TickPlan, statistics: Statistics, since: int
+    plan: TickPlan, statistics: Statistics, since: int | None = None
 ) -> tuple[tuple[tuple[str, int], ...], list[str]]:
     """Return the folds that get rows pre-aggregated from now on, and a reason for each that may get them.
 
-    Only what was measured after interval `since` counts.
+    Only what was measured after interval `since` counts.  Without it nothing has run: then the share of a key
+    decides alone.
     """
     chosen, reasons = [], []
     for operator, least in sorted(pre_aggregations_of(plan).items()):
@@ -41,15 +42,21 @@ def choose_pre_aggregations(
         elif hot is None:
             reasons.append(f"{place}: stay; no key is known to be hot")
         else:
-            busy = _busy(statistics, operator, since)
+            busy = None if since is None else _busy(statistics, operator, since)
             gain = _gain(hot, plan.workers)
-            pays = gain > 1 + IMBALANCE and busy >= FOLD_BUSY_LEAST
+            is_enough = since is None if busy is None else busy >= FOLD_BUSY_LEAST
+            pays = gain > 1 + IMBALANCE and is_enough
             if pays:
                 chosen.append((operator, LEAST_ROWS))
             what = f"pre-aggregated from {LEAST_ROWS} rows on" if pays else "stay"
+            takes = (
+                "no estimate of what the fold takes"
+                if busy is None
+                else f"the fold takes {busy:.0%} of a core on its busiest worker"
+            )
             reasons.append(
                 f"{place}: {what}; {_share(hot)}, so its worker gets {gain:.2f} times the mean or more;"
-                f" the fold takes {busy:.0%} of a core on its busiest worker"
+                f" {takes}"
             )
     return tuple(chosen), reasons
 
@@ -69,13 +76,13 @@ def _share(hot: HeavyKey) -> str:
     return f"key {hot.key!r} has {hot.share:.0%} of the rows"
 
 
-def _busy(statistics: Statistics, operator: str, since: int) -> float:
-    """Return for how much of an interval the busiest worker was busy with a fold."""
+def _busy(statistics: Statistics, operator: str, since: int) -> float | None:
+    """Return for how much of an interval the busiest worker was busy with a fold, None if it is not known."""
     return max(
         (
             each.busy
             for each in statistics.operators
             if each.operator == operator and each.interval > since
         ),
-        default=0.0,
+        default=None,
     )

@@ -8,13 +8,18 @@ CRC-32 of the rest, which is the tables.
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from fsql.compiler.statistics import DIRECTORY
 from fsql.optimizer.collectors.built_in import collect
+from fsql.optimizer.collectors.checked_tables import (
+    check_version,
+    decoded_header,
+    decoded_tables,
+    encoded,
+)
 from fsql.optimizer.collectors.files import FILE_BYTES_MAX, newest_interval
 from fsql.optimizer.statistics import RESULTS, Statistics
 
@@ -44,11 +49,10 @@ def results_bytes(interval: int, statistics: Statistics) -> bytes:
     Raises:
         ValueError: if readers would refuse so many bytes.
     """
-    tables = msgspec.json.encode(statistics)
-    if len(tables) > FILE_BYTES_MAX // 2:
-        raise ValueError(f"the results have {len(tables):,} bytes")
-    header = _Header(RESULTS, interval, zlib.crc32(tables))
-    return b"%b\n%b\n" % (msgspec.json.encode(header), tables)
+    content = encoded(statistics, lambda crc: _Header(RESULTS, interval, crc))
+    if len(content) > FILE_BYTES_MAX // 2:
+        raise ValueError(f"the results have {len(content):,} bytes")
+    return content
 
 
 def written_interval(state: Path) -> int:
@@ -86,11 +90,6 @@ def _read(path: Path) -> tuple[int, Statistics]:
     """
     with path.open("rb") as file:
         content = file.read(FILE_BYTES_MAX)
-    first, _, rest = content.partition(b"\n")
-    header = msgspec.json.decode(first, type=_Header)
-    if header.results != RESULTS:
-        raise ValueError(f"its version is {header.results}, and this is {RESULTS}")
-    tables = rest.removesuffix(b"\n")
-    if zlib.crc32(tables) != header.crc:
-        raise ValueError("it is damaged")
-    return header.interval, msgspec.json.decode(tables, type=Statistics)
+    header = decoded_header(content, _Header)
+    check_version(header.results, RESULTS)
+    return header.interval, decoded_tables(content, header.crc, Statistics)

@@ -19,6 +19,7 @@ from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
 from fsql.runtime.dataflow.outbox import SendMessage
+from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.drivers.local import CHUNK_ROWS
 from fsql.runtime.ports import Wait
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.bin_loads import BinLoads
     from fsql.runtime.dataflow.outbox import Effect
+    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.ports import SourceOffset, Split
 
@@ -60,13 +63,19 @@ def inputs_of(plan: TickPlan, stage: int) -> list[int]:
 class SourceTask:
     """Reads one split and runs the stage of its table."""
 
-    def __init__(self, plan: TickPlan, task: FrontTask) -> None:
-        """Be about to read the split of a front."""
+    def __init__(
+        self,
+        plan: TickPlan,
+        task: FrontTask,
+        instrument: Instrumentation = uninstrumented,
+        loads: BinLoads | None = None,
+    ) -> None:
+        """Be about to read the split of a front; `loads` counts the rows that are sent into folds."""
         self.front = Front(task.number, plan.tables[task.ordinal], task.split)
         self.end: SourceOffset | None = None
         """Where the split ends, once it is read to its end."""
         self._ordinal = task.ordinal
-        self._worker = _without_bins(plan)
+        self._worker = _without_bins(plan, instrument, loads)
 
     def run(self, split: Split, until: Root = END) -> Iterator[Sent]:
         """Read the split to its end, or until all rows below a position are read; yield what they become.
@@ -121,9 +130,11 @@ class FoldTask:
         return None if state is None else (self._fold.operator, state)
 
 
-def _without_bins(plan: TickPlan) -> Worker:
+def _without_bins(
+    plan: TickPlan, instrument: Instrumentation = uninstrumented, loads: BinLoads | None = None
+) -> Worker:
     """Return a worker that owns no bins, and so sends all rows of its stages on as messages."""
-    return Worker(plan, plan.workers, _EPOCH)
+    return Worker(plan, plan.workers, _EPOCH, instrument, loads=loads)
 
 
 def _steps(worker: Worker, effects: Sequence[Effect]) -> Iterator[Sent]:

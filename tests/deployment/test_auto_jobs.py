@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.job.graph_tick import newest_manifest
+from fsql.job.state_directory import read_description
 from fsql.tests.cli.commands import fsql
 from fsql.tests.cluster.test_auto_ticks import damage
 from fsql.tests.cluster.twin import FSQL
@@ -94,6 +95,25 @@ def test_a_job_goes_on_choosing_ticks(cluster: TestCluster, tmp_path: Path) -> N
     (right / "words.sql").write_text(script(f"'count' = '{manifest.position[0]}'"))
     subprocess.run([*FSQL, "run", "--quiet", str(right / "words.sql")], check=True)
     assert (path.parent / "counts.jsonl").read_bytes() == (right / "counts.jsonl").read_bytes()
+
+
+def test_a_job_starts_with_the_plan_that_suits_a_profile(
+    cluster: TestCluster, tmp_path: Path
+) -> None:
+    path, profile = tmp_path / "words.sql", tmp_path / "profile"
+    path.write_text(script("'count' = '5000'"))
+    assert fsql("run", path, "--quiet").code == 0
+    expected = (tmp_path / "counts.jsonl").read_bytes()
+    assert fsql("stats", "profile", path, "-o", profile, "--quiet").code == 0
+    cluster.call("deploy", path, *FLAGS, "--profile", profile, "--overwrite")
+    cluster.wait_for_state("words", "finished")
+    [job] = cluster.directory.jobs()
+    description = read_description(job.state)
+    assert description is not None
+    assert description.first is not None
+    assert description.first.reasons[0].startswith("owners: ")
+    assert " times the mean of the rows" in description.first.reasons[0]
+    assert (tmp_path / "counts.jsonl").read_bytes() == expected
 
 
 def test_flags_of_a_new_job(cluster: TestCluster, tmp_path: Path) -> None:

@@ -15,9 +15,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
 from fsql.runtime.dataflow.metrics import Metrics
@@ -26,12 +23,12 @@ from fsql.runtime.drivers.spark.stage_frames import (
     COUNTED,
     FAILED,
     ORDER,
-    ErrorForm,
     all_of,
     fold_frames,
     forget,
     source_frame,
 )
+from fsql.runtime.drivers.spark.task_errors import error_in
 from fsql.runtime.drivers.stage_tasks import message_of_parts
 
 if TYPE_CHECKING:
@@ -108,10 +105,7 @@ class SparkRun:
             (row for row in told if row.stage == FAILED), key=lambda r: r.task, default=None
         )
         if failed is not None:
-            forms = msgspec.json.decode(failed.parts[0], type=list[ErrorForm])
-            raise FsqlError(
-                [Diagnostic(f.code, f.message, notes=f.notes, helps=f.helps) for f in forms]
-            )
+            raise error_in(failed.parts[0])
 
     def count(self, told: list[Row]) -> None:
         """Count what the tasks have read.

@@ -18,6 +18,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
+from fsql.runtime.drivers.spark.task_errors import error_bytes
 from fsql.runtime.drivers.stage_tasks import (
     FoldTask,
     SourceTask,
@@ -78,15 +79,6 @@ class MessageRow(NamedTuple):
     task: int
     number: int
     parts: list[bytes]
-
-
-class ErrorForm(msgspec.Struct, frozen=True, array_like=True):
-    """A diagnostic of a task."""
-
-    code: str
-    message: str
-    notes: tuple[str, ...]
-    helps: tuple[str, ...]
 
 
 class SourceReport(msgspec.Struct, frozen=True):
@@ -213,8 +205,7 @@ def _guarded(task: int, work: Callable[[], Iterator[MessageRow]]) -> Iterator[Me
     try:
         yield from work()
     except FsqlError as error:
-        forms = [ErrorForm(d.code, d.message, d.notes, d.helps) for d in error.diagnostics]
-        yield MessageRow(FAILED, 0, 0, 0, task, 0, [msgspec.json.encode(forms)])
+        yield MessageRow(FAILED, 0, 0, 0, task, 0, [error_bytes(error)])
 
 
 def _batches(rows: Iterable[MessageRow]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,82 @@
+"""The plan with which a job starts, if a profile of its input is given.
+
+What was chosen is part of the job's description, so all of its processes have it, and the file of the profile
+is read once.  A profile that cannot be read costs a better plan, never the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsql.compiler.assignment import Assignment
+from fsql.compiler.explain.choices import changed_choices
+from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices, fault_of_choices, with_choices
+from fsql.optimizer.choose import HASH_BINS
+from fsql.optimizer.first_plan import choose_first
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.optimizer.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class GivenProfile:
+    """A profile that was asked for; if it cannot be used, there is none, and `problem` says why."""
+
+    profile: Profile | None
+    problem: str = ""
+
+
+class FirstPlan(msgspec.Struct, frozen=True):
+    """What is chosen before a job first starts: for the plan of which graph, and for how many workers.
+
+    `owners` has worker, first bin and end of each range, and is empty if they stay.
+    """
+
+    graph: str
+    workers: int
+    owners: tuple[tuple[int, int, int], ...] = ()
+    choices: PlanChoices = NO_CHOICES
+    reasons: tuple[str, ...] = ()
+
+
+def given_profile(path: Path) -> GivenProfile:
+    """Return the profile in a file."""
+    from fsql.optimizer.collectors.profile_file import read_profile
+
+    try:
+        return GivenProfile(read_profile(path))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        return GivenProfile(None, f'profile "{path}" is left out: {reason}')
+
+
+def first_plan(plan: TickPlan, graph: str, given: GivenProfile) -> FirstPlan:
+    """Return what a profile changes of a plan that was chosen without it."""
+    if given.profile is None:
+        return FirstPlan(graph, plan.workers, reasons=(given.problem,))
+    choice = choose_first(plan, given.profile)
+    owners = () if choice.owners is None else choice.owners.ranges
+    return FirstPlan(graph, plan.workers, owners, choice.choices, choice.reasons)
+
+
+def with_first_plan(plan: TickPlan, graph: str, first: FirstPlan | None) -> TickPlan:
+    """Return a plan with what was chosen for it at first, as far as it still fits."""
+    if first is None or first.graph != graph:
+        return plan
+    before = plan
+    if not fault_of_choices(plan, first.choices):
+        plan = with_choices(plan, first.choices)
+    if first.owners and first.workers == plan.workers:
+        owners = OwnerMap.of_ranges(first.owners, first.workers)
+        plan = replace(plan, assignment=Assignment(owners, plan.assignment.readers))
+        kept = tuple(each for each in plan.reasons if not each.startswith(HASH_BINS))
+        plan = replace(plan, reasons=kept)
+    reasons = *plan.reasons, *first.reasons, *changed_choices(before, plan)
+    return replace(plan, reasons=reasons)

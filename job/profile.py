@@ -1,0 +1,117 @@
+"""Profiles the input of a script at rest, in this process or on Spark: both count the same.
+
+Tables that are not at rest are left out: standard input and sockets, files that are followed, generators
+without an end.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors.generated.generators import GeneratorSplit
+from fsql.connectors.generated.rows import RowSplit
+from fsql.connectors.live.live_splits import is_followed, is_live
+from fsql.job.planning import open_splits
+from fsql.job.spark import spark_job
+from fsql.optimizer.collectors.profile_rows import (
+    BIN,
+    KEY,
+    OPERATOR,
+    SIDE,
+    SPLIT,
+    CountedRow,
+    collect_here,
+    profile_of,
+)
+from fsql.runtime.drivers.spark.task_errors import error_bytes, error_in
+from fsql.runtime.drivers.split_profile import profile_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.logical import Table
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.job.compilation import Compiled
+    from fsql.job.planning import Splits
+    from fsql.optimizer.collectors.profile_rows import Collect
+    from fsql.optimizer.profile import Profile
+    from fsql.runtime.drivers.spark.stage_frames import Load
+    from fsql.runtime.drivers.split_profile import SplitProfile
+    from fsql.runtime.ports import Split
+
+_FAILED: Final = "failed"
+
+
+def profile_input(compiled: Compiled, collect: Collect = collect_here) -> Profile:
+    """Return the profile of the input of a script, by a collector that may read splits in other processes.
+
+    Raises:
+        FsqlError: if a table cannot be read.
+    """
+    splits = open_splits(compiled)
+    plan, load = spark_job(compiled, splits, partitions=1)
+    numbers = _at_rest(compiled, plan, splits)
+    if collect is collect_here:
+        return profile_of(collect(numbers, partial(_rows_of, (plan, splits))))
+    rows = collect(numbers, partial(_guarded_rows, load))
+    for row in rows:
+        if row.kind == _FAILED:
+            raise error_in(row.text.encode())
+    return profile_of(rows)
+
+
+def left_out(compiled: Compiled, splits: Splits) -> list[str]:
+    """Return the names of the tables that are not at rest."""
+    return [
+        table.name for table in compiled.job.tables if not _is_at_rest(table, splits[table.ordinal])
+    ]
+
+
+def _at_rest(compiled: Compiled, plan: TickPlan, splits: Splits) -> list[int]:
+    """Return the numbers of the fronts of tables at rest."""
+    names = set(left_out(compiled, splits))
+    return [
+        task.number for task in plan.fronts(splits) if plan.tables[task.ordinal].name not in names
+    ]
+
+
+def _is_at_rest(table: Table, splits: Sequence[Split]) -> bool:
+    if is_live(table) or is_followed(table):
+        return False
+    endless = (GeneratorSplit, RowSplit)
+    return not any(isinstance(each, endless) and each.rows is None for each in splits)
+
+
+def _guarded_rows(load: Load, number: int) -> Iterator[CountedRow]:
+    """Yield the rows of counts of a split, in a process of Spark; an error becomes a row."""
+    try:
+        yield from _rows_of(load(), number)
+    except FsqlError as error:
+        yield CountedRow(_FAILED, "", number=number, text=error_bytes(error).decode())
+
+
+def _rows_of(job: tuple[TickPlan, Splits], number: int) -> Iterator[CountedRow]:
+    plan, splits = job
+    (task,) = [each for each in plan.fronts(splits) if each.number == number]
+    found = profile_split(plan, task, splits[task.ordinal][task.split])
+    yield from _counts(found)
+    table, busy = plan.tables[task.ordinal].name, round(found.busy * 1e9)
+    yield CountedRow(SPLIT, table, 0, task.split, found.rows, found.bytes, busy)
+
+
+def _counts(found: SplitProfile) -> Iterator[CountedRow]:
+    for side in found.sides:
+        load = side.load
+        place = load.operator, load.side
+        for number in side.rows.nonzero()[0].tolist():
+            rows, rank = int(side.rows[number]), int(side.ranks[number])
+            yield CountedRow(BIN, *place, number, rows, greatest=rank)
+        for key in load.heavy:
+            yield CountedRow(KEY, *place, key.hash, key.rows, text=key.key)
+        yield CountedRow(SIDE, *place, first=max((key.error for key in load.heavy), default=0))
+    for name, each in found.operators.items():
+        if each.rows:
+            busy = round(each.busy * 1e9)
+            yield CountedRow(OPERATOR, name, 0, 0, each.rows, each.rows_out, busy)

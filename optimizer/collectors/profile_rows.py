@@ -1,0 +1,134 @@
+"""Profiles from rows of counts: the same for all collectors of profiles, which differ in who sums.
+
+Who reads a split makes rows of counts of it (`CountedRow`).  Rows of one group, that is with equal values in
+`KEYS`, become one: counts are added, of `greatest` the greatest and of `text` the least is kept.  All of them
+are integers and texts, so the result depends neither on the order of rows nor on how they are partitioned.
+
+| kind       | name     | side | number | first   | second   | third   | greatest         | text |
+|------------|----------|------|--------|---------|----------|---------|------------------|------|
+| `BIN`      | operator | side | bin    | rows    |          |         | rank of its keys |      |
+| `KEY`      | operator | side | hash   | rows    |          |         |                  | key  |
+| `SIDE`     | operator | side |        | error of each key  | | |                  |      |
+| `OPERATOR` | operator |      |        | rows in | rows out | busy ns |                  |      |
+| `SPLIT`    | table    |      | split  | rows    | bytes    | busy ns |                  |      |
+
+The number of keys is estimated from the greatest rank in each bin, as HyperLogLog does (Flajolet et al.,
+2007): the rank of a key is the place of the first 1 among the bits of its hash that do not tell its bin.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from fsql.compiler.owner_map import BINS
+from fsql.optimizer.profile import BinRows, HotKey, OperatorRows, Profile, SideRows, SplitRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+BIN: Final = "bin"
+KEY: Final = "key"
+SIDE: Final = "side"
+OPERATOR: Final = "operator"
+SPLIT: Final = "split"
+
+KEYS: Final = ("kind", "name", "side", "number")
+SUMS: Final = ("first", "second", "third")
+HEAVY_MAX: Final = 64
+"""How many heavy keys of each side are kept."""
+_ALPHA: Final = 0.7213 / (1 + 1.079 / BINS)
+"""Corrects the bias of the harmonic mean."""
+_FEW: Final = 2.5
+"""With fewer keys than so many times the number of bins, the bins without any tell more than ranks do."""
+
+
+class CountedRow(NamedTuple):
+    """A row of counts; see above."""
+
+    kind: str
+    name: str
+    side: int = 0
+    number: int = 0
+    first: int = 0
+    second: int = 0
+    third: int = 0
+    greatest: int = 0
+    text: str = ""
+
+
+Read: TypeAlias = "Callable[[int], Iterable[CountedRow]]"
+"""Returns the rows of counts of a split, by its number."""
+Collect: TypeAlias = "Callable[[Sequence[int], Read], list[CountedRow]]"
+"""Returns the merged rows of some splits: what a collector does."""
+
+
+def collect_here(splits: Sequence[int], read: Read) -> list[CountedRow]:
+    """Return the merged rows of some splits, read one after the other: the built-in collector."""
+    return merged(row for number in splits for row in read(number))
+
+
+def merged(rows: Iterable[CountedRow]) -> list[CountedRow]:
+    """Return one row for each group, in the order of the groups."""
+    found: dict[tuple[object, ...], CountedRow] = {}
+    for row in rows:
+        group = row[: len(KEYS)]
+        before = found.get(group)
+        found[group] = row if before is None else _sum(before, row)
+    return [row for _, row in sorted(found.items())]
+
+
+def _sum(one: CountedRow, other: CountedRow) -> CountedRow:
+    return one._replace(
+        first=one.first + other.first,
+        second=one.second + other.second,
+        third=one.third + other.third,
+        greatest=max(one.greatest, other.greatest),
+        text=min(one.text, other.text),
+    )
+
+
+def profile_of(rows: Sequence[CountedRow]) -> Profile:
+    """Return the profile that merged rows are."""
+    of_kind: dict[str, list[CountedRow]] = {}
+    for row in rows:
+        of_kind.setdefault(row.kind, []).append(row)
+    bins, errors = of_kind.get(BIN, []), of_kind.get(SIDE, [])
+    return Profile(
+        tuple(BinRows(each.name, each.side, each.number, each.first) for each in bins),
+        tuple(_heavy(of_kind.get(KEY, []), errors)),
+        tuple(_side(bins, each) for each in errors),
+        tuple(
+            OperatorRows(each.name, each.first, each.second, each.third / 1e9)
+            for each in of_kind.get(OPERATOR, [])
+        ),
+        tuple(
+            SplitRows(each.name, each.number, each.first, each.second, each.third / 1e9)
+            for each in of_kind.get(SPLIT, [])
+        ),
+    )
+
+
+def _heavy(keys: Sequence[CountedRow], sides: Sequence[CountedRow]) -> Iterable[HotKey]:
+    for side in sides:
+        found = [
+            HotKey(each.name, each.side, each.number, each.text, each.first, side.first)
+            for each in keys
+            if (each.name, each.side) == (side.name, side.side)
+        ]
+        yield from sorted(sorted(found, key=lambda each: (-each.rows, each.hash))[:HEAVY_MAX])
+
+
+def _side(bins: Sequence[CountedRow], side: CountedRow) -> SideRows:
+    own = [each for each in bins if (each.name, each.side) == (side.name, side.side)]
+    ranks = [each.greatest for each in own]
+    return SideRows(side.name, side.side, sum(each.first for each in own), number_of_keys(ranks))
+
+
+def number_of_keys(ranks: Sequence[int]) -> int:
+    """Return about how many keys there are, from the greatest rank in each bin that has any."""
+    empty = BINS - len(ranks)
+    estimate = _ALPHA * BINS * BINS / (empty + math.fsum(0.5**rank for rank in ranks))
+    if empty and estimate <= _FEW * BINS:
+        estimate = BINS * math.log(BINS / empty)
+    return round(estimate)

@@ -1,0 +1,107 @@
+"""What the first tick of a job has, from a profile of its input at rest; pure, and explained.
+
+Output never depends on it.  Decided are the owners of bins, which folds get rows of hot keys pre-aggregated,
+and the order of filters, by the rules of a running job (`choose_tick`), with these differences:
+
+* No fold has run, so there is no estimate of what folds take: each row of each fold counts the same.
+* A rate is what one worker does that reads as fast as it can: rows by the seconds in which they were read.
+* Folds that get their rows from other folds are not known; they get owners by the rows of the others.
+* Rows of hot keys that are pre-aggregated become few, so they do not count for owners.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.owner_map import BIN_SHIFT
+from fsql.compiler.plan_choices import PlanChoices
+from fsql.compiler.tick_plan import FoldHead
+from fsql.optimizer.choose_tick import IMBALANCE, TickChoice, by_owner, over_mean
+from fsql.optimizer.filter_orders import choose_filter_orders
+from fsql.optimizer.hot_keys import choose_pre_aggregations
+from fsql.optimizer.levelling import level
+from fsql.optimizer.statistics import Cost, HeavyKey, Load, Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.optimizer.profile import Profile
+
+
+def choose_first(plan: TickPlan, profile: Profile) -> TickChoice:
+    """Return what changes of a plan that was chosen without statistics, before anything runs."""
+    statistics = as_statistics(profile)
+    least_rows, of_hot_keys = choose_pre_aggregations(plan, statistics)
+    owners, reason = _owners(plan, profile, dict(least_rows))
+    filters, of_filters = choose_filter_orders(plan, statistics)
+    choices = PlanChoices((), filters, least_rows)
+    return TickChoice(owners, choices, (reason, *of_hot_keys, *of_filters))
+
+
+def as_statistics(profile: Profile) -> Statistics:
+    """Return what a profile says as statistics of a worker that reads as fast as it can."""
+    seconds = sum(each.busy_seconds for each in profile.splits)
+    if seconds <= 0:
+        return Statistics()
+    rows = {(each.operator, each.side): each.rows for each in profile.sides}
+    return Statistics(
+        loads=tuple(
+            Load(each.operator, each.side, each.bin, each.rows / seconds, 0.0)
+            for each in profile.bins
+        ),
+        heavy=tuple(
+            HeavyKey(*each[:4], each.rows / all_, each.error / all_)
+            for each in profile.heavy
+            if (all_ := rows.get((each.operator, each.side), 0)) > 0
+        ),
+        costs=tuple(
+            Cost(
+                *(each.operator, each.rows_in / seconds, 0.0, each.busy_seconds / seconds),
+                *(each.busy_seconds / each.rows_in, None, each.rows_out / each.rows_in),
+            )
+            for each in profile.operators
+            if each.rows_in > 0
+        ),
+    )
+
+
+def _owners(
+    plan: TickPlan, profile: Profile, pre_aggregated: Mapping[str, int]
+) -> tuple[OwnerMap | None, str]:
+    now = plan.assignment.bins
+    if now.workers == 1:
+        return None, "owners: stay; there is one worker"
+    folds = [each.head.operator for each in plan.stages if isinstance(each.head, FoldHead)]
+    known = {each.operator for each in profile.bins if each.rows > 0}
+    unknown = [operator for operator in folds if operator not in known]
+    if not known & set(folds):
+        return None, "owners: stay; no estimate of the rows of any fold"
+    rows = _rows_by_bin(profile, set(folds), pre_aggregated)
+    after = level(now, rows, [0.0] * now.workers)
+    before, most = (over_mean(by_owner(each, rows)) for each in (now, after))
+    moved = sum(one != other for one, other in zip(now.owners, after.owners, strict=True))
+    text = (
+        f"the busiest worker gets {before:.2f} times the mean of the rows,"
+        f" and would get {most:.2f} times after {moved} bins have moved; no estimate of what a row takes"
+    )
+    if unknown:
+        text += f", nor of the rows of {', '.join(unknown)}"
+    if before <= 1 + IMBALANCE or most > before * (1 - IMBALANCE / 2):
+        return None, f"owners: stay; {text}"
+    return after, f"owners: {moved} bins move; {text}"
+
+
+def _rows_by_bin(
+    profile: Profile, folds: set[str], pre_aggregated: Mapping[str, int]
+) -> dict[int, float]:
+    rows: dict[int, float] = {}
+    for each in profile.bins:
+        if each.operator in folds:
+            rows[each.bin] = rows.get(each.bin, 0.0) + each.rows
+    for key in profile.heavy:
+        number = key.hash >> BIN_SHIFT
+        if key.operator in pre_aggregated and number in rows:
+            rows[number] = max(0.0, rows[number] - key.rows)
+    return rows
