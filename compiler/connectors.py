@@ -255,7 +255,7 @@ TIME_OPTIONS: Final = (
     Option(
         "grain_ms",
         OptionKind.POSITIVE,
-        "the watermark advances in steps of so many milliseconds",
+        "the watermark advances in steps of this many milliseconds",
         default="1",
         greatest=86_400_000,
     ),

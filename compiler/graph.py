@@ -286,7 +286,7 @@ class Grouping(Operation):
 
     `keys` has one tuple of expressions for each side (one, or two for a join); a state is in the bucket
     of the item that made it.  With `closing`, each bucket holds its punctuation from the start; see also
-    `SessionClosing`.  With `by_root`, a bucket has a punctuation behind the rows of each root.
+    `SessionClosing`.  With `by_root`, a bucket has a punctuation after the rows of each root.
     A row of a join with a NULL key enters no bucket.
     """
 

@@ -64,7 +64,7 @@ def compile_script(
 
     `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
     `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
-    behind it, so that its lines keep their numbers in messages.  `ordinals` are those that tables of the job
+    after it, so that its lines keep their numbers in messages.  `ordinals` are those that tables of the job
     had before.  `surroundings` are asked for what is not in the text.
 
     Raises:

@@ -93,7 +93,7 @@ class Navigation(Node):
     """A value of the rows of a match so far, of those mapped to one of `variables` (none given: of all).
 
     `field` is the row's field that it reads, None for COUNT(*).  FIRST and LAST read it of the row `offset`
-    rows behind the first or before the last; PREV of the row `offset` rows before the current one in the
+    rows after the first or before the last; PREV of the row `offset` rows before the current one in the
     partition.  The others are aggregates, which ignore NULL.
     """
 

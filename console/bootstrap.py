@@ -45,7 +45,7 @@ def until_of(text: str | None) -> Until | None:
 def deploy_bootstrapped(
     reporter: Reporter, cluster: ClusterDirectory, request: Deploy, master: str, until: Until | None
 ) -> None:
-    """Deploy a new job, and start it behind its history.  If that fails, nothing is deployed.
+    """Deploy a new job, and start it after its history.  If that fails, nothing is deployed.
 
     Raises:
         FsqlError: E644, E661 or E662, what is wrong with the job, or why it cannot be deployed.
@@ -72,7 +72,7 @@ def deploy_bootstrapped(
         "seconds": round(seconds, 3),
     }
     text = (
-        f"{request.name} is deployed, and goes on behind {count_text(done.rows_in)} rows:"
+        f"{request.name} is deployed, and continues after {count_text(done.rows_in)} rows:"
         f" {count_text(done.rows_out)} rows written, {count_text(done.state_rows)} rows of state"
         f" ({bytes_text(done.state_bytes)}), in {seconds_text(seconds)}\n"
     )

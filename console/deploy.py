@@ -159,7 +159,7 @@ def _change_job(
         return
     answer = ask_agent(cluster, request, seconds=request.drain_seconds + 60.0)
     fields = {"job": request.name, "id": answer.job, "seconds": round(answer.seconds, 3)}
-    reporter.inform("changed", fields, f"{request.name} goes on with the new plan\n")
+    reporter.inform("changed", fields, f"{request.name} continues with the new plan\n")
 
 
 def _text(name: str, change: Change) -> str:

@@ -111,13 +111,13 @@ _drain_seconds = click.option(
 @click.option(
     "--bootstrap",
     is_flag=True,
-    help="Compute state and output over history on Spark first; the job goes on from there.",
+    help="Compute state and output over history on Spark first; the job continues from there.",
 )
 @click.option(
     "--bootstrap-until",
     metavar="TIME",
     help="Where history ends: a timestamp, or a row number where rows have no event time. "
-    "Default: behind all rows of tables that are not live.",
+    "Default: after all rows of tables that are not live.",
 )
 @click.option(
     "--master",
@@ -137,7 +137,7 @@ def deploy(
     restart of the machine when the agent is started again.  It has neither standard input nor output.
 
     If JOB runs, its plan is changed.  First it is printed which state is kept, and how long output will
-    pause.  Then the job stops at a committed position, and goes on from there with the new plan: state of
+    pause.  Then the job stops at a committed position, and continues there with the new plan: state of
     operators that compute the same is kept.  A change that would lose state is refused unless --rebuild or
     --allow-state-loss is given.
 
@@ -146,7 +146,7 @@ def deploy(
     --delivery, --auto, --tick and --on stay as they were, too.
 
     --bootstrap is for a new job.  Spark processes the rows of its tables at rest, or those before
-    --bootstrap-until.  The command writes their output and the state, and then the job begins behind them.
+    --bootstrap-until.  The command writes their output and the state, and then the job begins after them.
     Outputs have the same bytes as without.
 
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
@@ -254,7 +254,7 @@ def stop(
 ) -> None:
     """Stop the job NAME.  It keeps its state, and continues with `fsql restart`.
 
-    With --drain it releases all rows up to the position of a last snapshot and none behind it: then outputs
+    With --drain it releases all rows up to the position of a last snapshot and none after it: then outputs
     and snapshot are of one position, and nothing has to be computed again.
     """
     from fsql.deployment.messages import Stop

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.job.cases.rows import Row
 
 _AROUND: Final = 2
-"""How many equal rows are shown before and behind one that differs."""
+"""How many equal rows are shown before and after one that differs."""
 _CELL_MAX: Final = 60
 _COLOURS: Final = {"-": "red", "+": "green"}
 

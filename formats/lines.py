@@ -152,7 +152,7 @@ class LineJoiner(Protocol):
     """Joins lines into records, where a record may have several."""
 
     decided_by_end: bool
-    """Whether there would be other records if the stream went on behind its end."""
+    """Whether there would be other records if the stream went on after its end."""
 
     def join(self, lines: Lines) -> list[Lines]:
         """Return the records that the next lines complete."""

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 _LEASE_SECONDS: Final = 30.0
 _RENEWED_EVERY: Final = 1.0
 _BEFORE_LIVE: Final = Root(TIME_START + 1, START.origin)
-"""Behind all rows of tables at rest, and before those of all other tables."""
+"""After all rows of tables at rest, and before those of all other tables."""
 
 
 class Until(NamedTuple):

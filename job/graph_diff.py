@@ -143,7 +143,7 @@ def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> No
         raise _refused(
             "the change would lose state",
             "recompute it from the input: --rebuild",
-            "or go on without it: --allow-state-loss",
+            "or continue without it: --allow-state-loss",
             notes=notes,
         )
 
@@ -152,11 +152,11 @@ def _check_rebuild(old: Job, new: Job) -> None:
     for table in new.tables:
         if needs_front_log(table):
             message = f'table "{table.name}" cannot be read again, so state cannot be rebuilt'
-            raise _refused(message, "go on without the state: --allow-state-loss")
+            raise _refused(message, "continue without the state: --allow-state-loss")
     for insert in (*old.inserts, *new.inserts):
         if settings_of(insert.sink.options).text("delivery") != "exactly-once":
             message = f'table "{insert.sink.name}" is not exactly-once: rows would be written again'
-            raise _refused(message, "go on without the state: --allow-state-loss")
+            raise _refused(message, "continue without the state: --allow-state-loss")
 
 
 def _refused(message: str, *helps: str, notes: tuple[str, ...] = ()) -> FsqlError:

@@ -162,7 +162,7 @@ def _levelled(
 def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
     """Return the seconds that each bin takes in a second, and the operators whose cost is not known.
 
-    What a fold took on a worker is spread over the bins of this worker by their rows; the steps behind a fold
+    What a fold took on a worker is spread over the bins of this worker by their rows; the steps after a fold
     go where the fold goes.  So rows of a frequent key count less on its worker, as a batch groups them, and
     what the bins of a worker cost together is what was measured there.
     """

@@ -90,7 +90,7 @@ def best_order(conditions: Sequence[Measured]) -> Groups:
     """Return the conditions in groups, one for each filter: cheap ones that drop much come first."""
     order = sorted(range(len(conditions)), key=lambda number: (_rank(conditions[number]), number))
     rows = [1.0]
-    """The part of the rows that is left before each condition, and behind all."""
+    """The part of the rows that is left before each condition, and after all."""
     for number in order:
         rows.append(rows[-1] * conditions[number].selectivity)
     least = {len(order): (0.0, len(order))}

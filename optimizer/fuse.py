@@ -1,8 +1,8 @@
 """Fusion of a graph into stages: each drifting-state cycle becomes a fold, each map a step.
 
 Broadcasts and merges leave no trace of their own: a vertex with several readers is a step that several
-others read, and what follows a merge is repeated behind each of its branches.  A place is (stage, step);
-a vertex lives at one place, or behind a merge at several.
+others read, and what follows a merge is repeated after each of its branches.  A place is (stage, step);
+a vertex lives at one place, or after a merge at several.
 """
 
 from __future__ import annotations

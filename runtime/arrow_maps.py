@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MapParts(NamedTuple):
-    """The entries of a column of maps one behind the other; how many each map has, and which are NULL."""
+    """The entries of a column of maps one after the other; how many each map has, and which are NULL."""
 
     keys: pa.Array
     values: pa.Array

@@ -44,7 +44,7 @@ class Span(NamedTuple):
 START: Final = Root(-(2**63), -(2**63))
 """Before every position."""
 END: Final = Root(TIME_END, TIME_END)
-"""Behind every position."""
+"""After every position."""
 _TAKE: Final = pc.get_function("array_take")
 """`Array.take` makes options and looks the function up by its name: half of the time for a few rows."""
 

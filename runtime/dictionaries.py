@@ -49,7 +49,7 @@ class Vocabulary:
         return self._extended(strings) or self._afresh(strings)
 
     def _extended(self, strings: pa.StringArray) -> pa.DictionaryArray | None:
-        """Encode by the known words and the new ones behind them; None if that does not pay."""
+        """Encode by the known words and the new ones after them; None if that does not pay."""
         known = self._known
         if len(known) == 0 or strings.null_count:
             return None
@@ -87,7 +87,7 @@ class DictionaryRanks:
         self._ranks = np.zeros(1, np.int64)
 
     def of(self, dictionary: pa.StringArray) -> Ints:
-        """Return the rank of each value, equal ones equal, and behind them the rank of NULL."""
+        """Return the rank of each value, equal ones equal, and after them the rank of NULL."""
         if not begins_with(dictionary, self._known):
             self._order = np.empty(0, np.int64)
         if len(self._order) < len(dictionary):

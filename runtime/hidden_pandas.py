@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Finder:
-    """Finds no pandas, and leaves all other modules to the finders behind it."""
+    """Finds no pandas, and leaves all other modules to the finders after it."""
 
     @staticmethod
     def find_spec(

@@ -117,7 +117,7 @@ class SplitReader(Protocol):
         """
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands: behind what `read` has returned.
+        """Return where the reader stands: after what `read` has returned.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.

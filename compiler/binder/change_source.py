@@ -1,7 +1,7 @@
 """Tables whose rows are changes, as upserts or retractions: the kind of each row, and the table they make.
 
 A row has the kind of its change in a field that is no column of the table, as a sink writes it.  NULL counts
-as `+U`, and `-U` is passed over, since the `+U` behind it replaces the row: so upserts and
+as `+U`, and `-U` is passed over, since the `+U` after it replaces the row: so upserts and
 retractions of one key are read alike.
 """
 

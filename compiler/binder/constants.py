@@ -165,7 +165,7 @@ def _as_wanted(value: Expression, wanted: SqlType) -> Expression:
 def _field(element: Expression, index: int, column: Sequence[Expression]) -> Expression:
     """Return a field of the element; it is never NULL if none of the values can be.
 
-    What stands behind it then is never computed, and says only this.
+    What stands after it then is never computed, and says only this.
     """
     field = FieldAccess(column[0].type, nullable=True, argument=element, index=index)
     if any(value.nullable for value in column):

@@ -139,7 +139,7 @@ class ExpressionBinder:
     def resolve(
         self, reference: syntax.ColumnReference
     ) -> tuple[Field, tuple[syntax.Identifier, ...]]:
-        """Return the column that `a`, `t.a`, `a.x` or `t.a.x.y` begins with, and the names behind it.
+        """Return the column that `a`, `t.a`, `a.x` or `t.a.x.y` begins with, and the names after it.
 
         `a.b` is column b of table a if there is one, and else field b of column a.
 

@@ -50,7 +50,7 @@ _UNIT_US: Final[Mapping[str, int]] = {
 }
 _UNIT_MONTHS: Final[Mapping[str, int]] = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _GREATEST: Final = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}
-"""The greatest number of a unit behind a longer one."""
+"""The greatest number of a unit after a longer one."""
 _QUANTITY: Final = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,6}))?")
 _PART: Final = re.compile(r"([+-]?[0-9.]+) *([A-Za-z]+)")
 _PARTS: Final = re.compile(rf" *(?:{_PART.pattern} *)+")
@@ -180,7 +180,7 @@ def _interval(literal: syntax.IntervalLiteral) -> Literal:
 
 
 def _of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int:
-    """Return the months or microseconds of an interval with a unit behind its text."""
+    """Return the months or microseconds of an interval with a unit after its text."""
     if literal.to is not None:
         return _range(literal, unit, literal.to)
     if unit in _UNIT_MONTHS:

@@ -1,6 +1,6 @@
 """Expressions of MATCH_RECOGNIZE: conditions of DEFINE and measures, which read the rows of a match.
 
-A variable's columns are columns of the scope, behind those of the row itself:
+A variable's columns are columns of the scope, after those of the row itself:
 
     PATTERN (A B)       price, A.price, B.price are columns 1, 1 + width, 1 + 2 * width
 

@@ -396,5 +396,5 @@ def _in_any_order(
 
 
 def _places(plan: Plan, calls: Mapping[int, object]) -> dict[int, int]:
-    """Return the columns of calls behind those of `plan`."""
+    """Return the columns of calls after those of `plan`."""
     return {index: len(plan.schema) + place for place, index in enumerate(calls)}

@@ -4,7 +4,7 @@
     EXISTS (… WHERE b.k = a.k)                →    (SELECT COUNT(*) … WHERE b.k = a.k) > 0
     x IN (SELECT y … WHERE b.k = a.k)         →    EXISTS (… WHERE b.k = a.k AND y = x), or NULL
 
-What is computed from aggregates is computed behind the join, so that it has a value for no rows too: there
+What is computed from aggregates is computed after the join, so that it has a value for no rows too: there
 the aggregates are NULL, and counts, which are never NULL, are 0.
 """
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Rows:
     """The rows of FROM and WHERE.
 
-    `correlated` are the conditions over columns of the outer query too: these come behind the first `width`
+    `correlated` are the conditions over columns of the outer query too: these come after the first `width`
     columns of the relation.
     """
 

@@ -219,7 +219,7 @@ def _of_windows(
     array = column_refs(grouped)[-1]
     unnested = Unnest(grouped, array, "row", ordinality_name=None)
     columns = column_refs(unnested)
-    # Only keys are event time behind it.
+    # Only keys are event time after it.
     in_key = {
         key.index: columns[place] for place, key in enumerate(keys) if isinstance(key, ColumnRef)
     }

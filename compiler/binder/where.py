@@ -124,7 +124,7 @@ def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, 
 
 
 def _layers(relation: Relation, width: int, outer: Layer) -> tuple[Layer, ...]:
-    """Return the columns of a relation, and behind them those of the outer query if there are any."""
+    """Return the columns of a relation, and after them those of the outer query if there are any."""
     behind = tuple(field.shifted(width) for field in outer)
     return (relation.fields, behind) if behind else (relation.fields,)
 

@@ -278,7 +278,7 @@ def _cumulative_windows(
 ) -> Relation:
     """Return the windows that begin with a TUMBLE window and end with a step, not after it.
 
-    These ends are those of the HOP windows of the row that are not behind the end of its TUMBLE window.
+    These ends are those of the HOP windows of the row that are not after the end of its TUMBLE window.
     """
     assert call.slide_us is not None
     size_us, step_us, offset_us = call.size_us, call.slide_us, call.offset_us

@@ -42,17 +42,17 @@ _ROWS: Final = (
     Code(
         "I901",
         "internal error",
-        "fsql has met a state that it takes for impossible: a bug.",
+        "fsql detected a state that should be impossible: a bug.",
         "Please report it with the script and the report that fsql printed.",
         "-- none is known",
     ),
     Code(
         "I902",
         "an invariant of the protocol does not hold",
-        "A check that every job runs with has failed: a message, a promise or rows came below a position "
-        "that had been passed, say. What was released before is right. The epoch ends; a job on several "
-        "processes begins again at its newest snapshot, and gives up with this error where that does not "
-        "help: when three epochs have ended so and nothing was stored in between.",
+        "A check that runs in every job has failed, for example because a message arrived below a position "
+        "that had been passed. Rows released before are correct. The epoch ends; a job on several processes "
+        "continues at its newest snapshot. After three such epochs in which nothing was stored, it ends with "
+        "this error.",
         "Please report it with the script and the message.",
         "-- none is known",
     ),

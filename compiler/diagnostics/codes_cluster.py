@@ -13,7 +13,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E601",
         "address is not on the loopback",
-        "Connections between machines need CURVE keys. None were given, or the address is none.",
+        "Connections between machines need CURVE keys. None were given, or the address is not valid.",
         "Make keys (`fsql keys init DIR`) and give `--keys DIR`, or use `tcp://127.0.0.1:PORT`.",
         "fsql run query.sql --listen tcp://192.0.2.1:7400  # without --keys",
     ),
@@ -97,7 +97,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E615",
         "coordination is damaged",
-        "What records the committed snapshot, a file or a path of ZooKeeper, is missing, changed or unknown.",
+        "The record of the committed snapshot (a file or a ZooKeeper path) is missing, changed or unknown.",
         "Restore the state directory from a copy, or start again with an empty one.",
         "fsql snapshot list --state state  # state/coordination.sqlite was overwritten",
     ),
@@ -118,8 +118,8 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E622",
         "state of another job",
-        "State belongs to one plan. Comments, white space and the name of the script are no part of it.",
-        "Use another state directory, or run the job that this one is of.",
+        "State belongs to one plan. Comments, white space and the name of the script are not part of it.",
+        "Use another state directory, or run the job that the state belongs to.",
         "fsql run other.sql --state state  # state of query.sql",
     ),
     (
@@ -189,7 +189,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E638",
         "plan of a job cannot be changed",
         "State would be lost without a request, or what is requested is not possible with the job.",
-        "`--rebuild` recomputes state from all input; `--allow-state-loss` goes on without.",
+        "`--rebuild` recomputes state from all input; `--allow-state-loss` continues without it.",
         "fsql deploy new.sql --name orders  # which groups by another column",
     ),
     (

@@ -243,7 +243,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E541",
         "output is not empty",
         "The file that a new job writes has rows, and no option states how to handle them.",
-        "Replace them with `--overwrite`, write behind them with `--append`, or choose another path.",
+        "Replace them with `--overwrite`, append to them with `--append`, or choose another path.",
         "INSERT INTO t SELECT a FROM u;  -- a second time",
     ),
     (

@@ -221,7 +221,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "too many tables",
         "A job can read only the first 128 tables that its script declares.",
         "Declare the tables that are read first, or split the script into several jobs.",
-        "SELECT a FROM t129;  -- t129 is declared behind 128 other tables",
+        "SELECT a FROM t129;  -- t129 is declared after 128 other tables",
     ),
     (
         "E320",

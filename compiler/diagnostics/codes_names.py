@@ -45,7 +45,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "E206",
         "type mismatch",
-        "The operands have no common type. Only INT, BIGINT and DOUBLE are converted implicitly.",
+        "The operands have no common type. Implicit conversion is only to types that have all values.",
         "Cast one operand: `CAST(a AS STRING)`.",
         "SELECT a FROM t WHERE a = 'x';  -- a BIGINT",
     ),

@@ -5,7 +5,7 @@
     v2      ← v1   Map Select price > 100
     v3  ↻0  ← v2, v5↺  Merge
 
-A vertex has a line: its number, the number of its cycle behind `↻`, its inputs, and what it does.  An
+A vertex has a line: its number, the number of its cycle after `↻`, its inputs, and what it does.  An
 input that comes later is the way back of a cycle, marked `↺`.
 """
 

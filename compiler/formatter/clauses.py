@@ -25,7 +25,7 @@ _OF_PATTERN: Final = frozenset({
 _JOINS: Final = frozenset({"conditional_join", "cross_join", "natural_join"})
 _HEADS: Final = frozenset({"DISTINCT", "ALL", "BY", "RECURSIVE"})
 _BEFORE: Final = {"GROUP": ("WITHIN",), "FROM": ("DISTINCT",)}
-"""Words that are no clause behind these."""
+"""Words that are no clause after these."""
 
 
 def is_query(elements: Sequence[Element]) -> bool:
@@ -85,7 +85,7 @@ def split_head(elements: list[Element]) -> tuple[list[Element], list[Element]]:
 
 
 def item_splits(elements: Sequence[Element]) -> list[list[Element]]:
-    """Cut elements behind each comma."""
+    """Cut elements after each comma."""
     parts: list[list[Element]] = [[]]
     for element in elements:
         parts[-1].append(element)

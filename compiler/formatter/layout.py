@@ -82,7 +82,7 @@ class _Writer:
             self.lines.append("")
 
     def comments(self, comments: Sequence[Comment], indent: int, *, at_end: bool = False) -> None:
-        """Write comments where they stood: on lines of their own, or behind what is before them."""
+        """Write comments where they stood: on lines of their own, or after what is before them."""
         for comment in comments:
             if comment.own_line:
                 self.newline(indent)

@@ -208,7 +208,7 @@ def offset_text(offset_us: int) -> str:
 
 
 def _listed(data: bytes) -> tuple[int, list[tuple[int, int]]]:
-    """Return the first offset in a TZif file (RFC 8536), and its transitions with the offsets behind them.
+    """Return the first offset in a TZif file (RFC 8536), and its transitions with the offsets after them.
 
     All in seconds, from the second part of the file, whose numbers have 64 bits.
     """
@@ -225,7 +225,7 @@ def _listed(data: bytes) -> tuple[int, list[tuple[int, int]]]:
 
 
 def _by_rule(data: bytes, after_s: int) -> list[tuple[int, int]]:
-    """Return the transitions behind those that the file lists, by the rule at its end, to the year 9999."""
+    """Return the transitions after those that the file lists, by the rule at its end, to the year 9999."""
     match = _RULE.fullmatch(data.rpartition(b"\n")[0].rpartition(b"\n")[2].decode())
     if match is None:
         return []

@@ -69,7 +69,7 @@ class WindowAggregate(Plan):
 
     The window of a row ends at `window_end` (an index into the input's columns) and closes at the
     position of the punctuation that reaches it: (`close_time`, PUNCTUATION) with that column's delay
-    (`delays`).  A row behind that position is late: it is dropped here and counted, never an error.
+    (`delays`).  A row after that position is late: it is dropped here and counted, never an error.
     With `final`, the group's row comes once, at that position; ties are ordered by their own columns.
     Otherwise the groups are updating, as in `Aggregate`, until the window closes, which changes nothing
     but frees the state.  Output: keys, aggregates.  Path: `(least scan number below,)`.

@@ -22,7 +22,7 @@ class Scan(Plan):
 
     Path: `(scan number,)`.  The scans of an INSERT's query are numbered from 0 in the order of its text,
     with views expanded; so all rows derived from an input row by the first scan precede those by the second.
-    Subqueries in the expressions of a SELECT come behind its FROM.
+    Subqueries in the expressions of a SELECT come after its FROM.
     """
 
     table: Table

@@ -1,7 +1,7 @@
 """Subplans that compute the same over different scans: a view that is named twice, say.
 
 The scans of a copy have other numbers, which are the path of its rows, so the copies are not one node.
-Behind an operator whose path is its least scan number alone, they differ in that number only: the rows of
+After an operator whose path is its least scan number alone, they differ in that number only: the rows of
 the first one are those of the others when they are renumbered.
 
     … ─▶ Map(Finish) ─▶ Broadcast ─┬─▶ …

@@ -1,4 +1,4 @@
-"""`Rank`: one drifting-state cycle, bucketed by the partition; of windows, behind a port for late rows."""
+"""`Rank`: one drifting-state cycle, bucketed by the partition; of windows, after a port for late rows."""
 
 from __future__ import annotations
 

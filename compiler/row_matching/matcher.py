@@ -10,7 +10,7 @@ order of their first rows, so each is found at the row that decides it and all b
 
 Two threads of a partial match in one state, with equal registers, have one future: the preferred one stays.
 So a partial match has at most as many threads as the pattern has states, if no condition looks back.  Where
-the next match begins behind the last row and no time is set, this holds for all partial matches together: of
+the next match begins after the last row and no time is set, this holds for all partial matches together: of
 two in one state the later one can only find what the earlier one finds too.  So each row costs one pass over
 the states of the pattern.
 

@@ -48,7 +48,7 @@ def split_movable(
 
     One leaves if `goes` says that it would have what it needs there, and if no row fails more or less
     for it: it cannot fail itself (it may see rows there that it does not see here), none before it can
-    (they would not see the rows that it drops), and either it is never NULL or none behind it can fail
+    (they would not see the rows that it drops), and either it is never NULL or none after it can fail
     (they see rows on which it is NULL).
     """
     operands = conjuncts(predicate)

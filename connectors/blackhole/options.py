@@ -8,7 +8,7 @@ from fsql.compiler.connectors import CHANGE_OPTIONS, Connector
 
 CONNECTOR: Final = Connector(
     "blackhole",
-    "writes nothing",
+    "nothing; rows are discarded",
     reads=False,
     writes=True,
     options=CHANGE_OPTIONS,

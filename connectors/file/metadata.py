@@ -1,6 +1,6 @@
 """Metadata columns of files: the name of the file of each row, and the row's number in it.
 
-They are the last columns of a table, behind those that its records have.
+They are the last columns of a table, after those that its records have.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ CONNECTOR: Final = Connector(
         Option(
             "on_truncate",
             OptionKind.CHOICE,
-            "what a followed file does that loses what was read of it: stop the job, or be read again from"
-            " its beginning",
+            "if a followed file is truncated, or what was read of it has changed: stop the job, or read the"
+            " file again from its beginning",
             ("stop", "reread"),
             default="stop",
         ),
@@ -71,32 +71,31 @@ A table that is read need not declare its columns: they are [inferred](language.
 the files.
 
 With `'source.monitor-interval' = '1 s'` the files are followed, and the input has no end.  Each file is read
-as it grows, and so is each file that comes later; a line counts once its line end is there.  In every round
-files are read one after the other, those that were there before first, new ones by name.  This order is
-noted, and a job that continues has the same rows: all files of the table are one split, whose rows are
-numbered as they are read.  A job that keeps state writes what it reads to its state directory first, so
-files may be removed once they are read.  Files are known by their identity, not by their names.  One that is
-renamed or removed, as by `logrotate`, is read to its end, and a new file of its name from the beginning; if
-that begins with all that was read of a file that was removed, as if a program had written it anew, it is
-read on behind that.  A file that becomes shorter, or has other bytes than those that were read, stops the
-job with [E536](errors.md), unless `on_truncate` says that it is read from its beginning.  Compressed files
-are left out.  With event time, lines are late that are read after those of another file with later times, as
-when a job begins with several files of the same hours: such files are better read without following.
+as it grows, and so is each new file; a line is complete when its line end has been written.  In every round
+files are read one after the other, known ones first, then new ones by name.  This order is recorded, so a job
+that continues reads the same rows: all files of the table are one split, whose rows are numbered as they are
+read.  A job that keeps state writes what it reads to its state directory first, so files may be removed once
+they are read.  Files are known by their identity, not by their names.  One that is renamed or removed, for
+example by `logrotate`, is read to its end, and a new file of its name from the beginning; if that begins with
+everything that was read of a file that was removed, as when a program rewrites it, reading continues after
+that.  A file that becomes shorter, or whose bytes that were read have changed, stops the job with
+[E536](errors.md), unless `on_truncate` says that it is read from its beginning.  Compressed files are
+skipped.  With event time, lines that are read after lines of another file with later times are late, for
+example when a job begins with several files of the same hours: read such files without following.
 
 A compressed file is decompressed from its beginning when a job continues in the middle of it, and must not
 change meanwhile.  One that is written has a gzip member or zstd frame for each bundle of rows; its rows
 are those of an uncompressed file, its bytes may differ from run to run.
 
-A run without a state directory empties the file that it writes.  A job that keeps state notes beside its
-state how much of the file belongs to which position: rows that were written and not yet noted come again
-as the same bytes in the same place.
+A job that keeps state records in its state directory which length of the file belongs to which position:
+rows that were written and not yet recorded are written again, as the same bytes at the same offset.
 
 With `'shards' = '4'` the table `counts.jsonl` is written as `counts-0-of-4.jsonl` to `counts-3-of-4.jsonl`.
-A row goes to a shard by the hash of its key: the PRIMARY KEY or the key of the query; by the hash of the
-whole row if there is no key.  If an append-only query makes several rows of one input row (`UNNEST`, a join),
-these stay together.  Each shard has its rows in the total order, and each row has the field `position`, the
-first after `op`: time and origin of the input row that caused it, as `"5:72057594037927939"`.  `fsql merge`
-merges the shards into one file in the total order, without positions: the bytes of the table without the
-option.  The bytes of each shard are the same in every run.  The format must be `json`.
+The shard of a row is determined by the hash of its key: the PRIMARY KEY or the key of the query; by the hash
+of the whole row if there is no key.  Rows that an append-only query derives from one input row (`UNNEST`, a
+join) are in one shard.  Each shard has its rows in the total order, and each row has the field `position`,
+the first after `op`: time and origin of the input row that caused it, as `"5:72057594037927939"`.  `fsql
+merge` merges the shards into one file in the total order, without positions: the bytes of the table without
+the option.  The bytes of each shard are the same in every run.  The format must be `json`.
 """,
 )

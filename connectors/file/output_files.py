@@ -66,7 +66,7 @@ def check_existing(path: Path, existing: Existing) -> None:
     except OSError as error:
         raise paths.cannot_open("E532", path, error) from None
     message = f'output "{path}" is not empty: it has {size:,} bytes'
-    helps = ("--overwrite replaces them, --append writes behind them", "or choose another path")
+    helps = ("--overwrite replaces them, --append adds rows after them", "or choose another path")
     raise FsqlError([Diagnostic("E541", message, helps=helps)])
 
 

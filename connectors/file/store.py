@@ -1,7 +1,7 @@
 """A file that a job writes: whole lines, and a journal of the position up to which it has them.
 
 Rows are written first and then the journal, so that whatever moment a process is killed at, the journal
-names a position and a length that belong together.  What stands behind that length comes again, and it is
+names a position and a length that belong together.  What stands after that length comes again, and it is
 the same bytes, since the sequence of an output does not depend on failures.  So those that stand there
 already are compared and left alone, and who reads along (`tail -f`) sees a file that only grows.  Where they
 differ after all, after a loss of power say, the file is cut there.

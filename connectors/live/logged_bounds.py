@@ -1,6 +1,6 @@
 """The bounds of a front log, in a file beside its segments, so that a replay finds each at its place.
 
-A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes behind it, any
+A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes after it, any
 other at once.  Once there are many records, the file is rewritten without those that nobody needs any
 more: its first record says how many came before the others, and how many of these it repeats.
 """
@@ -84,7 +84,7 @@ class LogClock:
             self._log.flush()
             self._writer.forget_before(segments(self._log.directory)[0].start)
         if isinstance(bound, Arrived):
-            # No reader sees it before bytes behind it, and those become readable by a flush.
+            # No reader sees it before bytes after it, and those become readable by a flush.
             self._writer.write_unsynced(self._log.line_end, bound)
             return
         self._log.flush()
@@ -111,7 +111,7 @@ class BoundWriter:
         first, bounds = _records(self._path)
         self.last_us = max((b.us for _, b in bounds if not isinstance(b, AtMost)), default=0)
         """The greatest time of the clock that was told."""
-        # A bound behind the end is one of bytes that were lost before anybody could read them.
+        # A bound after the end is one of bytes that were lost before anybody could read them.
         bounds = [each for each in bounds if length is None or each[0] <= length]
         self._descriptor: int | None = None
         self._synced = True
@@ -218,7 +218,7 @@ class BoundReader:
     def at(self, byte: int, *, beyond: bool) -> TimeBound | None:
         """Return the next bound that holds at a place, each once.
 
-        `beyond` says that bytes behind the place have been seen: nothing more is written at it.
+        `beyond` says that bytes after the place have been seen: nothing more is written at it.
         """
         if self._before:
             return self._before.pop(0)
@@ -247,7 +247,7 @@ class BoundReader:
             os.close(descriptor)
 
     def _record(self, behind: int = 0) -> tuple[int, TimeBound] | None:
-        """Return the record that comes next, or one behind it; None if it is not there yet."""
+        """Return the record that comes next, or one after it; None if it is not there yet."""
         if self._descriptor is None and not self._open():
             return None
         found = self._read(self._number + behind)
@@ -351,7 +351,7 @@ def _records(path: Path) -> _Records:
 
 
 def _first_number(base: bytes) -> int:
-    """Return the number of the first record behind a base."""
+    """Return the number of the first record after a base."""
     fields = _fields(base)
     return 0 if fields is None else fields[2] - fields[0]
 

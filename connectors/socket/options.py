@@ -18,7 +18,7 @@ from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION
 
 CONNECTOR: Final = Connector(
     "socket",
-    "lines that come by connections to an address of this machine, one connection at a time",
+    "lines received on an address of this machine, one connection at a time",
     reads=True,
     writes=False,
     options=(

@@ -30,7 +30,7 @@ CONNECTOR: Final = Connector(
     layouts=(Layout.LINES,),
     logs_arrival=True,
     notes="""\
-A job that keeps state writes what comes to its state directory first, since standard input cannot be read
+A job that keeps state first writes its input to the state directory, since standard input cannot be read
 again.
 """,
 )

@@ -1,4 +1,4 @@
-"""Blocks: the bytes of a stream, one behind the other, from a file or from what is live."""
+"""Blocks: the bytes of a stream, one after the other, from a file or from what is live."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fsql.connectors.streams.replay import content_before
 
 
 class AtLeast(NamedTuple):
-    """Rows behind this have at least this time, in microseconds since 1970; earlier ones count as it."""
+    """Rows after this have at least this time, in microseconds since 1970; earlier ones count as it."""
 
     us: int
 
 
 class AtMost(NamedTuple):
-    """Rows behind this have at most this event time; later ones are rejected."""
+    """Rows after this have at most this event time; later ones are rejected."""
 
     us: int
 
 
 class Arrived(NamedTuple):
-    """Rows behind this have come at this time; it never goes back in a stream."""
+    """Rows after this have come at this time; it never goes back in a stream."""
 
     us: int
 
@@ -32,7 +32,7 @@ TimeBound = AtLeast | AtMost | Arrived
 
 
 class Blocks(Protocol):
-    """The bytes of a stream, from some place on, and bounds of the times of the rows behind them."""
+    """The bytes of a stream, from some place on, and bounds of the times of the rows after them."""
 
     def read(self) -> bytes | TimeBound | None:
         """Return the next bytes, none at all at the end; None if there are none yet.

@@ -1,7 +1,7 @@
 """The frames between a job and a consumer elsewhere; `docs/protocols/tcp_consumer.md` describes them.
 
 A frame is the length of its body (4 bytes, the most significant first), the XXH3 hash of the body (16 bytes),
-and the body: a line of JSON that says what it is, and bytes behind it.
+and the body: a line of JSON that says what it is, and bytes after it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ Head: TypeAlias = (
 
 
 class Frame(NamedTuple):
-    """What came: what it is, and the bytes behind it."""
+    """What came: what it is, and the bytes after it."""
 
     head: Head
     payload: memoryview
@@ -114,7 +114,7 @@ _decoder: Final = msgspec.json.Decoder(Head)
 
 
 def frame_bytes(head: Head, payload: bytes | memoryview = b"") -> list[bytes | memoryview]:
-    """Return a frame in pieces that are to be sent one behind the other."""
+    """Return a frame in pieces that are to be sent one after the other."""
     line = msgspec.json.encode(head) + b"\n"
     hasher = xxhash.xxh3_128(line)
     hasher.update(payload)

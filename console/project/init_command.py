@@ -60,7 +60,7 @@ def create_project(target: Path) -> list[str]:
 
 
 def _template_files() -> Iterator[Path]:
-    """Yield the files of the template: those of a directory behind its directories, sorted."""
+    """Yield the files of the template: those of a directory after its directories, sorted."""
     pending = [_TEMPLATE]
     for directory in pending:
         pending += sorted(each for each in directory.iterdir() if each.is_dir())

@@ -18,7 +18,7 @@ _SET_ENDS: Final = re.compile(r"\s*END\s*", re.IGNORECASE)
 
 
 def split_statements(text: str) -> tuple[list[str], str]:
-    """Return the statements that a `;` ends, without it, and the text behind the last of them.
+    """Return the statements that a `;` ends, without it, and the text after the last of them.
 
     >>> split_statements("SELECT ';' FROM t; -- a; b")
     (["SELECT ';' FROM t"], ' -- a; b')

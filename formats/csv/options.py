@@ -30,7 +30,7 @@ FORMAT: Final = Format(
             default='"',
         ),
         Option(
-            "null", OptionKind.ANY_TEXT, "a field without quotes that stands for NULL", default=""
+            "null", OptionKind.ANY_TEXT, "the text that is NULL if it has no quotes", default=""
         ),
         RECORD_LENGTH,
     ),
@@ -47,16 +47,16 @@ With a header, columns are found by name: the file may have them in another orde
 which are ignored; one that is missing is an error before the first row is read.  Standard input and sockets
 need the columns in the order of the table.  Without a header, fields are the columns in their order.
 
-A field has the form that `CAST(field AS type)` reads, NaN and Infinity included; a TIMESTAMP may not be a
-number.  NULL is a field without quotes that equals the option `null`; with quotes it is that text.  A record
-that has another number of fields, or text behind a closing quote, is malformed.
+A field is read as by `CAST(field AS type)`, NaN and Infinity included; a TIMESTAMP cannot be a
+number.  A field without quotes that equals the option `null` is NULL; with quotes it is that text.  A record
+that has another number of fields, or text after a closing quote, is malformed.
 
 A quoted field may hold line ends; they are read as they are.  If a quote is not closed within
 `max_record_bytes`, or before the end of the input, only the line in which it opens is malformed, and the next
 record begins with the next line.  A file must not grow after such an end.  In live input a record that a
 disconnection or a failure has cut within quotes continues with the next line that arrives.
 
-What is written has quotes where a reader needs them, as RFC 4180 has it.  Changes have their kind in a first
+Output is quoted as in RFC 4180 where necessary.  The kind of a change is written to a first
 column, named by `op_column`.  The header is written where the output is empty.
 """,
 )

@@ -114,7 +114,7 @@ def _format_strings(text: pa.StringArray, before: str, behind: str) -> pa.String
 
 
 def _enclose(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
-    """Return every string with `before` in front of it and `behind` behind it."""
+    """Return every string with `before` in front of it and `behind` after it."""
     indexes = np.empty((len(text), 3), np.int32)
     indexes[:, 0] = len(text)
     indexes[:, 1] = np.arange(len(text))

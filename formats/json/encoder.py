@@ -62,7 +62,7 @@ def encode(
 
 
 class _Framed(NamedTuple):
-    """The standard pieces and behind them those of a frame; the length of the longest."""
+    """The standard pieces and after them those of a frame; the length of the longest."""
 
     pieces: pa.StringArray
     length_max: int

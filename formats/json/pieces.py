@@ -63,7 +63,7 @@ STANDARD: Final = pa.array(
     ],
     pa.string(),
 )
-"""The pieces that every output may use; others stand behind them."""
+"""The pieces that every output may use; others stand after them."""
 STANDARD_LENGTH_MAX: Final = 5
 
 
@@ -159,7 +159,7 @@ def _places(at: Counts, counts: Counts) -> Counts:
 
 
 def join_lists(parts: Sequence[Part], elements: int, lengths: Counts) -> Ragged:
-    """Return the elements of each array one behind the other, with commas between them.
+    """Return the elements of each array one after the other, with commas between them.
 
     `parts` are those of the elements; array i has the next `lengths[i]` of them.
     """
@@ -179,7 +179,7 @@ def join_digits(digits: Indexes, lengths: Counts) -> Ragged:
 def _separators(first: int, other: int, elements: int, lengths: Counts) -> Indexes:
     """Return `first` for the first element of each array and `other` for the others."""
     separators = np.full(elements + 1, other, np.int32)
-    # An empty array would begin with the next one's first element, or behind the last of all.
+    # An empty array would begin with the next one's first element, or after the last of all.
     separators[np.cumsum(lengths) - lengths] = first
     return separators[:-1]
 

@@ -4,7 +4,7 @@ A block is regular if each record has only fields of the table, each once, with 
 the form in which it is mostly written.  Arrow refuses most other blocks; `RegularReader` declines those that
 it would read otherwise than the exact rules, which are in `fsql.formats.json.strict`:
 
-* Arrow reads one object behind the other, whatever the lines.  If every line begins with `{` and ends with
+* Arrow reads one object after the other, whatever the lines.  If every line begins with `{` and ends with
   `}`, then no object goes over an end of line; if there are as many objects as lines, each line is one.
 * A zero byte ends its input.
 * An escape `\u` can be half of a character.
@@ -62,7 +62,7 @@ class _IrregularError(Exception):
 
 
 class RegularReader:
-    """Reads the regular blocks of one split; behind others it pauses, for longer each time."""
+    """Reads the regular blocks of one split; after others it pauses, for longer each time."""
 
     def __init__(self, columns: Schema, rows_min: int = _ROWS_MIN) -> None:
         """Take the columns, and how many rows the blocks have that are worth reading so."""

@@ -7,7 +7,7 @@ Contract.  `docs/internals/distribution.md`, section 9.  A tick has these phases
     PREPARED    a snapshot can be announced, at whose position the owners change
     ANNOUNCED   workers answer; one that refuses takes the tick back to PREPARED
     MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
-                owner; then the workers switch.  So min time behind an operator does not
+                owner; then the workers switch.  So min time after an operator does not
                 pass the position before the new owners have the state.
     COMPLETED   all have their bins, and those who had them hold nothing back for them any more; everything
                 below the position is final.  So a worker may leave: nothing of it is left in the ack table

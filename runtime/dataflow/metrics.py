@@ -51,7 +51,7 @@ class SourceMetrics:
 
     `bytes_passed` is how far its readers are in its files, as these are stored: compressed, for example.
     `in_seconds` is the first row whose event time seems to be seconds, `far_ahead` the first row that is
-    dated far ahead of rows behind it.
+    dated far ahead of rows after it.
     """
 
     rows: int = 0

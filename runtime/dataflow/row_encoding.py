@@ -1,7 +1,7 @@
 """Rows that the worker that made them encodes for their sink.
 
 To encode a row costs more than to order it, so workers encode, and the barrier orders and passes on bytes.
-A batch of encoded rows has the lines in its first column, and behind it the columns that the barrier needs to
+A batch of encoded rows has the lines in its first column, and after it the columns that the barrier needs to
 order and to net rows:
 
 * none, where no two rows share a position;

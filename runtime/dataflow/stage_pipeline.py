@@ -73,7 +73,7 @@ class StagePipeline:
         instrument: Instrumentation,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
     ) -> None:
-        """Compile the steps of a stage; rows of the INSERTs with `encodings` are encoded behind them."""
+        """Compile the steps of a stage; rows of the INSERTs with `encodings` are encoded after them."""
         self._barrier_stage = barrier_stage
         self._encode = {
             Address(barrier_stage, insert, PortKind.SINK): instrument("encode", encoding.encode)

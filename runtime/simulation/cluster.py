@@ -251,7 +251,7 @@ class SimulatedCluster:
         """Return something that moves as long as the job gets anywhere, and never moves back.
 
         That is how far any stage has ever come, and not the barrier alone: on slow links what the last
-        stage waits for stands behind all that was read meanwhile.
+        stage waits for stands after all that was read meanwhile.
         """
         for program in self.leading.values():
             epoch = program.node.epoch

@@ -46,7 +46,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where to kill a process: before or behind an effect of some kind in answer to some event."""
+    """Where to kill a process: before or after an effect of some kind in answer to some event."""
 
     effect: str
     before: bool

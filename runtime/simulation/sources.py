@@ -75,7 +75,7 @@ class SimulatedSplit:
     def lose_end(self, time_us: int, choices: Stream) -> int:
         """Lose some of the last rows that are not durable at a time; return how many.
 
-        They come no more, and those behind them get their numbers.
+        They come no more, and those after them get their numbers.
         """
         there = self.there(time_us)
         kept = there - choices.below(there - self.there(time_us - self.flushed_after_us) + 1)
@@ -87,7 +87,7 @@ class SimulatedSplit:
         return there - kept
 
     def check_replayable(self, row: int) -> None:
-        """Check that a reader can begin at a row, behind those that were read.
+        """Check that a reader can begin at a row, after those that were read.
 
         Raises:
             FsqlError: E536, if it cannot.

@@ -58,7 +58,7 @@ class Workload:
 
 
 class _Passing(Front):
-    """A front that passes over rows, which still count for the times of those behind them."""
+    """A front that passes over rows, which still count for the times of those after them."""
 
     def __init__(self, number: int, table: Table, split: int, skipped: Ranges) -> None:
         super().__init__(number, table, split)

@@ -9,10 +9,10 @@ Properties of rocksdict on which this module depends:
   know from a manifest which keys exist.
 * Every call but `flush` keeps the interpreter lock, whatever it waits for.  So there is no write-ahead log,
   whose sync would stop all other threads: a value goes to the memory table in slices of at most
-  `SLICE_BYTES`, with a pause behind each in which others run, and `flush`, which makes it durable, releases
+  `SLICE_BYTES`, with a pause after each in which others run, and `flush`, which makes it durable, releases
   the lock.
 
-A value becomes visible by its head, which is written behind all slices of all values of a `put`, all heads
+A value becomes visible by its head, which is written after all slices of all values of a `put`, all heads
 in one batch: so a crash leaves all or none.  Head and slices of a value are neighbours, and so are keys that
 begin alike.  So a damaged table of RocksDB takes away what was written at its time, and nothing older; and a
 store that has one is opened for reading nevertheless.
@@ -54,9 +54,9 @@ _FLUSH_BYTES: Final = 16 << 20
 _WRITE_BUFFER_BYTES: Final = 64 << 20
 _FILE_BYTES: Final = 8 << 20
 _END_OF_KEY: Final = b"\0"
-"""Behind the key of a head; in a slice its number follows."""
+"""After the key of a head; in a slice its number follows."""
 _BEHIND_KEY: Final = b"\1"
-"""Behind a key, this is behind its head and all its slices."""
+"""After a key, this is behind its head and all its slices."""
 _NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json")
 _HEAD: Final = struct.Struct("<QI")
 """The content of a head: the size of the value, and that of its slices."""

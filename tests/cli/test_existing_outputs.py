@@ -56,7 +56,7 @@ def test_rows_that_are_there_are_not_replaced(folder: Path, flags: tuple[str, ..
         "  |\n"
         "2 | CREATE TABLE copied (n BIGINT) WITH ('connector' = 'file', 'path' = 'copied.jsonl');\n"
         "  |                                                                     ^^^^^^^^^^^^^^\n"
-        "  = help: --overwrite replaces them, --append writes behind them\n"
+        "  = help: --overwrite replaces them, --append adds rows after them\n"
         "  = help: or choose another path\n"
     )
     assert path.read_text() == '{"n":7}\n'

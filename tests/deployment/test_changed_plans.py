@@ -158,7 +158,7 @@ def test_loss_of_state_is_refused_and_said(change: Change) -> None:
         "the change would lose state",
         [
             "recompute it from the input: --rebuild",
-            "or go on without it: --allow-state-loss",
+            "or continue without it: --allow-state-loss",
         ],
     )
     assert change.cluster.status("job")["state"] == "running"

@@ -61,7 +61,7 @@ def _distances(layers: Layers, movers: Sequence[int]) -> _Distances:
 
 
 def _left_to_right(movers: set[int], distances: _Distances) -> list[int] | None:
-    """Return the movers, each behind all that stand to its left; None if there is no such order."""
+    """Return the movers, each after all that stand to its left; None if there is no such order."""
     left_of: dict[int, set[int]] = {mover: set() for mover in sorted(movers)}
     for left, right in distances:
         left_of[right].add(left)

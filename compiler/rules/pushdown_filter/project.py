@@ -11,7 +11,7 @@ def pushdown_filter_project(node: Filter) -> Plan | None:
     """`Filter(Project(x, es), p)` → `Project(Filter(x, p[es]), es)`, if no e can fail.
 
     The predicate sees the very rows that it saw, so it may fail.  What it computes of es is computed
-    again behind it; so it does not move where it would compute an expression twice by itself.
+    again after it; so it does not move where it would compute an expression twice by itself.
     """
     below = node.input
     if not isinstance(below, Project) or operator_fallible(below):

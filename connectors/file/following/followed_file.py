@@ -1,4 +1,4 @@
-"""One file that is followed: how far it is read, and the whole records that it has behind that."""
+"""One file that is followed: how far it is read, and the whole records that it has after that."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FollowedFile:
 
     @classmethod
     def at(cls, path: Path, piece: Piece | None = None) -> FollowedFile:
-        """Open the file at a path, behind a piece of it.
+        """Open the file at a path, after a piece of it.
 
         Raises:
             OSError: if it cannot be opened.

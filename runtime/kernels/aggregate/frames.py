@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class _Together(NamedTuple):
-    """The rows that slots hold and the new ones behind them, slot after slot.
+    """The rows that slots hold and the new ones after them, slot after slot.
 
     `first` and `end` are the places of the rows of each slot, `held` how many of them are not new; `new`
     has the places of the new rows, and `group` for each of them its slot's index.

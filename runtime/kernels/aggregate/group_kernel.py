@@ -81,7 +81,7 @@ class GroupKernel(Generic[UndoT]):
             return
         slots = self._table.live_of(self._emptied.take(self._states[0]))
         if len(slots):
-            # The snapshots take the keys along, so the slots are freed behind them.
+            # The snapshots take the keys along, so the slots are freed after them.
             self._clear(slots)
             self._snapshots.on_emptied(slots)
             self._table.free(slots)

@@ -152,7 +152,7 @@ def choose(choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlTy
 def _choose_arrow(
     choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlType
 ) -> Vector:
-    """Take each row's value from all vectors, laid out one behind the other."""
+    """Take each row's value from all vectors, laid out one after the other."""
     arrays = [plain_values(vector) for vector in vectors]
     lengths = np.array([len(array) for array in arrays])
     first = np.cumsum(lengths) - lengths

@@ -130,7 +130,7 @@ class NetRows:
 
 
 def grown(values: Ints, length: int) -> Ints:
-    """Return the values, with zeros behind them if they are fewer than `length`."""
+    """Return the values, with zeros after them if they are fewer than `length`."""
     if len(values) >= length:
         return values
     return np.concatenate([values, np.zeros(2 * length - len(values), np.int64)])

@@ -311,7 +311,7 @@ class _SlotsOfDictionary:
         self._slots = np.full(1, NO_SLOT)
 
     def of(self, dictionary: pa.StringArray) -> Ints:
-        """Return the slot of each value, and of NULL behind them; the caller replaces NO_SLOT."""
+        """Return the slot of each value, and of NULL after them; the caller replaces NO_SLOT."""
         if not begins_with(dictionary, self._known):
             self.forget()
         count = len(self._known)

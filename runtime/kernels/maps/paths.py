@@ -19,7 +19,7 @@ PathFunction = ScanRows | Renumber | Pad
 
 
 def with_path_behind(function: PathFunction, rows: Batch, columns: Sequence[pa.Array]) -> Batch:
-    """Return rows, with these columns, behind a function of paths; their order does not change."""
+    """Return rows, with these columns, after a function of paths; their order does not change."""
     path = rows.path if not isinstance(function, Renumber) else ()
     appended = (
         [-1] * (function.depth - len(path)) if isinstance(function, Pad) else [function.ordinal]

@@ -7,7 +7,7 @@ At every root position that changes what shows of a partition, the kernel takes 
     2     10      -(30, 1) +(10, 1) +(30, 2)
     3     20      -(30, 2) +(20, 2)                     30 is forgotten: no later row can make it show again
 
-The cost of a row is a search in its partition, and the changes that it makes.  Rows behind all that show are
+The cost of a row is a search in its partition, and the changes that it makes.  Rows after all that show are
 found by comparing them with the last that does; of append-only input they are not kept.
 """
 
@@ -199,7 +199,7 @@ class RankKernel(PartitionedKernel[_Undo]):
     ) -> dict[tuple[Key, int], int]:
         """Apply changes; return by how much each row shows more often with each rank.
 
-        Rows before all changes keep their ranks; as a rule, so do those behind all and behind the rows
+        Rows before all changes keep their ranks; as a rule, so do those after all and after the rows
         that are equal to these, if the number of rows does not change.
         """
         ranks, keys = self._ranks, partition.keys
@@ -215,7 +215,7 @@ class RankKernel(PartitionedKernel[_Undo]):
         return differences
 
     def _forget(self, partition: Partition) -> list[Change]:
-        """Drop the rows behind all that show; return that as changes."""
+        """Drop the rows after all that show; return that as changes."""
         behind = partition.keys[self._ranks.end_of_shown(partition.keys) :]
         forgotten = [Change(key, partition.rows[key][0], -1) for key in reversed(behind)]
         for change in forgotten:

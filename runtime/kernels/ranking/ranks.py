@@ -69,7 +69,7 @@ class Ranks:
         return bisect_left(keys, (order, b""), 0, start) + 1, order
 
     def tail_moves(self, *, grown: bool) -> bool:
-        """Return whether rows behind all changes may show otherwise; `grown` if their number changed."""
+        """Return whether rows after all changes may show otherwise; `grown` if their number changed."""
         return grown or self._function is RankFunction.DENSE_RANK
 
     def near_bounds(self, keys: Sequence[Key], moved: int) -> list[Key]:
@@ -108,7 +108,7 @@ class Ranks:
                 return len(keys)
 
     def never_shows(self, keys: Sequence[Key], key: Key) -> bool:
-        """Return whether a new row comes behind all that show; False where this takes long to say."""
+        """Return whether a new row comes after all that show; False where this takes long to say."""
         limit = self._limit
         if limit is None or len(keys) < limit or self._function is RankFunction.DENSE_RANK:
             return False
@@ -117,5 +117,5 @@ class Ranks:
 
 
 def end_of_equal(keys: Sequence[Key], key: Key) -> int:
-    """Return the place behind the rows that are ordered by the same as `key`."""
+    """Return the place after the rows that are ordered by the same as `key`."""
     return bisect_left(keys, (key[0] + b"\0", b""))

@@ -79,7 +79,7 @@ class _New(NamedTuple):
     held: Ints
 
     def entering(self) -> _New:
-        """Return the rows without those behind a full slot."""
+        """Return the rows without those after a full slot."""
         kept = np.flatnonzero(self.rank < self.held[self.slot, -1])
         if len(kept) == len(self.slot):
             return self

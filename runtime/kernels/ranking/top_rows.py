@@ -68,7 +68,7 @@ class TopRows:
         self._renumbered_at = _KEPT_MIN
 
     def of(self, slots: Ints) -> Ints:
-        """Return the numbers of the rows of each slot, as `(slots, limit)`, NONE behind the last."""
+        """Return the numbers of the rows of each slot, as `(slots, limit)`, NONE after the last."""
         return self._numbers[slots]
 
     def set(self, slots: Ints, numbers: Ints) -> None:

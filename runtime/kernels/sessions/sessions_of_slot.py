@@ -29,7 +29,7 @@ class Session:
 class SessionsOfSlot:
     """Sessions in the order of their starts.
 
-    Two of them may overlap, if a row came behind the end of the first, so the ends need not ascend.  No
+    Two of them may overlap, if a row came after the end of the first, so the ends need not ascend.  No
     session is longer than `_longest`, which bounds the starts of those that an interval touches.
     """
 
