@@ -222,6 +222,8 @@ class CombineJoin(Combine):
     """`logical.Join`.  The cycle's Merge has three inputs: left, right, and the way back.
 
     Rows with a NULL key are left out; an outer join has keys that are not NULL on the sides that it keeps.
+    With `closing` a key, the one at `window_end`, is a bound of windows of both sides: no row of a window
+    comes after its closing, which changes nothing but frees the state.
     """
 
     left_keys: tuple[Expression, ...]
@@ -235,6 +237,7 @@ class CombineJoin(Combine):
     grain_us: int
     input_append_only: bool
     kind: JoinKind = JoinKind.INNER
+    closing: Closing | None = None
 
 
 @dataclass(frozen=True, eq=False)

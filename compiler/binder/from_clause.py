@@ -17,6 +17,7 @@ from fsql.compiler.binder.join import (
     check_names,
     fallible_key,
     join,
+    keeps_rows,
     shift_columns,
     side_by_side,
     unbounded_join,
@@ -51,8 +52,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _UPDATING_WINDOW: Final = (
-    "the bounds of a window with EMIT CHANGES are not event time,"
-    " so that joining on them bounds nothing"
+    "of windows with EMIT CHANGES, only equal bounds on both sides limit what is kept"
 )
 _PADDING: Final = frozenset({"RIGHT", "FULL"})
 """The joins that pad rows of the relations before them."""
@@ -278,7 +278,8 @@ class FromBinder:
         joined = outer_join(kind, left.relation, right.relation, on, self.context.source_spans)
         if joined is None:
             return None
-        if not append_only(joined.plan):
+        sides = left.relation.plan, right.relation.plan
+        if not append_only(joined.plan) and keeps_rows(joined.plan, *sides):
             self.context.report.warn(unbounded_join(span, (), None))
         return Source(joined, left.taken)
 
@@ -330,9 +331,10 @@ class FromBinder:
         joined = join(left.relation, right.relation, on, where, span, self.context.source_spans)
         if joined is None:
             return None
-        if joined.time_range is None:
+        sides = left.relation.plan, right.relation.plan
+        if keeps_rows(joined.relation.plan, *sides):
             note = "time is bounded from one direction only" if joined.half_bounded else None
-            if _has_updating_window(left) or _has_updating_window(right):
+            if any(map(_has_updating_window, sides)):
                 note = _UPDATING_WINDOW
             self.context.report.warn(
                 unbounded_join(span, time_names(left.relation, right.relation), note)
@@ -391,9 +393,6 @@ def _always_true(condition: syntax.Expression) -> bool:
     return isinstance(condition, syntax.BooleanLiteral) and condition.value
 
 
-def _has_updating_window(source: Source) -> bool:
-    """Return whether a relation has a window with EMIT CHANGES."""
-    return any(
-        isinstance(node, WindowAggregate) and not node.final
-        for node in operators(source.relation.plan)
-    )
+def _has_updating_window(plan: Plan) -> bool:
+    """Return whether a plan has a window with EMIT CHANGES."""
+    return any(isinstance(node, WindowAggregate) and not node.final for node in operators(plan))

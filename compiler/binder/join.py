@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import Bound, window_columns
+from fsql.compiler.analysis.window_changes import equal_bounds
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import Relation, filter_relation
@@ -20,7 +21,16 @@ from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.functions.time_zones import zone_of
-from fsql.compiler.logical import AssignWindows, Join, Plan, grain_us, operators
+from fsql.compiler.logical import (
+    AssignWindows,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Union,
+    grain_us,
+    operators,
+)
 from fsql.compiler.node import walk
 
 if TYPE_CHECKING:
@@ -246,6 +256,18 @@ def renumber(
         ),
         source_spans,
     )
+
+
+def keeps_rows(plan: Plan, *sides: Plan) -> bool:
+    """Return whether a join, whose operators are those of `plan` above the sides, keeps rows for ever."""
+    below = {node for side in sides for node in operators(side)}
+    made = [node for node in operators(plan) if node not in below]
+    joins = [node for node in made if not isinstance(node, Filter | Project | Union)]
+    return not all(isinstance(node, Join) and _is_bounded(node) for node in joins)
+
+
+def _is_bounded(join: Join) -> bool:
+    return join.time_range is not None or equal_bounds(join) is not None
 
 
 def unbounded_join(span: Span, times: Sequence[str], note: str | None) -> Diagnostic:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.join import shift_columns
+from fsql.compiler.binder.join import keeps_rows, shift_columns
 from fsql.compiler.binder.operators import call, unify
 from fsql.compiler.binder.outer_join import outer_join
 from fsql.compiler.binder.report import not_implemented, refusal
@@ -74,6 +74,7 @@ def join_test(
         Refusal: E2xx to E4xx.
     """
     written, rows = test.written, subquery.rows
+    sides = relation.plan, rows.relation.plan
     pairs = compared(test, subquery, binder)
     spans, width = context.source_spans, relation.width
     correlated = [rows.beside(each, width, spans) for each in rows.correlated]
@@ -91,7 +92,7 @@ def join_test(
         return joined
 
     def warned(joined: Relation) -> Relation:
-        if not append_only(joined.plan):
+        if not append_only(joined.plan) and keeps_rows(joined.plan, *sides):
             context.report.warn(unbounded(written.span))
         return joined
 

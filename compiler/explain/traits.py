@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
+from fsql.compiler.analysis.window_changes import equal_bounds
 from fsql.compiler.explain.expressions import labels
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.expression import OF_ORDER, AggregateFunction
@@ -123,9 +124,11 @@ def _rows_of(plan: logical.Plan) -> str:
 
 
 def _of_join(plan: logical.Join) -> str:
+    bound = "unbounded" if equal_bounds(plan) is None else "bounded by window"
     if not plan.kind.makes_pairs:
-        return "the rows of the left side and the keys of the right, unbounded"
-    bound = "unbounded" if plan.time_range is None else "bounded by time"
+        return f"the rows of the left side and the keys of the right, {bound}"
+    if plan.time_range is not None:
+        bound = "bounded by time"
     return f"the rows of both sides, {bound}"
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import join_delay_us
+from fsql.compiler.analysis.window_changes import equal_bounds
 from fsql.compiler.expression import Call, Case, Literal
 from fsql.compiler.functions.null_safe import instead_of_null
-from fsql.compiler.graph import CombineJoin, Map, Side
+from fsql.compiler.graph import Closing, CombineJoin, Map, Side
 from fsql.compiler.logical import append_only, depth, grain_us
 from fsql.compiler.lowering.cycle import add_cycle
 from fsql.compiler.sqltypes import BOOLEAN, INT
@@ -44,8 +45,15 @@ def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
         grain_us=grain_us(plan),
         input_append_only=append_only(plan),
         kind=plan.kind,
+        closing=_closing(plan),
     )
     return add_cycle(draft, plan, combine, (left_keys, right_keys), sides)
+
+
+def _closing(plan: Join) -> Closing | None:
+    """Return when windows close that are joined on equal bounds while their rows change."""
+    equal = equal_bounds(plan)
+    return None if equal is None else Closing(equal.key, equal.delay_us, grain_us(plan))
 
 
 def _keys(plan: Join) -> tuple[Keys, Keys]:

@@ -12,19 +12,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from fsql.compiler.analysis.window_changes import equal_bounds
 from fsql.compiler.binder.script import bind
-from fsql.compiler.logical import append_only
+from fsql.compiler.logical import Join, append_only, operators
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
+from fsql.runtime.kernels.join.closed_windows import ClosedWindows
 from fsql.tests.property.by_duckdb import compare_with_duckdb
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
+from fsql.tests.property.test_ticks import check_layouts
 from fsql.tests.property.ways import by_oracle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
     from fsql.compiler.expression import Value
     from fsql.tests.property.inputs import Splits
 
@@ -107,27 +116,55 @@ JOINS = (
     ),
 )
 
+_GROUPED = "GROUP BY window_start, window_end, k{emit}"
+_V = f"(SELECT window_start, window_end, k, COUNT(*) AS id FROM a {_GROUPED}) AS v"
+_W = f"(SELECT window_start, window_end, k, SUM(num) AS num FROM b {_GROUPED}) AS w"
+_SAME = "v.window_start = w.window_start AND v.window_end = w.window_end"
+CHANGING_JOINS = (
+    f"SELECT v.window_end, v.id, w.num FROM {_V} JOIN {_W} ON {_SAME} AND v.k = w.k",
+    f"SELECT v.window_end, v.id, w.num FROM {_V} JOIN {_W} ON v.window_start = w.window_start AND v.k = w.k",
+    f"SELECT v.window_end, v.id, w.num FROM {_V} LEFT JOIN {_W} ON {_SAME} AND v.k = w.k AND w.num > v.id",
+    f"SELECT w.window_end, v.id, w.num FROM {_V} RIGHT JOIN {_W} ON {_SAME} AND v.k = w.k",
+    f"SELECT v.window_end, v.id, w.num FROM {_V} FULL JOIN {_W} ON {_SAME} AND v.k = w.k",
+    f"SELECT v.window_end, v.id, v.id AS num FROM {_V} LEFT SEMI JOIN {_W} ON {_SAME} AND v.k = w.k",
+    (
+        f"SELECT v.window_end, v.id, v.id AS num FROM {_V}"
+        f" WHERE NOT EXISTS (SELECT * FROM {_W} WHERE {_SAME} AND v.k = w.k)"
+    ),
+    # A third relation, which is joined with pairs; and windows that are final on one side.
+    (
+        f"SELECT v.window_end, v.id, x.id AS num FROM {_V} JOIN {_W} ON {_SAME} AND v.k = w.k"
+        f" JOIN {_V.replace('AS v', 'AS x')} ON x.window_end = w.window_end"
+    ),
+    f"SELECT v.window_end, v.id, w.num FROM {_V} JOIN {_W.replace('{emit}', '')} ON {_SAME} AND v.k = w.k",
+)
 
-def texts(query: str, windows: Windows) -> tuple[str, str]:
+
+def texts(
+    query: str, windows: Windows, delays: tuple[int, int] = (DELAY, DELAY)
+) -> tuple[str, str]:
     """Return a query over the windows `a` of t and `b` of u, for fsql and for DuckDB."""
     ours, theirs = [], []
-    for name, table, time in (("a", "t", "seen"), ("b", "u", "moment")):
+    for name, table, time, delay in (
+        ("a", "t", "seen", delays[0]),
+        ("b", "u", "moment", delays[1]),
+    ):
         call = windows.call.format(t=table, at=time)
         ours.append(f"{name} AS (SELECT * FROM {call})")
         theirs.append(
             f"{name} AS (SELECT {table}.*, {windows.start} AS window_start, e * {SECOND} AS window_end"
             f" FROM {table}, (SELECT {windows.ends} AS e FROM range(0, 100) AS r(i)) AS ends"
             f" WHERE {time} < e * {SECOND} AND {time} >= ({windows.start}) * {SECOND}"
-            f" AND {table}.time < e * {SECOND} + {DELAY})"
+            f" AND {table}.time < e * {SECOND} + {delay})"
         )
     both = query.replace("LEFT SEMI", "SEMI").replace("LEFT ANTI", "ANTI")
     return f"WITH {', '.join(ours)} {query}", f"WITH {', '.join(theirs)} {both}"
 
 
-def case_of(seed: int, query: str) -> Case:
+def case_of(seed: int, query: str, insert: str = "INSERT INTO sink ") -> Case:
     """Return a case over drawn rows, some of them late."""
     random = Random(f"windows {seed}")
-    text = f"{SCRIPT}INSERT INTO sink {query};"
+    text = f"{SCRIPT}{insert}{query};"
     job = bind(parse_script(SourceText("windows", text)), DECLARED).job
     verify_logical(job)
     inputs: dict[int, Splits] = {}
@@ -159,4 +196,40 @@ def test_windows_are_joined_as_duckdb_joins_them() -> None:
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert all(met[query] for query in JOINS), met
     assert met["late"], met
+    assert met["rows restored"], met
+
+
+@pytest.mark.slow
+def test_windows_that_change_are_joined_and_dropped_when_they_close(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    met: Counter[str] = Counter()
+    is_open = ClosedWindows.open
+
+    def counted(self: ClosedWindows, columns: Sequence[pa.Array]) -> NDArray[np.bool_] | None:
+        kept = is_open(self, columns)
+        met["rows dropped"] += 0 if kept is None else int((~kept).sum())
+        return kept
+
+    monkeypatch.setattr(ClosedWindows, "open", counted)
+    for seed, query in enumerate(CHANGING_JOINS):
+        windows = WINDOWS[seed % len(WINDOWS)]
+        ours, theirs = texts(query, windows, (3 * SECOND, SECOND))
+        case = case_of(seed, ours.format(emit=" EMIT CHANGES"), insert="")
+        joins = [
+            plan
+            for plan in operators(case.job.inserts[0].query)
+            if isinstance(plan, Join) and not append_only(plan)
+        ]
+        assert joins, query
+        assert all(map(equal_bounds, joins)), query
+        outcome = by_oracle(case.job, case.inputs)
+        met["late"] += any(outcome.late)
+        met[query] += compare_with_duckdb(case, VIEWS, theirs.format(emit=""))
+        check(case, schedules=2)
+        check_snapshots(case, outcome, roots_of(case), Random(seed), met)
+        check_layouts(case, Random(seed), met)
+    assert all(met[query] for query in CHANGING_JOINS), met
+    assert met["late"], met
+    assert met["rows dropped"], met
     assert met["rows restored"], met

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.runtime.kernels.join.closed_windows import ClosedWindows
+
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
@@ -76,9 +78,15 @@ def net(rows: WeightedRows, keys: int) -> WeightedRows:
 class NetRows:
     """The multiset.  Its runs are immutable: a copy of the list is a copy of the content."""
 
-    def __init__(self, keys: int, *, counted: bool = False) -> None:
-        """Begin without rows; `counted` is whether `weights` will be asked for."""
+    def __init__(
+        self, keys: int, *, counted: bool = False, closed: ClosedWindows | None = None
+    ) -> None:
+        """Begin without rows; `counted` is whether `weights` will be asked for.
+
+        Rows of windows that have closed are dropped when runs are merged.
+        """
         self._keys = keys
+        self._closed = closed
         self.runs: list[WeightedRows] = []
         self._weights: Ints | None = np.zeros(0, np.int64) if counted else None
 
@@ -98,10 +106,19 @@ class NetRows:
             merging.insert(0, self.runs.pop())
             size += len(merging[0].slot)
         if len(merging) > 1:
-            run = net(together(merging), self._keys)
+            run = self._open(net(together(merging), self._keys))
         if len(run.slot):
             self.runs.append(run)
         return len(merging) > 1
+
+    def _open(self, rows: WeightedRows) -> WeightedRows:
+        """Return the rows without those of windows that have closed."""
+        kept = None if self._closed is None else self._closed.open(rows.columns)
+        if kept is None or kept.all():
+            return rows
+        if self._weights is not None:
+            np.subtract.at(self._weights, rows.slot[~kept], rows.weight[~kept])
+        return rows.take(np.flatnonzero(kept))
 
     def find(self, slots: Ints) -> WeightedRows | None:
         """Return the rows of some slots, which ascend; None if there are none."""

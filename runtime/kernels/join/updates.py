@@ -24,6 +24,7 @@ import pyarrow as pa
 from fsql.compiler.logical import JoinKind
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch, Root
+from fsql.runtime.kernels.join.closed_windows import ClosedWindows
 from fsql.runtime.kernels.join.join_keys import prepared_rows
 from fsql.runtime.kernels.join.lifetimes import (
     BEFORE,
@@ -95,7 +96,9 @@ class JoinUpdatesKernel:
         self._depth = max(combine.left_depth, combine.right_depth) + 1
         self._combine = combine
         self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
-        self._sides = UpdatingSides(self._keys, counted=combine.kind is not JoinKind.INNER)
+        closed = None if combine.closing is None else ClosedWindows(combine.closing)
+        counted = combine.kind is not JoinKind.INNER
+        self._sides = UpdatingSides(self._keys, counted=counted, closed=closed)
         self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
@@ -222,7 +225,8 @@ class JoinUpdatesKernel:
         self._snapshots.on_settle(undo)
 
     def expire(self, horizon: Root) -> None:
-        """See `Kernel`."""
+        if self._sides.closed is not None:
+            self._sides.closed.advance(horizon)
 
     def close(self, min_time: Root) -> ApplyResult[Changes] | None:
         """Return None: there are no windows."""

@@ -112,8 +112,9 @@ class JoinUpdatesSnapshots:
         rows = together([WeightedRows(self._encoding.no_rows(side), none, none), *runs])
         count = len(rows.slot)
         positions = self._encoding.positions([np.zeros(count, np.int64)] * self._places[side])
-        never = np.full(count, NEVER)
-        return self._encoding.rows_of(side, rows.columns, positions, rows.weight, never)
+        closed = self._sides.closed
+        expires = np.full(count, NEVER) if closed is None else closed.close_times(rows.columns)
+        return self._encoding.rows_of(side, rows.columns, positions, rows.weight, expires)
 
     def load(self, state: IncrementalSnapshot, position: Root) -> None:
         self._saved_to = position
@@ -122,15 +123,22 @@ class JoinUpdatesSnapshots:
         self._add(state, self._sides.table.load(state.rows.columns[: state.keys], hashes))
 
     def stage(self, state: IncrementalSnapshot) -> None:
+        self._keep_all(staged=True)
         if len(state):
             keys = state.rows.columns[: state.keys]
             self._add(state, self._sides.table.find(keys, len(state)).slots)
 
     def adopt(self, position: Root) -> None:
-        """Do nothing: rows are found by their keys, of which none came before."""
+        """Let closed windows be dropped again; rows are found by their keys, of which none came before."""
+        del position
+        self._keep_all(staged=False)
 
     def discard_staged(self) -> None:
-        """Do nothing: as for `adopt`."""
+        self._keep_all(staged=False)
+
+    def _keep_all(self, *, staged: bool) -> None:
+        if self._sides.closed is not None:
+            self._sides.closed.keep_all(staged=staged)
 
     def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
         weights = state.rows.column(WEIGHT).to_numpy()

@@ -14,6 +14,8 @@ from fsql.runtime.kernels.keyed.slots import SlotTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fsql.runtime.kernels.join.closed_windows import ClosedWindows
+
     Bools = NDArray[np.bool_]
 
 LEFT, RIGHT = 0, 1
@@ -31,10 +33,14 @@ class Changes:
 class UpdatingSides:
     """The rows of both sides.  Their columns: keys, then the input's."""
 
-    def __init__(self, keys: int, *, counted: bool = False) -> None:
+    def __init__(
+        self, keys: int, *, counted: bool = False, closed: ClosedWindows | None = None
+    ) -> None:
         """Begin without rows; `counted` is whether the rows of each slot are counted."""
         self.table = SlotTable()
-        self.rows = (NetRows(keys, counted=counted), NetRows(keys, counted=counted))
+        self.closed = closed
+        left, right = (NetRows(keys, counted=counted, closed=closed) for _ in (LEFT, RIGHT))
+        self.rows = (left, right)
         self.pending: list[Changes] = []
         """The changes that may be undone, in the order in which they were applied."""
 

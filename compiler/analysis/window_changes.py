@@ -1,0 +1,155 @@
+"""An analysis of updating plans: until when rows of a window are added and removed.
+
+With EMIT CHANGES the rows of a window change until it closes, since rows behind that are late.  Operators
+that only pass changes on make theirs at the same positions.  So a join of such rows on equal bounds has no
+more changes of a window once it has closed on both sides, and needs its rows no longer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler.analysis.delays import delay_us
+from fsql.compiler.analysis.properties import Bound, window_columns
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.functions.time_zones import zone_of
+from fsql.compiler.logical import (
+    Aggregate,
+    AssignWindows,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Union,
+    WindowAggregate,
+    append_only,
+    grain_us,
+    operators,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.expression import Expression
+
+    Delays = Mapping[int, int]
+
+_NONE: Final[Delays] = {}
+
+
+class EqualBounds(NamedTuple):
+    """The key of a join that has bounds of windows on both sides, and the delay of their closing."""
+
+    key: int
+    delay_us: int
+
+
+def change_delays_us(plan: Plan) -> Delays:
+    """Return the columns with bounds of windows, each with the delay after which its rows do not change.
+
+    Rows with the bound b are added and removed at positions up to (`close_time(b)`, PUNCTUATION), with this
+    delay and the grain of the plan.
+    """
+    return _of_all(plan)[plan]
+
+
+def equal_bounds(join: Join) -> EqualBounds | None:
+    """Return the key of a join by which windows that have closed on both sides are known.
+
+    Joins of append-only inputs have a time range instead.
+    """
+    if join.time_range is not None or append_only(join):
+        return None
+    below = _of_all(join)
+    found = _equal_bounds(join, below[join.left], below[join.right])
+    return min(found, key=lambda equal: equal.delay_us, default=None)
+
+
+def _of_all(plan: Plan) -> dict[Plan, Delays]:
+    found: dict[Plan, Delays] = {}
+    for node in operators(plan):
+        found[node] = _delays(node, [found[below] for below in node.inputs])
+    return found
+
+
+def _delays(plan: Plan, below: Sequence[Delays]) -> Delays:
+    match plan:
+        case WindowAggregate():
+            return _of_windows(plan)
+        case Filter():
+            return below[0]
+        case Project(expressions=values) | Aggregate(keys=values):
+            return {
+                place: below[0][value.index]
+                for place, value in enumerate(values)
+                if isinstance(value, ColumnRef) and value.index in below[0]
+            }
+        case Union():
+            return _of_branches(below)
+        case Join():
+            return _of_join(plan, *below)
+        case _:
+            return _NONE
+
+
+def _of_windows(plan: WindowAggregate) -> Delays:
+    """Return the delays of the keys that are bounds of the windows that close."""
+    bounds = window_columns(plan.input)
+    end = bounds[plan.window_end]
+    if end is None or end.bound is not Bound.END:
+        return _NONE
+    delay = delay_us(plan.input, plan.window_end)
+    found: dict[int, int] = {}
+    for place, key in enumerate(plan.keys):
+        column = bounds[key.index] if isinstance(key, ColumnRef) else None
+        if column is None or column.windows is not end.windows:
+            continue
+        before_us = {Bound.END: 0, Bound.TIME: 1}.get(column.bound)
+        if before_us is None and isinstance(column.windows, AssignWindows):
+            before_us = column.windows.size_us + zone_of(column.windows.zone).spread
+        if before_us is not None:
+            found[place] = delay + _rounded_up(before_us, grain_us(plan))
+    return found
+
+
+def _of_branches(below: Sequence[Delays]) -> Delays:
+    return {
+        place: max(delays[place] for delays in below)
+        for place in below[0]
+        if all(place in delays for delays in below)
+    }
+
+
+def _of_join(plan: Join, left: Delays, right: Delays) -> Delays:
+    """A pair changes when either of its rows does; so only the equal bounds say until when.
+
+    They are not those of a side that may be padded with NULLs.
+    """
+    found: dict[int, int] = {}
+    for equal in _equal_bounds(plan, left, right):
+        if not plan.kind.keeps_right:
+            found[_column(plan.left_keys[equal.key])] = equal.delay_us
+        if plan.kind.makes_pairs and not plan.kind.keeps_left:
+            place = len(plan.left.schema) + _column(plan.right_keys[equal.key])
+            found[place] = equal.delay_us
+    return found
+
+
+def _equal_bounds(join: Join, left: Delays, right: Delays) -> list[EqualBounds]:
+    found: list[EqualBounds] = []
+    for place, keys in enumerate(zip(join.left_keys, join.right_keys, strict=True)):
+        one, other = keys
+        if isinstance(one, ColumnRef) and isinstance(other, ColumnRef):
+            delays = left.get(one.index), right.get(other.index)
+            if delays[0] is not None and delays[1] is not None:
+                found.append(EqualBounds(place, max(delays[0], delays[1])))
+    return found
+
+
+def _column(key: Expression) -> int:
+    assert isinstance(key, ColumnRef)
+    return key.index
+
+
+def _rounded_up(time_us: int, grain: int) -> int:
+    return -(-time_us // grain) * grain
