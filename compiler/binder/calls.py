@@ -193,7 +193,7 @@ def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
         "DISTINCT": written.distinct,
         "ORDER BY": bool(written.order_by),
         "FILTER": written.filter is not None,
-        "IGNORE NULLS": written.ignore_nulls,
+        "IGNORE NULLS": written.ignore_nulls and name != "LAG",
         "RESPECT NULLS": written.respect_nulls and name not in ROW_FUNCTIONS,
     }
     for clause, present in clauses.items():

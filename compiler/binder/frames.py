@@ -35,12 +35,17 @@ _WITH_ORDER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FrameBounds:
-    """The bounds of a frame: see `logical.OverCall`; `by_time` if it is RANGE."""
+    """The bounds of a frame: see `logical.OverCall`; `by_time` if it is RANGE.
+
+    A frame `to_end` has the rows from its own one to the end of the partition; its own is left out
+    if `end` is `ONE_PRECEDING`.
+    """
 
     end: FrameEnd
     preceding: int | None = None
     by_time: bool = False
     end_preceding: int = 0
+    to_end: bool = False
 
     @property
     def may_be_empty(self) -> bool:
@@ -68,6 +73,15 @@ def has_both_ends(window: syntax.WindowSpecification) -> bool:
     return all(b is None or b.side == "CURRENT ROW" or b.offset is not None for b in bounds)
 
 
+def has_one_end(window: syntax.WindowSpecification) -> bool:
+    """Return whether a frame begins with the partition, or ends with it."""
+    frame = window.frame
+    if frame is None:
+        return bool(window.order_by)
+    bounds = (frame.start, frame.end)
+    return any(b is not None and b.side != "CURRENT ROW" and b.offset is None for b in bounds)
+
+
 def ascends(window: syntax.WindowSpecification) -> bool:
     """Return whether rows are ordered by one expression, ascending, or not at all."""
     return len(window.order_by) <= 1 and not any(item.descending for item in window.order_by)
@@ -93,6 +107,10 @@ def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
             frame.span,
             help="write OVER (… ORDER BY at RANGE …), with an event-time column",
         )
+    if window.order_by and frame.unit != "GROUPS" and _reaches_end(frame):
+        excluded = frame.start.side == "FOLLOWING"
+        end = FrameEnd.ONE_PRECEDING if excluded else FrameEnd.CURRENT_ROW
+        return FrameBounds(end, by_time=by_time, to_end=True)
     if frame.unit == "ROWS":
         return _rows(frame, help_text)
     if frame.unit == "GROUPS" or frame.start.side == "FOLLOWING":
@@ -103,6 +121,16 @@ def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
             return FrameBounds(FrameEnd.CURRENT_ROW, preceding, by_time)
         case _:
             raise not_implemented("this window frame", frame.span, help=help_text)
+
+
+def _reaches_end(frame: syntax.Frame) -> bool:
+    """Return whether a frame is from its row, or the one after it, to the end of the partition."""
+    start, end = frame.start, frame.end
+    if end is None or end.side != "FOLLOWING" or end.offset is not None:
+        return False
+    if start.side == "FOLLOWING" and frame.unit == "ROWS" and start.offset is not None:
+        return whole_number(start.offset) == 1
+    return start.side == "CURRENT ROW"
 
 
 def _rows(frame: syntax.Frame, help_text: str) -> FrameBounds:

@@ -5,7 +5,6 @@ Rows are processed in the total order, or with ORDER BY in the order of event ti
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from fsql.compiler.binder.frames import (
     FrameBounds,
     ascends,
     has_both_ends,
+    has_one_end,
     in_order_of_time,
     is_whole,
     order_of,
@@ -27,6 +27,8 @@ from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, rank, refuse_frame
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_values import bind_lag, nth_value
+from fsql.compiler.binder.running_call import RunningCall
+from fsql.compiler.binder.running_totals import over_totals
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.binder.unordered_frames import in_order, keeps_all_rows, over_ranks, over_whole
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
@@ -46,48 +48,6 @@ if TYPE_CHECKING:
 
 _Order = tuple[tuple["Expression", ...], tuple["OrderKey", ...]]
 """A partition, and any order of its rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunningCall:
-    """A running aggregate of a SELECT.
-
-    `order` is the expression that rows ascend by; None for the total order, for that of `keys` if it is
-    another one, and for the aggregate of a `whole` partition.
-    """
-
-    partition: tuple[Expression, ...]
-    order: Expression | None
-    call: OverCall
-    keys: tuple[OrderKey, ...] = ()
-    whole: bool = False
-
-    def is_ranked(self, plan: Plan) -> bool:
-        """Return whether the rows of its frame are found by their ranks among the rows of `plan`."""
-        if self.whole or not self.keys or self.call.time is not None or self.call.preceding is None:
-            return False
-        order = self.order
-        by_time = isinstance(order, ColumnRef) and plan.schema[order.index].time_attribute
-        return not (by_time and append_only(plan))
-
-    def carried(
-        self, carry: Callable[[Expression], Expression], source_spans: SourceSpans
-    ) -> RunningCall:
-        """Return the call with its expressions rewritten."""
-        aggregate, time = self.call.aggregate, self.call.time
-        argument = None if aggregate.argument is None else carry(aggregate.argument)
-        others = tuple(map(carry, aggregate.others))
-        carried = dataclasses.replace(aggregate, argument=argument, others=others)
-        source_spans.copy(aggregate, carried)
-        return RunningCall(
-            tuple(carry(key) for key in self.partition),
-            None if self.order is None else carry(self.order),
-            dataclasses.replace(
-                self.call, aggregate=carried, time=None if time is None else carry(time)
-            ),
-            tuple(dataclasses.replace(key, expression=carry(key.expression)) for key in self.keys),
-            self.whole,
-        )
 
 
 @dataclass
@@ -130,7 +90,8 @@ class RunningCollector:
         if lags:
             refuse_frame(name, window)
         whole = not lags and is_whole(window)
-        order = None if whole else self._order(inner, window, of_rows=lags or has_both_ends(window))
+        any_order = lags or has_both_ends(window) or has_one_end(window)
+        order = None if whole else self._order(inner, window, any_order=any_order)
         keys = bind_order(inner, window.order_by)
         if lags:
             if name == "LEAD" and not keys:
@@ -186,14 +147,17 @@ class RunningCollector:
             )
         time = order if frame.by_time else None
         call = OverCall(aggregate, frame.end, frame.preceding, time, frame.end_preceding)
-        value = self._running(RunningCall(partition, order, call, keys, whole))
+        to_end = frame.to_end and not whole
+        value = self._running(
+            RunningCall(partition, order, call, keys, whole, frame.by_time, to_end)
+        )
         return completed(inner, written, value)
 
     def _order(
-        self, binder: ExpressionBinder, window: syntax.WindowSpecification, *, of_rows: bool
+        self, binder: ExpressionBinder, window: syntax.WindowSpecification, *, any_order: bool
     ) -> Expression | None:
-        """Return the expression that rows ascend by; frames `of_rows` may be in another order too."""
-        written = None if of_rows and not ascends(window) else order_of(window)
+        """Return the expression that rows ascend by; in `any_order` None if they ascend by none."""
+        written = None if any_order and not ascends(window) else order_of(window)
         if written is None:
             return None
         order = binder.bind_whole(written)
@@ -279,6 +243,7 @@ class _Grouped:
 
     in_sequence: dict[Sequenced, dict[int, OverCall]] = field(default_factory=dict)
     by_rank: dict[_Order, dict[int, OverCall]] = field(default_factory=dict)
+    totals: dict[_Order, dict[int, RunningCall]] = field(default_factory=dict)
     whole: dict[tuple[Expression, ...], dict[int, AggregateCall]] = field(default_factory=dict)
     order_spans: dict[Expression, Span] = field(default_factory=dict)
 
@@ -299,6 +264,8 @@ def _grouped(
             found.whole.setdefault(partition, {})[index] = carried.call.aggregate
         elif carried.is_ranked(plan):
             found.by_rank.setdefault((partition, carried.keys), {})[index] = carried.call
+        elif carried.is_total(plan):
+            found.totals.setdefault((partition, carried.keys), {})[index] = carried
         else:
             found.in_sequence.setdefault((partition, order), {})[index] = carried.call
     return found
@@ -325,8 +292,7 @@ def run(
             raise not_implemented(
                 "OVER on rows that can be retracted",
                 collector.first_span,
-                help="group the input by a window with EMIT FINAL,"
-                " or write ORDER BY x ROWS 9 PRECEDING",
+                help="say in which order: OVER (PARTITION BY k ORDER BY x)",
             )
         plan = _in_sequence(plan, grouped, collector.source_spans, columns)
         plan = _in_any_order(plan, grouped, (emit, report, collector.first_span), columns)
@@ -387,6 +353,9 @@ def _in_any_order(
     for (partition, keys), calls in grouped.by_rank.items():
         columns |= _places(plan, calls)
         plan = over_ranks(plan, partition, keys, [*calls.values()], span)
+    for (partition, keys), totals in grouped.totals.items():
+        columns |= _places(plan, totals)
+        plan = over_totals(plan, partition, keys, [*totals.values()], span)
     for partition, aggregates in grouped.whole.items():
         columns |= _places(plan, aggregates)
         plan = over_whole(plan, partition, [*aggregates.values()], emit, span)

@@ -5,6 +5,8 @@ LEAD is the same with n rows after:
 
     CASE WHEN FIRST_VALUE(TRUE) OVER (… ROWS BETWEEN n PRECEDING AND n PRECEDING)
     THEN FIRST_VALUE(x) OVER (the same) ELSE default END
+
+`LAG(x) IGNORE NULLS` is the LAST_VALUE of the rows before, which ignores NULLs.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.following import FOLLOWING_MAX
 from fsql.compiler.binder.frames import ROWS_MAX, whole_number
-from fsql.compiler.binder.operators import unify
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.operators import call, unify
+from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import FrameEnd, OverCall
@@ -46,13 +48,26 @@ def bind_lag(
     number = -number if name == "LEAD" else number
 
     def before(value: Expression) -> Expression:
-        call = _first_value(arguments, value, written, None)
-        return run(OverCall(call, FrameEnd.CURRENT_ROW, number, None, number))
+        first = _one_value(arguments, value, written)
+        return run(OverCall(first, FrameEnd.CURRENT_ROW, number, None, number))
 
-    value = before(arguments.bind_whole(given[0]))
+    argument = arguments.bind_whole(given[0])
+    if written.ignore_nulls:
+        if number != 1:
+            raise not_implemented(
+                "IGNORE NULLS with another distance than 1", written.span, help="write LAG(x)"
+            )
+        last = _one_value(arguments, argument, written, AggregateFunction.LAST_VALUE)
+        value = run(OverCall(last, FrameEnd.ONE_PRECEDING))
+    else:
+        value = before(argument)
     if len(given) < 3:
         return value
-    exists = before(Literal(BOOLEAN, nullable=False, value=True))
+    exists = (
+        call("is_not_null", value)
+        if written.ignore_nulls
+        else before(Literal(BOOLEAN, nullable=False, value=True))
+    )
     value, default = unify(
         [(value, given[0].span), (binder.bind(given[2]), given[2].span)],
         f"value and default of {name} are {{}} and {{}}",
@@ -68,23 +83,24 @@ def nth_value(arguments: ExpressionBinder, written: syntax.FunctionCall) -> Aggr
     """
     argument, number = _expressions(written, "NTH_VALUE", (2,))
     value = arguments.bind_whole(argument)
-    return _first_value(arguments, value, written, float(_number(number, "NTH_VALUE", 1)))
+    nth = float(_number(number, "NTH_VALUE", 1))
+    return _one_value(arguments, value, written, number=nth)
 
 
-def _first_value(
+def _one_value(
     arguments: ExpressionBinder,
     value: Expression,
     written: syntax.FunctionCall,
-    number: float | None,
+    function: AggregateFunction = AggregateFunction.FIRST_VALUE,
+    number: float | None = None,
 ) -> AggregateCall:
-    function = AggregateFunction.FIRST_VALUE
     result = aggregate_result(function, value.type)
     if result is None:
         name = written.name.parts[-1].name.upper()
         raise refusal("E401", f"{name} does not take {value.type}", written.arguments[0].span)
-    call = AggregateCall(function, value, result, nullable=True, parameter=number)
-    arguments.source_spans.add(call, written.span)
-    return call
+    made = AggregateCall(function, value, result, nullable=True, parameter=number)
+    arguments.source_spans.add(made, written.span)
+    return made
 
 
 def _expressions(

@@ -92,7 +92,7 @@ def over_ranks(
         made = _with_frames(made, ranked, partition, frame, aggregates, span)
     width, values = len(plan.schema), column_refs(made)
     kept = [*values[:width], *(values[columns[index]] for index in range(len(calls)))]
-    names = [column.name for column in plan.schema] + _names([each.aggregate for each in calls])
+    names = [column.name for column in plan.schema] + names_of([each.aggregate for each in calls])
     return Project(made, tuple(kept), tuple(names))
 
 
@@ -125,11 +125,22 @@ def _with_frames(
         raise not_implemented("NTH_VALUE in this order", span)
     by_rank = OrderKey(rank_value, descending=False, nulls_first=False)
     ordered = [in_order(each, [by_rank]) for each in aggregates]
-    grouped = _grouped(in_frames, (*partition, number), ordered)
-    pairs = _equal((*partition, rank_value), grouped)
+    grouped = grouped_by(in_frames, (*partition, number), ordered)
+    pairs = equal_keys((*partition, rank_value), grouped)
     # The row itself is in the frame, or the frame may be empty.
     kind = JoinKind.INNER if first <= 0 <= last else JoinKind.LEFT
-    joined = _joined(rows, grouped, pairs, kind)
+    return beside_groups(rows, grouped, pairs, kind, aggregates)
+
+
+def beside_groups(
+    rows: Plan,
+    grouped: Aggregate,
+    pairs: Sequence[tuple[Expression, Expression]],
+    kind: JoinKind,
+    aggregates: Sequence[AggregateCall],
+) -> Plan:
+    """Return `rows` with the aggregates of their groups; a LEFT join has those of no rows as well."""
+    joined = joined_by(rows, grouped, pairs, kind)
     columns = column_refs(joined)
     values = [
         value
@@ -137,7 +148,7 @@ def _with_frames(
         else call("coalesce", value, Literal(value.type, nullable=False, value=0))
         for aggregate, value in zip(aggregates, columns[-len(aggregates) :], strict=True)
     ]
-    names = [column.name for column in rows.schema] + _names(aggregates)
+    names = [column.name for column in rows.schema] + names_of(aggregates)
     return Project(joined, (*columns[: len(rows.schema)], *values), tuple(names))
 
 
@@ -180,10 +191,12 @@ def _beside_whole(
 ) -> Plan:
     """Return the rows beside the aggregates of their partition, both updating."""
     width = len(plan.schema)
-    grouped = _grouped(plan, partition, aggregates)
-    joined = _joined(plan, grouped, _equal(partition, grouped) or [(ZERO, ZERO)], JoinKind.INNER)
+    grouped = grouped_by(plan, partition, aggregates)
+    joined = joined_by(
+        plan, grouped, equal_keys(partition, grouped) or [(ZERO, ZERO)], JoinKind.INNER
+    )
     columns = column_refs(joined)
-    names = [column.name for column in plan.schema] + _names(aggregates)
+    names = [column.name for column in plan.schema] + names_of(aggregates)
     kept = (*columns[:width], *columns[width + len(partition) :])
     return Project(joined, kept, tuple(names))
 
@@ -212,7 +225,7 @@ def _of_windows(
     row = Cast(kind, nullable=False, argument=call("row", *column_refs(plan)))
     rows = AggregateCall(AggregateFunction.ARRAY_AGG, row, array_of(kind), nullable=True)
     key_names = tuple(f"key_{place}" for place in range(len(keys)))
-    names = (*_names(aggregates), "window_rows")
+    names = (*names_of(aggregates), "window_rows")
     grouped = WindowAggregate(
         plan, keys, key_names, (*aggregates, rows), names, window_end=end, final=True
     )
@@ -233,22 +246,26 @@ def _of_windows(
     return Project(unnested, tuple(made), (*(column.name for column in schema), *names[:-1]))
 
 
-def _grouped(
+def grouped_by(
     plan: Plan, keys: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
 ) -> Aggregate:
+    """Return the groups of `plan` by keys, updating."""
     names = tuple(f"key_{index}" for index in range(len(keys)))
-    return Aggregate(plan, keys, names, tuple(aggregates), tuple(_names(aggregates)))
+    return Aggregate(plan, keys, names, tuple(aggregates), tuple(names_of(aggregates)))
 
 
-def _equal(keys: tuple[Expression, ...], grouped: Aggregate) -> list[tuple[Expression, Expression]]:
+def equal_keys(
+    keys: tuple[Expression, ...], grouped: Aggregate
+) -> list[tuple[Expression, Expression]]:
     """Return the keys of a join with the groups of these keys; NULL equals NULL."""
     groups = column_refs(grouped)[: len(keys)]
     return [pair for each in zip(keys, groups, strict=True) for pair in null_safe_keys(*each)]
 
 
-def _joined(
+def joined_by(
     left: Plan, right: Plan, pairs: Sequence[tuple[Expression, Expression]], kind: JoinKind
 ) -> Join:
+    """Return the join by pairs of keys."""
     lefts, rights = tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
     return Join(left, right, lefts, rights, None, kind)
 
@@ -267,5 +284,6 @@ def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCa
     )
 
 
-def _names(aggregates: Sequence[AggregateCall]) -> list[str]:
+def names_of(aggregates: Sequence[AggregateCall]) -> list[str]:
+    """Return a name for the column of each aggregate."""
     return [*make_distinct_names([each.function.value.lower() for each in aggregates])]

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from random import Random
 
 
+TOTALS = ("", " ROWS UNBOUNDED PRECEDING", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING")
+"""Frames from a row to one end of its partition."""
+
+
 @dataclass
 class ViewWriter(ScriptWriter):
     """Writes views: each method adds one, or returns False where nothing fits."""
@@ -297,7 +301,7 @@ class ViewWriter(ScriptWriter):
         )
 
     def rank(self) -> bool:
-        """ROW_NUMBER, RANK, DENSE_RANK, all or the first; by the window, where rows have one."""
+        """ROW_NUMBER, RANK, DENSE_RANK, all or the first, by the window where rows have one; or a count."""
         below = self.pick(lambda _: True)
         if below is None:
             return False
@@ -309,8 +313,11 @@ class ViewWriter(ScriptWriter):
         keys = self.keys(below, 1, 2)
         order = ", ".join(f"{key.name}{self.random.choice(('', ' DESC'))}" for key in keys)
         name = self.stem("r", below.columns)
-        function = self.random.choice(("ROW_NUMBER", "RANK", "DENSE_RANK"))
-        call = f"{function}() OVER ({clause}ORDER BY {order}) AS {name}"
+        function, frame = self.random.choice(("ROW_NUMBER()", "RANK()", "DENSE_RANK()")), ""
+        if not windowed and self.chance(0.3):
+            function = self.random.choice(("COUNT(*)", f"COUNT({keys[-1].name})"))
+            frame = self.random.choice(TOTALS)
+        call = f"{function} OVER ({clause}ORDER BY {order}{frame}) AS {name}"
         qualify = f"\nQUALIFY {name} <= {self.random.choice((1, 2, 3))}" if self.chance(0.7) else ""
         items = ", ".join([*(column.name for column in below.columns), call])
         columns = [replace(column, time=False) for column in below.columns]

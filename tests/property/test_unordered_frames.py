@@ -72,6 +72,41 @@ QUERIES = (
         "SELECT id, LAG(n, 1, 0) OVER (PARTITION BY k ORDER BY id) AS a,"
         " LEAD(n) OVER (ORDER BY id) AS b FROM " + GROUPED
     ),
+    # Running totals.
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY k ORDER BY n DESC) AS a,"
+        " COUNT(*) OVER (ORDER BY n % 3 NULLS FIRST, k) AS b FROM t"
+    ),
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY k ORDER BY id DESC ROWS UNBOUNDED PRECEDING) AS a,"
+        " COUNT(n) OVER (PARTITION BY k ORDER BY n DESC NULLS LAST, id"
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS b FROM t"
+    ),
+    # Equal rows are told apart by their numbers, whichever they are.
+    (
+        "SELECT n AS id, COUNT(*) OVER (PARTITION BY k ORDER BY n ROWS UNBOUNDED PRECEDING) AS a, 0 AS b"
+        " FROM t UNION ALL SELECT n, COUNT(*) OVER"
+        " (ORDER BY n ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS a, 1 AS b FROM t"
+    ),
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY k ORDER BY id) AS a,"
+        " MAX(c) OVER (ORDER BY n, id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS b FROM "
+        + GROUPED
+    ),
+    (
+        "SELECT id, FIRST_VALUE(id) OVER (PARTITION BY k ORDER BY n, id DESC) AS a, LAST_VALUE(id) OVER"
+        " (PARTITION BY k ORDER BY n, id RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS b FROM "
+        + GROUPED
+    ),
+    (
+        "SELECT id, LAG(n) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a,"
+        " COALESCE(LAG(n) IGNORE NULLS OVER (ORDER BY id DESC), -1) AS b FROM t"
+    ),
+    (
+        "SELECT id, MIN(n) OVER (ORDER BY seen ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS a,"
+        " COUNT(*) OVER (PARTITION BY k ORDER BY seen RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+        " AS b FROM (SELECT * FROM t WHERE id % 4 = 0) AS s"
+    ),
     (
         "SELECT id, SUM(n) OVER (PARTITION BY window_start, window_end) AS a,"
         " COUNT(*) OVER (PARTITION BY window_end, k) AS b FROM " + WINDOW
@@ -106,6 +141,7 @@ def in_duckdb(query: str) -> str:
     """Return the query with windows as DuckDB computes them."""
     start = f"seen // {5 * SECOND}"
     windows = f"(SELECT *, {start} AS window_start, {start} + 1 AS window_end FROM t) AS w"
+    query = query.replace("LAG(n) IGNORE NULLS", "LAG(n IGNORE NULLS)")
     return query.replace(WINDOW, windows).replace(" / ", " // ")
 
 

@@ -1,0 +1,68 @@
+"""One running aggregate of a SELECT, and how the rows of its frames are found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.logical import append_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import OrderKey, OverCall, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A running aggregate of a SELECT.
+
+    `order` is the expression that rows ascend by; None for the total order, for that of `keys` if it is
+    another one, and for the aggregate of a `whole` partition.  A frame with `peers` has all rows that are
+    equal to its row in the order; one `to_end` is not from the beginning of the partition but to its end.
+    """
+
+    partition: tuple[Expression, ...]
+    order: Expression | None
+    call: OverCall
+    keys: tuple[OrderKey, ...] = ()
+    whole: bool = False
+    peers: bool = False
+    to_end: bool = False
+
+    def is_ranked(self, plan: Plan) -> bool:
+        """Return whether the rows of its frame are found by their ranks among the rows of `plan`."""
+        if self.whole or not self.keys or self.call.time is not None or self.call.preceding is None:
+            return False
+        return not self._is_in_order_of_time(plan)
+
+    def is_total(self, plan: Plan) -> bool:
+        """Return whether its frame is one end of the partition, and another row of `plan` may change it."""
+        if self.whole or not self.keys or self.call.preceding is not None:
+            return False
+        return self.to_end or not self._is_in_order_of_time(plan)
+
+    def _is_in_order_of_time(self, plan: Plan) -> bool:
+        order = self.order
+        by_time = isinstance(order, ColumnRef) and plan.schema[order.index].time_attribute
+        return by_time and append_only(plan)
+
+    def carried(
+        self, carry: Callable[[Expression], Expression], source_spans: SourceSpans
+    ) -> RunningCall:
+        """Return the call with its expressions rewritten."""
+        aggregate, time = self.call.aggregate, self.call.time
+        argument = None if aggregate.argument is None else carry(aggregate.argument)
+        others = tuple(map(carry, aggregate.others))
+        carried = replace(aggregate, argument=argument, others=others)
+        source_spans.copy(aggregate, carried)
+        return replace(
+            self,
+            partition=tuple(carry(key) for key in self.partition),
+            order=None if self.order is None else carry(self.order),
+            call=replace(self.call, aggregate=carried, time=None if time is None else carry(time)),
+            keys=tuple(replace(key, expression=carry(key.expression)) for key in self.keys),
+        )

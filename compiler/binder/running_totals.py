@@ -1,0 +1,173 @@
+"""Running totals in an order that is not that of event time: `SUM(x) OVER (PARTITION BY k ORDER BY y)`.
+
+Each row may come before others, and so change their totals.  The result is updating, and is composed of
+operators that are, by the places that rows have in the order:
+
+    SUM(x) OVER (PARTITION BY k ORDER BY y)
+        →  places: SELECT DISTINCT k, y FROM rows
+        →  rows JOIN (SELECT places.k, places.y, SUM(x) FROM rows JOIN places ON k = k AND y <= y
+                      GROUP BY places.k, places.y) ON k = k AND y = y
+
+With ROWS, rows that are equal in the order are numbered, which gives each a place of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.analysis.properties import derived_keys, window_columns
+from fsql.compiler.binder.group import check_windowed
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.outer_join import ZERO
+from fsql.compiler.binder.rank import RankCall, rank, windowed_partition
+from fsql.compiler.binder.relation import column_refs, filter_relation
+from fsql.compiler.binder.report import not_implemented
+from fsql.compiler.binder.unordered_frames import (
+    beside_groups,
+    equal_keys,
+    grouped_by,
+    in_order,
+    joined_by,
+    names_of,
+)
+from fsql.compiler.expression import ColumnRef, Literal
+from fsql.compiler.logical import FrameEnd, JoinKind, OrderKey, Plan, Project, RankFunction
+from fsql.compiler.sqltypes import BOOLEAN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.running_call import RunningCall
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
+
+    Order = tuple[OrderKey, ...]
+
+_FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
+
+
+def over_totals(
+    plan: Plan,
+    partition: tuple[Expression, ...],
+    order: Order,
+    calls: Sequence[RunningCall],
+    span: Span,
+) -> Plan:
+    """Return `plan` with a column for each call; a frame is from the row to one end of its partition.
+
+    Raises:
+        Refusal: E301 within windows and for other frames; E305.
+    """
+    if windowed_partition(plan, partition):
+        raise not_implemented(
+            "running total of rows of a window that are not in the order of event time",
+            span,
+            help="order by the event-time column, ascending",
+        )
+    check_windowed(plan, window_columns(plan), span, clause="PARTITION BY")
+    if any(each.call.aggregate.parameter is not None for each in calls):
+        raise not_implemented("NTH_VALUE in this order", span)
+    if any(each.call.end_preceding for each in calls):
+        raise not_implemented(
+            "this window frame in this order",
+            span,
+            help="write ROWS UNBOUNDED PRECEDING, or numbers of rows at both ends",
+        )
+    rows, by_row = plan, order
+    if not all(each.peers for each in calls) and not _is_unique(plan, partition, order):
+        equal = (*partition, *(key.expression for key in order))
+        number = RankCall(RankFunction.ROW_NUMBER, equal, order)
+        rows = rank(plan, number, "number", None, span)
+        by_row = (*order, OrderKey(column_refs(rows)[-1], descending=False, nulls_first=False))
+    frames: dict[tuple[bool, bool, bool], list[int]] = {}
+    for place, each in enumerate(calls):
+        left_out = each.call.frame_end is FrameEnd.ONE_PRECEDING
+        frames.setdefault((each.peers, each.to_end, left_out), []).append(place)
+    made, columns = rows, dict.fromkeys(range(len(calls)), 0)
+    for (peers, to_end, left_out), places in frames.items():
+        columns |= {place: len(made.schema) + i for i, place in enumerate(places)}
+        keys = order if peers else by_row
+        aggregates = [in_order(calls[place].call.aggregate, keys) for place in places]
+        totals = _Totals(rows, partition, keys)
+        grouped = grouped_by(
+            totals.pairs(to_end=to_end, left_out=left_out), totals.place(), aggregates
+        )
+        pairs = equal_keys(totals.own_place(), grouped)
+        # A frame without its row may be empty.
+        kind = JoinKind.LEFT if left_out else JoinKind.INNER
+        made = beside_groups(made, grouped, pairs, kind, aggregates)
+    width, values = len(plan.schema), column_refs(made)
+    kept = [*values[:width], *(values[columns[place]] for place in range(len(calls)))]
+    names = [column.name for column in plan.schema]
+    names += names_of([each.call.aggregate for each in calls])
+    return Project(made, tuple(kept), tuple(names))
+
+
+def _is_unique(plan: Plan, partition: Sequence[Expression], order: Order) -> bool:
+    """Return whether no two rows are equal in partition and order."""
+    ordered = (*partition, *(key.expression for key in order))
+    columns = {each.index for each in ordered if isinstance(each, ColumnRef)}
+    return any(columns.issuperset(key) for key in derived_keys(plan))
+
+
+class _Totals:
+    """The rows of a partition beside the places that are not before, or not behind them."""
+
+    def __init__(self, rows: Plan, partition: tuple[Expression, ...], order: Order) -> None:
+        self._rows = rows
+        self._partition = partition
+        self._order = order
+        self._places = grouped_by(rows, self.own_place(), ())
+
+    def own_place(self) -> tuple[Expression, ...]:
+        """Return the place of each row, over the columns of the rows."""
+        return (*self._partition, *(key.expression for key in self._order))
+
+    def place(self) -> tuple[Expression, ...]:
+        """Return the columns of `pairs` that have the place."""
+        first = len(self._rows.schema)
+        return tuple(
+            ColumnRef(column.type, column.nullable, first + index)
+            for index, column in enumerate(self._places.schema)
+        )
+
+    def pairs(self, *, to_end: bool, left_out: bool) -> Plan:
+        """Return each place beside the rows of its frame."""
+        pairs = equal_keys(self._partition, self._places) or [(ZERO, ZERO)]
+        both = joined_by(self._rows, self._places, pairs, JoinKind.INNER)
+        of_place = self.place()[len(self._partition) :]
+        within: Expression | None = None
+        for key, theirs in zip(reversed(self._order), reversed(of_place), strict=True):
+            mine = key.expression
+            first, second = (theirs, mine) if to_end else (mine, theirs)
+            if within is None:
+                within = (
+                    _before(first, second, key)
+                    if left_out
+                    else call("not", _before(second, first, key))
+                )
+                continue
+            within = call(
+                "or", _before(first, second, key), call("and", _equal(mine, theirs), within)
+            )
+        assert within is not None
+        return filter_relation(both, [within])
+
+
+def _before(one: Expression, other: Expression, key: OrderKey) -> Expression:
+    """Return whether a value comes before another one in the order."""
+    less = call("gt" if key.descending else "lt", one, other)
+    if not (one.nullable or other.nullable):
+        return less
+    null, value = (one, other) if key.nulls_first else (other, one)
+    with_null = call("and", call("is_null", null), call("is_not_null", value))
+    return call("or", with_null, call("coalesce", less, _FALSE))
+
+
+def _equal(one: Expression, other: Expression) -> Expression:
+    """Return whether two values are equal, or both NULL."""
+    equal = call("eq", one, other)
+    if not (one.nullable or other.nullable):
+        return equal
+    both = call("and", call("is_null", one), call("is_null", other))
+    return call("or", both, call("coalesce", equal, _FALSE))
