@@ -1,9 +1,8 @@
 """JSON lines into columns: fast for valid records, exact for invalid ones.
 
-Large blocks of regular records are read at once (`fsql.formats.json.regular`).  Of other blocks msgspec
-decodes each record into a struct for the table's columns; it is strict about types, ranges and syntax, and
-the values of records that it accepts are those defined by `strict` and `values`.  A record is decoded by
-these two modules in four cases:
+msgspec decodes each record into a struct for the table's columns; it is strict about types, ranges and
+syntax, and the values of records that it accepts are those defined by `json_strict` and `json_values`.  A
+record is decoded by these two modules in four cases:
 
 * msgspec refuses it, or it is too long or not UTF-8;
 * a timestamp in it cannot be read;
@@ -30,7 +29,6 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.sqltypes import FLOATING, Kind, row_of
-from fsql.formats.json.regular import RegularReader
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
@@ -113,7 +111,6 @@ class JsonDecoder(SingleLineDecoder):
         """Take the columns; a malformed value of one of `nulled` is NULL."""
         self._columns = columns
         self._nulled = nulled
-        self._regular = RegularReader(columns)
         self._row_type = RowType(columns)
         self._reads_doubles = any(column.type.contains(*FLOATING) for column in columns)
         self._type = row_of((column.name, column.type) for column in columns)
@@ -123,12 +120,7 @@ class JsonDecoder(SingleLineDecoder):
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines none of which is empty; the first has the number `first_row`."""
         rows = _Rows(lines, lines.span(), first_row)
-        rows_are_readable = self._are_readable(rows)
-        if rows_are_readable:
-            regular = self._regular.read(lines, rows.span)
-            if regular is not None:
-                return regular, first_row + np.arange(len(lines)), []
-        self._decode_rows(rows, readable=rows_are_readable)
+        self._decode_rows(rows)
         kept = rows.kept()
         arrays, lacking, inner, unread = self._row_type.columns(rows.decoded)
         good = self._keys_are_distinct(rows, kept, len(self._columns) - lacking + inner)
@@ -155,15 +147,13 @@ class JsonDecoder(SingleLineDecoder):
         assert not unread.any(), "the exact rules read what the columns do not"
         return arrays
 
-    def _are_readable(self, rows: _Rows) -> bool:
-        """Return whether all records are UTF-8, and not too long."""
-        lengths = rows.lines.ends - rows.lines.starts
-        return not (lengths > self.record_bytes_max).any() and _utf8(rows.span)
-
-    def _decode_rows(self, rows: _Rows, *, readable: bool) -> None:
+    def _decode_rows(self, rows: _Rows) -> None:
         """Decode what can be decoded, and reject the rest."""
-        records = rows.lines.contents(rows.span)
-        if readable and not self._has_negative_zero(rows.span):
+        lines = rows.lines
+        records = lines.contents(rows.span)
+        lengths = lines.ends - lines.starts
+        long = (lengths > self.record_bytes_max).any()
+        if not long and _utf8(rows.span) and not self._has_negative_zero(rows.span):
             try:
                 rows.decoded = list(map(self._row_type.decode, records))
             except REFUSED:

@@ -14,26 +14,11 @@ import pytest
 from hypothesis import strategies as st
 
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import (
-    BIGINT,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INT,
-    SMALLINT,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    TINYINT,
-    array_of,
-)
+from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING, TIMESTAMP, array_of
 from fsql.formats.json.decoder import JsonDecoder
-from fsql.formats.json.regular import RegularReader
 from fsql.formats.json.strict import parse_object
 from fsql.formats.json.values import column_values
-from fsql.formats.lines import LineCutter
 from fsql.formats.malformed import DUPLICATE_KEY, MalformedError, excerpt
-from fsql.runtime.arrow_types import from_arrow
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.unit.connectors.reading import Read, read_bytes
 from fsql.tests.unit.formats.drawn import drawn
@@ -47,7 +32,6 @@ from fsql.tests.unit.formats.malformed_records import (
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
-    from fsql.formats.lines import Lines
 
 FEBRUARY = 1_709_251_140_000_000
 """2024-02-29T23:59:00Z in microseconds."""
@@ -69,17 +53,9 @@ GOOD_ROW = (
 
 
 def read(
-    data: bytes,
-    columns: Schema = COLUMNS,
-    rows_max: int = 10**6,
-    block: int = 1 << 20,
-    *,
-    at_once: bool = False,
+    data: bytes, columns: Schema = COLUMNS, rows_max: int = 10**6, block: int = 1 << 20
 ) -> Read:
-    """Read data; `at_once` says that even few records are read by Arrow if they are regular."""
     decoder = JsonDecoder(columns, RECORD_BYTES_MAX)
-    if at_once:
-        decoder._regular = RegularReader(columns, rows_min=1)
     return read_bytes(data, columns, decoder, rows_max=rows_max, block_bytes=block)
 
 
@@ -367,164 +343,3 @@ def test_a_zero_has_the_sign_that_is_written(text: str, unknown: str, rows: int)
     assert [repr(found[2 * row]) for row in range(rows)] == [
         f"({zero}, 0, ({zero}, {zero}))"
     ] * rows
-
-
-REGULAR: Schema = (
-    Column("id", BIGINT, nullable=False),
-    Column("small", TINYINT),
-    Column("half", SMALLINT),
-    Column("n", INT),
-    Column("ratio", DOUBLE),
-    Column("name", STRING),
-    Column("flag", BOOLEAN),
-    Column("at", TIMESTAMP),
-    Column("day", DATE),
-    Column("clock", TIME),
-    Column("tags", array_of(STRING)),
-    Column("ratios", array_of(DOUBLE)),
-)
-REGULAR_RECORD = {
-    "id": 7,
-    "small": -128,
-    "half": 32_767,
-    "n": -(2**31),
-    "ratio": -0.0,
-    "name": "é\n",
-    "flag": True,
-    "at": "2024-02-29T23:59:00Z",
-    "day": "2024-10-04",
-    "clock": "12:00",
-    "tags": ["a", None],
-    "ratios": [0.1, -0.0],
-}
-REGULAR_ROW = (
-    *(7, -128, 32_767, -(2**31), -0.0, "é\n", True, FEBRUARY, 20_000, 43_200_000_000),
-    *(("a", None), (0.1, -0.0)),
-)
-
-
-def lines_of(data: bytes) -> Lines:
-    (lines,) = LineCutter(RECORD_BYTES_MAX).feed(data + b"\n")
-    return lines.without_empty()
-
-
-def record_with(**fields: object) -> bytes:
-    return json.dumps({**REGULAR_RECORD, **fields}, ensure_ascii=False).encode()
-
-
-def test_regular_records_are_read_at_once() -> None:
-    reader = RegularReader(REGULAR, rows_min=1)
-    texts = [
-        record_with(),
-        record_with(at="2024-02-29 23:59", ratio=1, name='"}{', tags=None, flag=None),
-        b'{"id":8}',
-        b'{ "clock":null, "id":-9223372036854775808 }\r',
-    ]
-    rest = (None,) * 11
-    expected = [
-        REGULAR_ROW,
-        (*REGULAR_ROW[:4], 1.0, '"}{', None, *REGULAR_ROW[7:10], None, REGULAR_ROW[11]),
-        (8, *rest),
-        (-(2**63), *rest),
-    ]
-    for texts_of_block in (texts, [*texts, b""]):
-        lines = lines_of(b"\n".join(texts_of_block))
-        arrays = reader.read(lines, lines.span())
-        assert arrays is not None
-        columns = [from_arrow(a, c.type) for a, c in zip(arrays, REGULAR, strict=True)]
-        assert repr(list(zip(*columns, strict=True))) == repr(expected)
-
-
-def test_times_may_be_milliseconds() -> None:
-    reader = RegularReader(REGULAR, rows_min=1)
-    lines = lines_of(record_with(at=1_709_251_140_000) + b"\n" + record_with(at=None))
-    arrays = reader.read(lines, lines.span())
-    assert arrays is not None
-    assert from_arrow(arrays[7], TIMESTAMP) == [FEBRUARY, None]
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        b'{"id":1}\0{"id":2}',
-        b'{"id":1}{"id":2}\n\t',
-        b'{"id":1}{"id":2}\n{}',
-        b'{"id":1,\n"small":2}\n{"id":1}{"id":2}',
-        b'{"id":1,"name":"\\ud800"}',
-        b'{"id":1,"ratio":1e999}',
-        b'{"id":1,"ratios":[-1e999]}',
-        b'{"id":1,"id":2}',
-        b'{"id":1,"more":2}',
-        b'{"id":1,"id\\u0000":2}',
-        b'{"id":1,"small":128}',
-        b'{"id":1,"half":-32769}',
-        b'{"id":1,"n":2147483648}',
-        b'{"id":9223372036854775808}',
-        b'{"id":1.0}',
-        b'{"id":1e0}',
-        b'{"id":"1"}',
-        b'{"id":01}',
-        b'{"id":+1}',
-        b'{"id":null}',
-        b"{}",
-        b'{"id":1,"flag":1}',
-        b'{"id":1,"name":2}',
-        b'{"id":1,"name":"\x1f"}',
-        b'{"id":1,"ratio":NaN}',
-        b'{"id":1,"ratio":Infinity}',
-        b'{"id":1,"ratio":.5}',
-        b'{"id":1,"ratio":"0.5"}',
-        b'{"id":1,"tags":[1]}',
-        b'{"id":1,"tags":["a",]}',
-        b'{"id":1,}',
-        b'{"id":1}//',
-        b'{"id":1}/**/\n{"id":1}',
-        b"{'id':1}",
-        b'[{"id":1}]',
-        b"null",
-        b'{"id":1,"at":"2024-02-30T00:00:00Z"}',
-        b'{"id":1,"at":"2024-02-29T23:59:00Z"}\n{"id":1,"at":0}',
-        b'{"id":1,"at":0}\n{"id":1,"at":253402300800000}',
-        b'{"id":1,"day":"2024-02-29T00:00:00Z"}',
-        b'{"id":1,"clock":"24:00"}',
-    ],
-)
-def test_what_is_not_regular_is_declined(block: bytes) -> None:
-    lines = lines_of(block)
-    assert RegularReader(REGULAR, rows_min=1).read(lines, lines.span()) is None
-
-
-def test_behind_blocks_that_are_not_regular_it_pauses_longer_each_time() -> None:
-    reader = RegularReader(REGULAR, rows_min=1)
-    odd, regular = lines_of(b'{"x":1}'), lines_of(b'{"id":1}')
-    assert reader.read(odd, odd.span()) is None
-    taken = [reader.read(regular, regular.span()) is not None for _ in range(3)]
-    assert taken == [False, True, True]
-    for pause in (1, 3, 7, 15, 31, 63, 64, 64):
-        assert reader.read(odd, odd.span()) is None
-        for _ in range(pause):
-            assert reader.read(regular, regular.span()) is None
-    assert reader.read(regular, regular.span()) is not None
-
-
-FIELDS = st.fixed_dictionaries(
-    {"a": st.integers(-(2**63), 2**63 - 1)},
-    optional={
-        "b": st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0, -0.0, 10**400]),
-        "s": st.text(max_size=4),
-        "t": st.sampled_from(["2024-01-31T00:00:00Z", "2024-01-31 00:00", "x", 0, None]),
-        "l": st.lists(st.integers(-9, 9) | st.none(), max_size=3),
-    },
-)
-
-
-@drawn(200, st.lists(st.tuples(FIELDS, EDITS | st.just([])), min_size=1, max_size=4), st.booleans())
-def test_records_read_at_once_have_the_values_of_the_exact_rules(
-    drawn_records: list[tuple[dict[str, object], list[tuple[int, str, bool]]]],
-    ascii_: bool,  # noqa: FBT001 - drawn
-) -> None:
-    data = b"\n".join(
-        edited(json.dumps(record, ensure_ascii=ascii_), edits) for record, edits in drawn_records
-    )
-    at_once, one_by_one = read(data, FUZZED, at_once=True), read(data, FUZZED)
-    assert repr(at_once) == repr(one_by_one)
