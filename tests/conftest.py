@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 SLOW = (
     "cli/test_bench.py",
+    "cli/test_bench_sharing.py",
     "cli/test_distributed_errors.py",
     "cli/test_existing_outputs.py",
     "cli/test_live_input.py",
@@ -56,18 +57,30 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["all"] = node.config.option.all
 
 
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run a whole tier in one process for each core unless a number of processes is given."""
+    if hasattr(config, "workerinput") or _tests_are_named(config):
+        return
+    if config.getoption("numprocesses", 0) is None:
+        config.option.numprocesses = "auto"
+        config.option.dist = "worksteal"
+
+
+def _tests_are_named(config: pytest.Config) -> bool:
+    """Say whether paths, a keyword or a marker select tests: then slow tests are not left out."""
+    named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    return named or bool(config.option.keyword or config.option.markexpr)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # In continuous integration pytest prints whole differences, which takes hours for large outputs.
     os.environ.pop("CI", None)
     os.environ.pop("BUILD_NUMBER", None)
-    # `pytest` alone runs the fast tests; who names a path, a keyword or a marker gets what is named.
     if hasattr(config, "workerinput"):
         config.option.all = config.workerinput["all"]
     else:
-        named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-        config.option.all = (
-            config.option.all or named or bool(config.option.keyword or config.option.markexpr)
-        )
+        config.option.all = config.option.all or _tests_are_named(config)
     # Examples are the same in every run, and none fails since the machine had something else to do.
     settings.register_profile(
         "fsql",
@@ -93,6 +106,13 @@ def pytest_configure(config: pytest.Config) -> None:
         compiled = tempfile.mkdtemp(prefix="fsql-tests-")
         os.environ["PYTHONPYCACHEPREFIX"] = compiled
         config.add_cleanup(partial(shutil.rmtree, compiled, ignore_errors=True))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders and files of slow tests unless they are asked for: importing them takes time."""
+    if not config.option.all and str(collection_path.relative_to(TESTS)) in SLOW:
+        return True
+    return None
 
 
 def pytest_unconfigure() -> None:

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
 from click.testing import CliRunner
 
 from fsql.cli import main
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from _pytest.mark import ParameterSet
 
 COMMAND = (
     sys.executable,
@@ -29,6 +32,11 @@ ENDLESS = (
     "SELECT line FROM lines;\n"
 )
 """A script that writes to standard output until it is told to stop."""
+
+
+def on_workers(*flags: str) -> ParameterSet:
+    """Return the parameter of a run that starts worker processes, which takes more than a second."""
+    return pytest.param(flags, id="processes", marks=[pytest.mark.cluster, pytest.mark.slow])
 
 
 class Said(NamedTuple):

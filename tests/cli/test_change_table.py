@@ -13,7 +13,7 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING, TIMESTAMP, SqlType
 from fsql.console.change_table import ChangeTable
-from fsql.tests.cli.commands import fsql, process
+from fsql.tests.cli.commands import fsql, on_workers, process
 from fsql.tests.unit.connectors.tables import sink
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def _script(tmp_path: Path) -> Path:
     return tmp_path / "counts.sql"
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_table_can_be_asked_for(script: Path, workers: str) -> None:
-    said = fsql("run", script, "--quiet", "--format", "table", "--workers", workers)
+@pytest.mark.parametrize("flags", [(), on_workers("--workers", "2")])
+def test_a_table_can_be_asked_for(script: Path, flags: tuple[str, ...]) -> None:
+    said = fsql("run", script, "--quiet", "--format", "table", *flags)
     assert said == (0, TABLE, "")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.connectors.addresses import loopback
-from fsql.tests.cli.commands import NUMBERS, fsql, process
+from fsql.tests.cli.commands import NUMBERS, fsql, on_workers, process
 from fsql.tests.unit.connectors.test_sources import refusal
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def test_a_run_sends_its_rows_to_the_consumer(tmp_path: Path) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("flags", [(), ("--workers", "2")], ids=["one", "two"])
+@pytest.mark.parametrize("flags", [(), on_workers("--workers", "2")])
 def test_a_consumer_ends_with_the_run(flags: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     (tmp_path / "numbers.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(100)))

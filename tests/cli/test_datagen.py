@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def test_what_is_wrong() -> None:
     assert "a similar name" not in err
 
 
+@pytest.mark.slow
 def test_workers_change_nothing(tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
     script.write_text(

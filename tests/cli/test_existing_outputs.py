@@ -15,7 +15,7 @@ import pytest
 
 from fsql.connectors.file import output_files
 from fsql.connectors.file.output_files import locked_output
-from fsql.tests.cli.commands import NUMBERS, fsql
+from fsql.tests.cli.commands import NUMBERS, fsql, on_workers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,10 +27,7 @@ INSERT INTO copied SELECT n FROM numbers;
 """
 )
 ONE_PROCESS = pytest.param((), id="one process")
-PROCESSES = pytest.param(
-    ("--workers", "2"), id="processes", marks=[pytest.mark.cluster, pytest.mark.slow]
-)
-ways = pytest.mark.parametrize("flags", [ONE_PROCESS, PROCESSES])
+ways = pytest.mark.parametrize("flags", [ONE_PROCESS, on_workers("--workers", "2")])
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def test_the_trace_of_rules_comes_before_the_plan() -> None:
     assert plan == fsql("explain", "-e", SCRIPT).out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("details", ["text", "json"])
 def test_the_deepest_plan_is_shown(details: str) -> None:
     views = [

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fsql.tests.cli.commands import fsql
+from fsql.tests.cli.commands import fsql, on_workers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("flags", [(), ("--workers", "2"), ("--engine", "model")], ids=str)
+@pytest.mark.parametrize("flags", [(), on_workers("--workers", "2"), ("--engine", "model")])
 @pytest.mark.usefixtures("directory")
 def test_a_file_in_from(flags: tuple[str, ...]) -> None:
     query = "SELECT k, rows.n * 0.5E0 AS half FROM 'rows.jsonl' WHERE n % 7 = 0"
@@ -115,6 +115,7 @@ def test_what_is_refused(directory: Path, script: str, error: str) -> None:
     assert said.err.startswith(error.format(directory)), said.err
 
 
+@pytest.mark.slow
 def test_a_job_goes_on_with_the_columns_that_it_began_with(directory: Path) -> None:
     (directory / "logs").mkdir()
     (directory / "logs" / "b.jsonl").write_text(ROWS)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fsql.tests.cli.commands import Said, fsql
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 HELP = "  = help: name a new directory: fsql init NAME\n"
 CHECKED = """\
@@ -37,6 +38,7 @@ ALL = """\
 """
 
 
+@pytest.mark.slow
 def test_a_new_project_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert fsql("init", "demo") == Said(

@@ -142,6 +142,7 @@ def test_windows_that_print_are_told_of_late_rows_at_the_end(tmp_path: Path) -> 
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_a_row_far_ahead_is_named_by_processes_too(tmp_path: Path) -> None:
     text = WINDOWS.format(options=", 'late_path' = 'late.jsonl'")
     assert warnings_of("run --workers 2", tmp_path, text, LATE) == [AHEAD]

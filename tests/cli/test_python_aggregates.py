@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import fsql
+from fsql.tests.cli.commands import fsql, on_workers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +137,7 @@ def last_error(query: str) -> str:
 
 
 ENGINES = pytest.mark.parametrize(
-    "flags", [(), ("--engine", "model"), ("--workers", "2"), ("--policy", "speculative")]
+    "flags", [(), ("--engine", "model"), on_workers("--workers", "2"), ("--policy", "speculative")]
 )
 
 
@@ -194,6 +194,7 @@ def test_rows_leave_with_and_without_retract(flags: tuple[str, ...]) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_run_that_continues_has_the_accumulators(folder: Path) -> None:
     script = folder / "script.sql"
     script.write_text(

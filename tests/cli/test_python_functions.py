@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import fsql
+from fsql.tests.cli.commands import fsql, on_workers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,7 +150,7 @@ def expected() -> str:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    "flags", [(), ("--engine", "model"), ("--workers", "2"), ("--policy", "speculative")]
+    "flags", [(), ("--engine", "model"), on_workers("--workers", "2"), ("--policy", "speculative")]
 )
 def test_every_engine_gives_the_same_rows(flags: tuple[str, ...]) -> None:
     script = (
@@ -170,6 +170,7 @@ def test_every_engine_gives_the_same_rows(flags: tuple[str, ...]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.slow
 def test_groups_of_results() -> None:
     """A function in keys, in arguments of aggregates, and in a condition."""
     query = (
@@ -224,7 +225,7 @@ def test_values_of_every_type() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("flags", [(), ("--workers", "2")])
+@pytest.mark.parametrize("flags", [(), on_workers("--workers", "2")])
 def test_a_failure_has_the_function_and_the_exception(flags: tuple[str, ...]) -> None:
     query = "SELECT f(CASE WHEN n = 290 THEN 'boom' ELSE s END, n) AS x FROM t"
     code, out, err = run("slug", "(t STRING, n INT) RETURNS STRING", query, *flags)
@@ -362,6 +363,7 @@ STATEFUL = (
 )
 
 
+@pytest.mark.slow
 def test_a_changed_module_is_refused_with_state(folder: Path) -> None:
     script = _file(folder, STATEFUL)
     flags = ("-q", "--functions", "functions", "--state", "state")

@@ -177,6 +177,7 @@ def test_where_statements_end() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_terminal(rows: Path) -> None:
     # A query that has no end is ended by Ctrl-C, and the shell goes on.
     assert rows.is_dir()

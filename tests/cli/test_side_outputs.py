@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import fsql
+from fsql.tests.cli.commands import fsql, on_workers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("flags", [("--workers=1",), ("--workers=3",), ("--engine=model",)])
+@pytest.mark.parametrize(
+    "flags", [("--workers=1",), on_workers("--workers=3"), ("--engine=model",)]
+)
 def test_dead_letters_and_late_rows_are_written(folder: Path, flags: tuple[str, ...]) -> None:
     code, out, err = fsql("run", "--json", folder / "sums.sql", *flags)
     assert (code, out) == (0, "")
@@ -130,7 +132,7 @@ GROUP BY window_start, window_end;
 """
 
 
-@pytest.mark.parametrize("flags", [("--workers=2",), ("--engine=model",)])
+@pytest.mark.parametrize("flags", [on_workers("--workers=2"), ("--engine=model",)])
 def test_each_insert_has_the_late_rows_of_its_own_windows(
     folder: Path, flags: tuple[str, ...]
 ) -> None:

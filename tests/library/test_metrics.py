@@ -64,6 +64,7 @@ def counts(metrics: Metrics) -> object:
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_processes_have_the_metrics_of_one_process(folder: Path) -> None:
     one = run(folder)
     sizes = {

@@ -57,6 +57,7 @@ def run(folder: Path, to: str, skip: str, **options: Any) -> Any:
     return session.run(SCRIPT, **options)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_does_not_show_in_the_matches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def without_places(node: object) -> object:
     return node
 
 
+@pytest.mark.slow
 def test_every_script_keeps_its_meaning() -> None:
     count = 0
     for name, text in scripts().items():

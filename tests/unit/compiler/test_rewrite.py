@@ -134,6 +134,7 @@ def test_what_several_read_is_not_opened_after_it_was_rewritten_either() -> None
     assert after is p.job(keep(WORDS, 0), keep(keep(WORDS, 0), 0))
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit() -> None:
     deep: Expression = p.gt(p.col(WORDS, "n"), p.lit(3))
     for _ in range(20_000):

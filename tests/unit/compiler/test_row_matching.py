@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from random import Random
 
+import pytest
+
 from fsql.compiler.expression import Call, ColumnRef, Literal
 from fsql.compiler.row_matching import NO_ROWS, Matcher
 from fsql.compiler.row_matching.automaton import automaton_of, states_of
@@ -105,6 +107,7 @@ def found_in(pattern: RowPattern, text: str) -> list[tuple[int, int]]:
     return found
 
 
+@pytest.mark.slow
 def test_matches_are_those_of_regular_expressions() -> None:
     random = Random("row matching")
     tried = met = 0

@@ -115,6 +115,7 @@ def deliver(job: Compiled, folder: Path, epoch: int) -> list[ConsumedOutput]:
     return outputs
 
 
+@pytest.mark.slow
 def test_consumers_write_what_a_run_writes(folder: Path) -> None:
     assert fsql("run", "--quiet", folder / "job.sql").code == 0
     expected = {name: (folder / name).read_bytes() for name in FILES}

@@ -83,6 +83,7 @@ def test_one_table_of_all_events_has_those_of_each() -> None:
     assert events[-1][4] == FIRST_TIME + 499_000
 
 
+@pytest.mark.slow
 def test_an_event_depends_on_its_number_alone() -> None:
     for kind, schema in TABLES.items():
         whole = rows(kind)
