@@ -59,8 +59,11 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run a whole tier in one process for each core unless a number of processes is given."""
-    if hasattr(config, "workerinput") or _tests_are_named(config):
+    """Run a whole tier in one process for each core unless a number of processes is given.
+
+    Cases of one file are rewritten by one process.
+    """
+    if hasattr(config, "workerinput") or config.option.rewrite or _tests_are_named(config):
         return
     if config.getoption("numprocesses", 0) is None:
         config.option.numprocesses = "auto"
