@@ -6,6 +6,7 @@ value counts.  It is written without spaces, with only `"`, the backslash and co
 
 from __future__ import annotations
 
+import enum
 import json
 import re
 from functools import lru_cache
@@ -108,20 +109,48 @@ def plain_text(document: Document) -> str | None:
     return str(document) if isinstance(document, str) else write_document(document)
 
 
+class Wildcard(enum.Enum):
+    """A step of a path that may lead to many values."""
+
+    MEMBERS = ".*"
+    ELEMENTS = "[*]"
+
+
+Step = str | int | Wildcard
+
+
+def kind_of(document: Document) -> str:
+    """Return what a document is."""
+    match document:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case Number():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
 _STEP: Final = re.compile(
     r"""\.(?P<name>[A-Za-z_\u0080-\U0010ffff][\w$-]*)|\."(?P<quoted>(?:[^"\\]|\\.)*)"
-    |\['(?P<single>[^']*)'\]|\["(?P<double>(?:[^"\\]|\\.)*)"\]|\[(?P<index>\d{1,9})\]""",
+    |\['(?P<single>[^']*)'\]|\["(?P<double>(?:[^"\\]|\\.)*)"\]|\[(?P<index>\d{1,9})\]
+    |(?P<wildcard>\.\*|\[\*\])""",
     re.VERBOSE,
 )
 
 
 @lru_cache(maxsize=256)
-def path_steps(path: str) -> tuple[str | int, ...] | None:
-    """Return the names and indexes of a path; None if it is none."""
+def path_steps(path: str) -> tuple[Step, ...] | None:
+    """Return the names, indexes and wildcards of a path; None if it is none."""
     text = path.removeprefix("lax ").strip(" ")
     if not text.startswith("$") or len(path) > PATH_LENGTH_MAX:
         return None
-    steps: list[str | int] = []
+    steps: list[Step] = []
     at = 1
     while at < len(text):
         found = _STEP.match(text, at)
@@ -130,6 +159,8 @@ def path_steps(path: str) -> tuple[str | int, ...] | None:
         kind, value = found.lastgroup, found[found.lastgroup or 0]
         if kind == "index":
             steps.append(int(value))
+        elif kind == "wildcard":
+            steps.append(Wildcard(value))
         elif kind in {"quoted", "double"}:
             name = document_of(f'"{value}"')
             if name is None or not isinstance(name[0], str):
@@ -141,25 +172,55 @@ def path_steps(path: str) -> tuple[str | int, ...] | None:
     return tuple(steps)
 
 
-def path_error(path: str) -> str | None:
+def wild_path_error(path: str) -> str | None:
     """Return what is wrong with a path, or None."""
     if path_steps(path) is not None:
         return None
-    return "a path is $ with steps such as .name, .\"a name\", ['a name'] and [0]"
+    return "a path is $ with steps such as .name, .\"a name\", ['a name'], [0], [*] and .*"
 
 
-def found_at(document: Document, steps: Sequence[str | int]) -> tuple[Document] | None:
-    """Return what lies at a path, in brackets; None if there is nothing."""
+def path_error(path: str) -> str | None:
+    """Return what is wrong with a path that must not have wildcards, or None."""
+    if has_wildcard(path_steps(path) or ()):
+        return "a path with wildcards is for JSON_QUERY, JSON_VALUE, JSON_EXISTS and JSON_ITEMS"
+    return wild_path_error(path)
+
+
+def has_wildcard(steps: Sequence[Step]) -> bool:
+    """Return whether a path may lead to many values."""
+    return any(isinstance(step, Wildcard) for step in steps)
+
+
+def found_at(document: Document, steps: Sequence[Step]) -> tuple[Document] | None:
+    """Return what lies at a path, in brackets; None if there is nothing, or several values."""
+    if has_wildcard(steps):
+        found = all_at(document, steps)
+        return (found[0],) if len(found) == 1 else None
     for step in steps:
         if isinstance(step, str):
             if not isinstance(document, dict) or step not in document:
                 return None
             document = document[step]
         else:
+            assert isinstance(step, int)
             if not isinstance(document, list) or not -len(document) <= step < len(document):
                 return None
             document = document[step]
     return (document,)
+
+
+def all_at(document: Document, steps: Sequence[Step]) -> list[Document]:
+    """Return all values at a path, in the order of the document."""
+    found: list[Document] = [document]
+    for step in steps:
+        if step is Wildcard.ELEMENTS:
+            found = [part for each in found if isinstance(each, list) for part in each]
+        elif step is Wildcard.MEMBERS:
+            found = [part for each in found if isinstance(each, dict) for part in each.values()]
+        else:
+            parts = [found_at(each, (step,)) for each in found]
+            found = [part[0] for part in parts if part is not None]
+    return found
 
 
 def merged(target: Document, patch: Document) -> Document:

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.compiler.functions.casts import cast_value, castable
 from fsql.compiler.functions.json_documents import (
     Document,
-    Number,
+    all_at,
     document_of,
     found_at,
+    has_wildcard,
+    kind_of,
     merged,
     path_error,
     path_steps,
     plain_text,
     quoted,
+    wild_path_error,
     without_nulls,
     write_document,
 )
@@ -35,6 +38,14 @@ def _at(text: str, path: str) -> tuple[Document] | None:
     return None if document is None else found_at(document[0], steps)
 
 
+def _all(text: str, path: str) -> list[Document] | None:
+    """Return all that lies at a path of the text's document; None if it is no JSON."""
+    document = document_of(text)
+    steps = path_steps(path)
+    assert steps is not None
+    return None if document is None else all_at(document[0], steps)
+
+
 def _value(text: str, path: str) -> str | None:
     found = _at(text, path)
     return None if found is None or isinstance(found[0], dict | list) else plain_text(found[0])
@@ -43,6 +54,22 @@ def _value(text: str, path: str) -> str | None:
 def _query(text: str, path: str = "$") -> str | None:
     found = _at(text, path)
     return write_document(found[0]) if found and isinstance(found[0], dict | list) else None
+
+
+def _wrapped(text: str, path: str) -> str | None:
+    found = _all(text, path)
+    return write_document(found) if found else None
+
+
+def _wrapped_if_needed(text: str, path: str) -> str | None:
+    found = _all(text, path)
+    one = found is not None and len(found) == 1 and isinstance(found[0], dict | list)
+    return _query(text, path) if one else _wrapped(text, path)
+
+
+def _path_array(text: str, path: str) -> str | None:
+    found = _all(text, path)
+    return None if found is None else write_document(found)
 
 
 def _extract(text: str, path: str) -> str | None:
@@ -56,7 +83,7 @@ def _extract_text(text: str, path: str) -> str | None:
 
 
 def _exists(text: str, path: str) -> bool:
-    return _at(text, path) is not None
+    return bool(_all(text, path))
 
 
 def _array_length(text: str, path: str = "$") -> int | None:
@@ -70,36 +97,23 @@ def _keys(text: str, path: str = "$") -> tuple[str, ...] | None:
 
 
 def _items(text: str, path: str = "$") -> tuple[str, ...] | None:
+    if has_wildcard(path_steps(path) or ()):
+        all_found = _all(text, path)
+        return None if all_found is None else tuple(map(write_document, all_found))
     found = _at(text, path)
     return tuple(map(write_document, found[0])) if found and isinstance(found[0], list) else None
 
 
-def _kind(document: Document) -> str:
-    match document:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case Number():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
 def _typeof(text: str, path: str = "$") -> str | None:
     found = _at(text, path)
-    return None if found is None else _kind(found[0])
+    return None if found is None else kind_of(found[0])
 
 
 def _is_json(text: str, kind: str = "value") -> bool:
     document = document_of(text)
     if document is None:
         return False
-    found = _kind(document[0])
+    found = kind_of(document[0])
     return kind in {"value", found} or (kind == "scalar" and found not in {"object", "array"})
 
 
@@ -110,7 +124,7 @@ def _kind_error(kind: str) -> str | None:
 
 def _unquote(text: str) -> str | None:
     document = document_of(text)
-    return document[0] if document and _kind(document[0]) == "string" else None  # type: ignore[return-value]
+    return document[0] if document and kind_of(document[0]) == "string" else None  # type: ignore[return-value]
 
 
 def _along(text: str, *steps: str) -> tuple[Document] | None:
@@ -168,10 +182,10 @@ def _array_contains(text: str, wanted: Value) -> bool | None:
     if document is None or not isinstance(document[0], list):
         return None
     if isinstance(wanted, str):
-        return any(_kind(each) == "string" and each == wanted for each in document[0])
+        return any(kind_of(each) == "string" and each == wanted for each in document[0])
     if isinstance(wanted, bool):
         return any(each is wanted for each in document[0])
-    return any(_kind(each) == "number" and each == str(wanted) for each in document[0])
+    return any(kind_of(each) == "number" and each == str(wanted) for each in document[0])
 
 
 _PLAIN: Final = frozenset({Kind.BOOLEAN, Kind.INTERVAL})
@@ -240,6 +254,15 @@ _TEXT: Final = (STRING,)
 _TWO: Final = (STRING, STRING)
 
 
+_WILD: Final = frozenset(
+    {
+        *("json_value", "json_exists", "json_query", "json_items", "json_path_query_array"),
+        *("json_query_wrapped", "json_query_wrapped_if_needed"),
+    }
+)
+"""The functions whose paths may have wildcards."""
+
+
 def _of_path(
     name: str, others: tuple[str, ...], result: SqlType, scalar: Callable[..., Value]
 ) -> Function:
@@ -264,7 +287,7 @@ def _checked(
         (name.upper(), *others),
         signatures,
         nullability,
-        literal_check=path_error,
+        literal_check=wild_path_error if name in _WILD else path_error,
         literal_place=1,
         literal_word="path",
     )
@@ -295,7 +318,8 @@ DOCUMENTS: Final = frozenset(
             "json_extract_path",
             "json_quote",
         ),
-        *("json_get",),
+        *("json_get", "json_query_wrapped", "json_query_wrapped_if_needed"),
+        "json_path_query_array",
     }
 )
 """The functions whose results are documents: as values of JSON_OBJECT they are not quoted."""
@@ -308,6 +332,9 @@ JSON_FUNCTIONS: Final = (
     _of_path("json_extract", (), STRING, _extract),
     _of_path("json_extract_string", ("EXTRACTJSONFIELD", "GET_JSON_OBJECT"), STRING, _extract_text),
     _of_path("json_exists", (), BOOLEAN, _exists),
+    _of_path("json_query_wrapped", (), STRING, _wrapped),
+    _of_path("json_query_wrapped_if_needed", (), STRING, _wrapped_if_needed),
+    _of_path("json_path_query_array", ("JSONB_PATH_QUERY_ARRAY",), STRING, _path_array),
     _with_path("json_query", (), STRING, _query),
     _with_path("json_array_length", ("JSONB_ARRAY_LENGTH",), BIGINT, _array_length),
     _with_path("json_keys", ("JSON_OBJECT_KEYS", "JSONB_OBJECT_KEYS"), array_of(STRING), _keys),

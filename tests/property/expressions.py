@@ -115,7 +115,7 @@ LITERALS: Final = {
     "next_day": ("Mon", "sunday"),
     **dict.fromkeys(
         (each.name for each in JSON_FUNCTIONS if each.literal_word == "path"),
-        ("$", "$.a", "$[0]"),
+        ("$", "$.a", "$[0]", "$[*]"),
     ),
     "normalize": ("NFC", "nfd"),
     "is_json": ("value", "array"),

@@ -85,6 +85,18 @@ def _one(sql: str, *columns: Column, within: float = 0.0) -> list[Judged]:
     return [Judged(sql, columns, within)]
 
 
+WILD_PATHS: Final = ("$[*]", "$.*", "$.b[*]", "$.b[*].c", "$[*][*]", "$.*.*", "$.a.*.a", "$.zz[*]")
+
+
+def _of_wild_paths(sql: str) -> list[Judged]:
+    """Return a case for each path with wildcards; `{all}` are the values there."""
+    found = f"CAST(json_extract({_JSON}, '{{path}}') AS VARCHAR[])"
+    made = f"TRY({sql})".replace("{all}", found)
+    return [
+        Judged(made.replace("{path}", path), (DOCUMENTS, *constants(path))) for path in WILD_PATHS
+    ]
+
+
 def _of_paths(sql: str) -> list[Judged]:
     """Return a case for each path, which is the second argument and stands for `{path}`."""
     return [
@@ -94,6 +106,7 @@ def _of_paths(sql: str) -> list[Judged]:
 
 
 _JSON: Final = "(CASE WHEN json_valid({0}) THEN {0} END)"
+_WRAPPED: Final = "'[' || array_to_string({all}, ',') || ']'"
 _ITEMS: Final = f"CASE WHEN json_type({_JSON}) = 'ARRAY' THEN CAST(json_extract({_JSON}, '$[*]') AS VARCHAR[]) END"
 _REGEXPS: Final = ("a", "[a-z]+", "b|,", "(a)(b)?", "xx?", "é")
 
@@ -302,7 +315,13 @@ OTHERS: Final[Mapping[str, list[Judged]]] = {
         f"CASE json_type({_JSON}, {{path}}) WHEN 'VARCHAR' THEN 'string' WHEN 'UBIGINT' THEN 'number' WHEN 'BIGINT' THEN 'number'"
         f" WHEN 'DOUBLE' THEN 'number' ELSE lower(json_type({_JSON}, {{path}})) END"
     ),
-    "json_items": _one(_ITEMS, DOCUMENTS),
+    "json_items": [*_one(_ITEMS, DOCUMENTS), *_of_wild_paths("{all}")],
+    "json_path_query_array": _of_wild_paths(_WRAPPED),
+    "json_query_wrapped": _of_wild_paths(f"CASE WHEN len({{all}}) > 0 THEN {_WRAPPED} END"),
+    "json_query_wrapped_if_needed": _of_wild_paths(
+        "CASE WHEN len({all}) = 1 AND json_type({all}[1]) IN ('OBJECT', 'ARRAY') THEN {all}[1]"
+        f" WHEN len({{all}}) > 0 THEN {_WRAPPED} END"
+    ),
     "json_array_contains": _one(
         f"list_contains({_ITEMS}, CAST(to_json({{1}}) AS VARCHAR))",
         DOCUMENTS,

@@ -16,7 +16,8 @@ NULL and fails no row. What a function gives as JSON is written without spaces, 
 written; of a key that occurs twice the last value counts.
 
 A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; `lax ` may
-stand before it. There are no wildcards, filters or ranges: use `JSON_ITEMS` for the elements of an array, with UNNEST for a row each.
+stand before it. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS` and `JSON_PATH_QUERY_ARRAY` a path may have wildcards: `[*]`, the elements of
+an array, and `.*`, the values of an object. There are no filters or ranges: `JSON_ITEMS`, with UNNEST for a row each, or FILTER with a lambda.
 """
 
 _DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
@@ -30,8 +31,23 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
     ),
     "json_query": entry(
-        "The object or array at a path, or the whole one; NULL of others, and where there is nothing.",
+        "The object or array at a path, or the whole one; NULL of others, and where there is nothing, or are several values. `WITH WRAPPER` behind the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array.",
         f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
+        """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
+        """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",
+    ),
+    "json_query_wrapped": entry(
+        "All values at a path, as an array; NULL where there is nothing. It is `JSON_QUERY` with `WITH WRAPPER`.",
+        """JSON_QUERY_WRAPPED('{"a": 1}', '$.a') = '[1]'""",
+    ),
+    "json_query_wrapped_if_needed": entry(
+        "The object or array at a path if there is one value, else all values as an array; NULL where there is nothing. It is `JSON_QUERY` with `WITH CONDITIONAL WRAPPER`.",
+        """JSON_QUERY_WRAPPED_IF_NEEDED('{"a": [1]}', '$.a') = '[1]'""",
+    ),
+    "json_path_query_array": entry(
+        "All values at a path, as an array, which may be empty; NULL of what is not JSON.",
+        """JSON_PATH_QUERY_ARRAY('{"a": [{"b": 1}, {"b": 2}]}', '$.a[*].b') = '[1,2]'""",
+        "JSON_PATH_QUERY_ARRAY('{}', '$.a[*]') = '[]'",
     ),
     "json_extract": entry(
         "Whatever is at a path, as JSON; NULL where there is nothing.",
@@ -85,7 +101,8 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         f"JSON_KEYS({_DOCUMENT}) = ARRAY['a', 'c', 'd']",
     ),
     "json_items": entry(
-        "The elements of an array, or of the one at a path, each as JSON; NULL of others.",
+        "The elements of an array, or of the one at a path, each as JSON; NULL of others. All values at a path with wildcards.",
+        """JSON_ITEMS('{"a": [{"b": 1}, {"b": "x"}]}', '$.a[*].b') = ARRAY['1', '"x"']""",
         "JSON_ITEMS('[1, \"a\"]') = ARRAY['1', '\"a\"']",
     ),
     "json_array_contains": entry(

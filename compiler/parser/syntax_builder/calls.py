@@ -22,6 +22,7 @@ class _Arguments(NamedTuple):
     distinct: bool
     order_by: tuple[syntax.OrderItem, ...]
     pairs: Span | None = None
+    wrapper: _WrappedPath | None = None
     returning: syntax.TypeName | None = None
 
 
@@ -31,6 +32,14 @@ class _Pair(NamedTuple):
     span: Span
     key: syntax.Expression
     value: syntax.Expression
+
+
+class _WrappedPath(NamedTuple):
+    """`'path' WITH WRAPPER`; `function` is JSON_QUERY with that wrapper."""
+
+    span: Span
+    path: syntax.Expression
+    function: str
 
 
 class _CallEnd(NamedTuple):
@@ -73,6 +82,11 @@ def _function_call(
     returned = end.arguments.returning
     if returned is not None and name != "JSON_VALUE":
         raise _misplaced("RETURNING", "JSON_VALUE", returned.span)
+    wrapper = end.arguments.wrapper
+    if wrapper is not None:
+        if name != "JSON_QUERY":
+            raise _misplaced("WRAPPER", "JSON_QUERY", wrapper.span)
+        parts = (*parts[:-1], syntax.Identifier(parts[-1].span, wrapper.function))
     called = syntax.FunctionCall(
         span,
         syntax.QualifiedName(parts[0].span.to(parts[-1].span), parts),
@@ -107,23 +121,50 @@ def call_end(
 def arguments(
     _span: Span,
     quantifier: Token | syntax.Star | None,
-    *rest: syntax.Expression | _Pair | tuple[syntax.OrderItem, ...] | syntax.TypeName | None,
+    *rest: syntax.Expression
+    | _Pair
+    | _WrappedPath
+    | tuple[syntax.OrderItem, ...]
+    | syntax.TypeName
+    | None,
 ) -> _Arguments:
     """Return `*`, or `DISTINCT a, b ORDER BY c`."""
     if isinstance(quantifier, syntax.Star):
         return _Arguments((quantifier,), distinct=False, order_by=())
     *values, last = rest
     pairs = [value for value in values if isinstance(value, _Pair)]
-    flat = [
-        part for value in values for part in (value[1:] if isinstance(value, _Pair) else (value,))
-    ]
+    wrapped = [value for value in values if isinstance(value, _WrappedPath)]
+    flat = [part for value in values for part in _parts(value)]
     return _Arguments(
         typed("tuple[syntax.Expression, ...]", tuple(flat)),
         distinct=quantifier is not None and quantifier.kind == "DISTINCT",
         order_by=typed("tuple[syntax.OrderItem, ...]", last if isinstance(last, tuple) else ()),
         pairs=pairs[0].span if pairs else None,
+        wrapper=wrapped[0] if wrapped else None,
         returning=last if isinstance(last, syntax.TypeName) else None,
     )
+
+
+def _parts(argument: object) -> tuple[object, ...]:
+    """Return the arguments that one with words inside stands for."""
+    match argument:
+        case _Pair(key=key, value=value):
+            return key, value
+        case _WrappedPath(path=path):
+            return (path,)
+        case _:
+            return (argument,)
+
+
+def wrapped_path(
+    span: Span, path: syntax.Expression, token: Token, kind: Token | None = None
+) -> _WrappedPath:
+    """Return `'path' WITH WRAPPER`."""
+    function = "JSON_QUERY"
+    if token.kind == "WITH":
+        conditional = kind is not None and kind.kind == "CONDITIONAL"
+        function = "JSON_QUERY_WRAPPED_IF_NEEDED" if conditional else "JSON_QUERY_WRAPPED"
+    return _WrappedPath(span, path, function)
 
 
 def lambda_(

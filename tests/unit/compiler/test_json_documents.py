@@ -10,6 +10,8 @@ import pytest
 from fsql.compiler.functions.json_documents import (
     DEPTH_MAX,
     NotJsonError,
+    Step,
+    Wildcard,
     path_steps,
     read_document,
     write_document,
@@ -55,6 +57,7 @@ def test_a_document_is_written_in_one_form(text: str, written: str) -> None:
         ("$.a[0][12]", ("a", 0, 12)),
         ("""$."a b"['c.d']["e\\"f"]""", ("a b", "c.d", 'e"f')),
         ("$.é", ("é",)),
+        ("$.a[*].*", ("a", Wildcard.ELEMENTS, Wildcard.MEMBERS)),
         *(
             (wrong, None)
             for wrong in (
@@ -63,7 +66,7 @@ def test_a_document_is_written_in_one_form(text: str, written: str) -> None:
                 "$.",
                 "$a",
                 "$[-1]",
-                "$[*]",
+                "$[**]",
                 "$..a",
                 "$.a[",
                 "$.1a",
@@ -75,5 +78,5 @@ def test_a_document_is_written_in_one_form(text: str, written: str) -> None:
         ),
     ],
 )
-def test_a_path_is_steps(path: str, steps: tuple[str | int, ...] | None) -> None:
+def test_a_path_is_steps(path: str, steps: tuple[Step, ...] | None) -> None:
     assert path_steps(path) == steps
