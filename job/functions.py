@@ -52,7 +52,7 @@ def loader(folders: Sequence[Path], expected: Mapping[str, str]) -> Load:
     if not folders:
         return load_nothing
 
-    def load(entry: str) -> PythonFunction | LoadedAggregate:
+    def load(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
         match = _ENTRY.fullmatch(entry)
         if match is None:
             raise LoadError(f'"{entry}" is not of the form module:name')
@@ -61,7 +61,7 @@ def loader(folders: Sequence[Path], expected: Mapping[str, str]) -> Load:
         digest = hashlib.sha256(source).hexdigest()
         if expected.get(name, digest) != digest:
             raise _changed(name, path)
-        return _function_of(_module(name, path, source, digest), name, attribute, digest)
+        return _function_of(_module(name, path, source, digest), name, attribute, digest, zone)
 
     return load
 
@@ -158,7 +158,7 @@ def _module(name: str, path: Path, source: bytes, digest: str) -> ModuleType:
 
 
 def _function_of(
-    module: ModuleType, name: str, attribute: str, digest: str
+    module: ModuleType, name: str, attribute: str, digest: str, zone: str
 ) -> PythonFunction | LoadedAggregate:
     """Return the function of a module.
 
@@ -169,11 +169,13 @@ def _function_of(
     found = getattr(module, attribute, None)
     if found is None:
         raise LoadError(f'module "{name}" has no function "{attribute}"')
-    return function_of(found, entry, digest)
+    return function_of(found, entry, digest, zone)
 
 
-def function_of(found: object, entry: str, digest: str) -> PythonFunction | LoadedAggregate:
-    """Return an object of Python as a function of scripts.
+def function_of(
+    found: object, entry: str, digest: str, zone: str
+) -> PythonFunction | LoadedAggregate:
+    """Return an object of Python as a function of scripts with a time zone.
 
     Raises:
         LoadError: E411, if it is no function, or its decorator is wrong.
@@ -184,8 +186,8 @@ def function_of(found: object, entry: str, digest: str) -> PythonFunction | Load
     if declaration is None:
         return PythonFunction(entry, digest, found)
     if declaration.kind is FunctionKind.AGGREGATE:
-        return _aggregate_of(found, declaration, entry, digest)
-    types = _types_of(declaration, entry)
+        return _aggregate_of(found, declaration, entry, digest, zone)
+    types = _types_of(declaration, entry, zone)
     if not declaration.vectorized:
         return PythonFunction(entry, digest, found, types, strict=declaration.strict)
     # Arrow takes time to import; most scripts have no such functions.
@@ -207,7 +209,7 @@ _METHODS: Final = ("create_accumulator", "accumulate", "get_value")
 
 
 def _aggregate_of(
-    found: Callable[..., object], declaration: Declaration, entry: str, digest: str
+    found: Callable[..., object], declaration: Declaration, entry: str, digest: str, zone: str
 ) -> LoadedAggregate:
     """Return a class as an aggregate function.
 
@@ -225,22 +227,24 @@ def _aggregate_of(
                 f'aggregate function "{entry}" has no method {name}',
                 f"it needs {', '.join(_METHODS[:-1])} and {_METHODS[-1]}",
             )
-    types = _types_of(declaration, entry)
+    types = _types_of(declaration, entry, zone)
     if not types.parameters:
         raise LoadError(f'aggregate function "{entry}" has no parameters')
     assert declaration.state is not None
-    state = _parsed((declaration.state,), declaration.returns, declaration.kind, entry)
+    state = _parsed((declaration.state,), declaration.returns, declaration.kind, entry, zone)
     callables = {name: method for name, method in methods.items() if callable(method)}
     return LoadedAggregate(
         entry, digest, callables, state.parameters[0], types, strict=declaration.strict
     )
 
 
-def _types_of(declaration: Declaration, entry: str) -> Types:
-    return _parsed(declaration.parameters, declaration.returns, declaration.kind, entry)
+def _types_of(declaration: Declaration, entry: str, zone: str) -> Types:
+    return _parsed(declaration.parameters, declaration.returns, declaration.kind, entry, zone)
 
 
-def _parsed(parameters: tuple[str, ...], returns: str, kind: FunctionKind, entry: str) -> Types:
+def _parsed(
+    parameters: tuple[str, ...], returns: str, kind: FunctionKind, entry: str, zone: str
+) -> Types:
     """Return the types that a decorator declares.
 
     Raises:
@@ -252,7 +256,7 @@ def _parsed(parameters: tuple[str, ...], returns: str, kind: FunctionKind, entry
     try:
         (statement,) = parse_script(SourceText(decorator, text), {}).statements
         assert isinstance(statement, CreateFunction)
-        types = declared_types(statement)
+        types = declared_types(statement, zone)
         is_table = kind is FunctionKind.TABLE
         if types is None or len(types.parameters) != len(parameters) or types.is_table != is_table:
             raise LoadError(f'{decorator} of "{entry}" has what is no type')

@@ -61,6 +61,7 @@ class AggregateCollector:
             "the argument of an aggregate",
             binder.source_spans,
             binder.functions,
+            binder.zone,
         )
         call = make_aggregate(
             arguments, written, empty=self.may_be_empty, append_only=self.append_only

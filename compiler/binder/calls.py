@@ -280,7 +280,8 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
     many = function.name == "concat" and len(arguments) > 2 and name != "CONCAT_WS"
     if many and _all_texts(arguments):
         return combine_balanced("concat", arguments)
-    return _called(function, written, name, _prepared(function, written, name, arguments))
+    prepared = _prepared(function, written, name, arguments)
+    return _called(function, written, name, prepared, binder.zone)
 
 
 def _prepared(
@@ -308,7 +309,11 @@ def _prepared(
 
 
 def _called(
-    function: Function, written: syntax.FunctionCall, name: str, arguments: list[Expression]
+    function: Function,
+    written: syntax.FunctionCall,
+    name: str,
+    arguments: list[Expression],
+    zone: str,
 ) -> Expression:
     made = make_call(function.name, *arguments)
     if made is None:
@@ -316,7 +321,7 @@ def _called(
     if isinstance(made, Call) and made.function == function.name:
         made = checked_literal(function, made, written)
         _check_constants(function, made, written)
-    return local_texts(made, written.span)
+    return local_texts(made, zone, written.span)
 
 
 def _documents(

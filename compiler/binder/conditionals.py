@@ -51,7 +51,7 @@ def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expr
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
     """Bind CAST and TRY_CAST; one to VARCHAR(n) cuts the text, one to CHAR(n) also pads it."""
-    operand, target = binder.bind(cast.operand), bind_type(cast.type)
+    operand, target = binder.bind(cast.operand), bind_type(cast.type, binder.zone)
     inside = length_inside(cast.type)
     if inside is not None:
         raise not_implemented(

@@ -125,7 +125,9 @@ def _bind_rows(
         Refusal: E209, if the rows have not the same number of values.
         Abandoned: where rows were refused.
     """
-    binder = ExpressionBinder(Scope(((),)), "VALUES", context.source_spans, context.functions)
+    binder = ExpressionBinder(
+        Scope(((),)), "VALUES", context.source_spans, context.functions, context.zone
+    )
     first = values.rows[0]
     rows: list[tuple[tuple[Expression, Span], ...]] = []
     with context.report.whole():

@@ -49,8 +49,8 @@ class Context:
     """The context of binding a query: the report, the source spans and the catalog.
 
     `declared` has the available connectors and formats.  `one_row` returns the table that queries without
-    FROM read, which is part of the job from then on.  `functions` are those in Python.  `infer` reads
-    the columns of tables that declare none.
+    FROM read, which is part of the job from then on.  `functions` are those in Python, `zone` is the time
+    zone of the script.  `infer` reads the columns of tables that declare none.
     """
 
     report: Report
@@ -60,6 +60,7 @@ class Context:
     declared: Declarations
     one_row: Callable[[], TableEntry]
     functions: Functions
+    zone: str
     infer: Infer
 
     def with_catalog(self, catalog: Catalog) -> Context:

@@ -55,12 +55,12 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
         check_clock_options(options)
     if watermark is not None and time is TimeKind.EVENT:
         columns = mark_event_time(watermark, columns)
-    metadata = metadata_columns(table, options, context.report)
+    metadata = metadata_columns(table, options, context)
     readable = (*columns, *(each.column for each in metadata))
     computed = _computed_columns(table, readable, context)
     # The form is checked also where another kind of time leaves the watermark without effect.
     at = None if watermark is None else event_time(watermark, columns, computed)
-    delay = 0 if watermark is None else delay_us(watermark)
+    delay = 0 if watermark is None else delay_us(watermark, context.zone)
     if (
         watermark is not None
         and at is not None
@@ -193,7 +193,7 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
             with context.report.part():
                 if isinstance(written, syntax.PhysicalColumn):
                     nullable = not (written.not_null or written.type.not_null)
-                    type_ = bind_type(written.type)
+                    type_ = bind_type(written.type, context.zone)
                     columns.append(Column(written.name.name, type_, nullable=nullable))
         if not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns):
             with context.report.part():
@@ -297,7 +297,11 @@ def _computed_columns(
         for index, written in enumerate(table.columns):
             if isinstance(written, syntax.ComputedColumn):
                 binder = ExpressionBinder(
-                    scope, "a computed column", context.source_spans, context.functions
+                    scope,
+                    "a computed column",
+                    context.source_spans,
+                    context.functions,
+                    context.zone,
                 )
                 with context.report.part():
                     expression = binder.bind_whole(written.expression)

@@ -52,13 +52,15 @@ class ExpressionBinder:
     collector they are refused.  `navigations` are the calls that read a match in MATCH_RECOGNIZE.
     `window` is the window of GROUP BY, whose bounds TUMBLE_START and the like are.
     `spans` has the last span of every expression bound so far, for errors that are found later;
-    `source_spans` has the spans of the whole script, `functions` are those that it declares.
+    `source_spans` has the spans of the whole script, `functions` are those that it declares, `zone` is its
+    time zone.
     """
 
     scope: Scope
     clause: str
     source_spans: SourceSpans
     functions: Functions
+    zone: str
     aggregates: AggregateCollector | None = None
     running: RunningCollector | None = None
     window: syntax.FunctionCall | None = None
@@ -235,8 +237,8 @@ def _ambiguous_column(found: tuple[Field, ...], span: Span) -> Refusal:
     )
 
 
-def _bind_literal(_binder: ExpressionBinder, literal: syntax.Literal) -> Expression:
-    return bind_literal(literal)
+def _bind_literal(binder: ExpressionBinder, literal: syntax.Literal) -> Expression:
+    return bind_literal(literal, binder.zone)
 
 
 def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:

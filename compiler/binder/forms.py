@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     """An expression, and where it is written."""
 
 
-def _nullif(placed: Sequence[Placed]) -> Expression:
+def _nullif(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     """Return NULLIF(a, b): NULL where a equals b, else a."""
     (value, span), other = placed
     equal = compare("=", (value, span), other)
@@ -36,7 +36,7 @@ def _chosen(condition: Expression, results: Sequence[Placed], name: str) -> Expr
     return make_case([(condition, taken)], otherwise)
 
 
-def _if(placed: Sequence[Placed]) -> Expression:
+def _if(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     """Return IF(condition, a, b)."""
     (condition, span), *results = placed
     if condition.type.kind not in {Kind.BOOLEAN, Kind.NULL}:
@@ -45,13 +45,13 @@ def _if(placed: Sequence[Placed]) -> Expression:
     return _chosen(coerce(condition, BOOLEAN), results, "IF")
 
 
-def _nvl2(placed: Sequence[Placed]) -> Expression:
+def _nvl2(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     """Return NVL2(x, a, b): a where x is not NULL, else b."""
     (value, _), *results = placed
     return _chosen(call("is_not_null", value), results, "NVL2")
 
 
-def _equal_null(placed: Sequence[Placed]) -> Expression:
+def _equal_null(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     """Return EQUAL_NULL(a, b): a comparison that treats NULL as a value."""
     left, right = placed
     return _same(left, right)
@@ -68,7 +68,7 @@ def _same(left: Placed, right: Placed) -> Expression:
     return call("coalesce", equal, both_null)
 
 
-def _decode(placed: Sequence[Placed]) -> Expression:
+def _decode(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     """Return DECODE(x, a, result, …, otherwise): the result of the first a that x is, also of NULL."""
     operand, *rest = placed
     count = len(rest) // 2
@@ -80,7 +80,7 @@ def _decode(placed: Sequence[Placed]) -> Expression:
     return make_case(list(zip(tests, results, strict=False)), results[-1])
 
 
-def _typeof(placed: Sequence[Placed]) -> Expression:
+def _typeof(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     """Return TYPEOF(x): the name of its type."""
     return Literal(STRING, nullable=False, value=str(placed[0][0].type))
 
@@ -90,7 +90,7 @@ class Form(NamedTuple):
 
     least: int
     most: int
-    make: Callable[[Sequence[Placed]], Expression]
+    make: Callable[[ExpressionBinder, Sequence[Placed]], Expression]
 
     @property
     def takes(self) -> str:
@@ -128,4 +128,4 @@ def bind_form(binder: ExpressionBinder, written: syntax.FunctionCall, name: str)
         if isinstance(argument, syntax.Star):
             raise refusal("E404", "only COUNT takes *", argument.span)
         placed.append((binder.bind(argument), argument.span))
-    return form.make(placed)
+    return form.make(binder, placed)

@@ -87,16 +87,16 @@ def ascends(window: syntax.WindowSpecification) -> bool:
     return len(window.order_by) <= 1 and not any(item.descending for item in window.order_by)
 
 
-def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
-    """Return the bounds of the frame of an aggregate.
+def read_frame(window: syntax.WindowSpecification, zone: str) -> FrameBounds:
+    """Return the bounds of the frame of an aggregate, in a script with a time zone.
 
     Raises:
         Refusal: E2xx to E4xx.
     """
     frame = window.frame
+    if is_whole(window):
+        return FrameBounds(FrameEnd.CURRENT_ROW)
     if frame is None:
-        if not window.order_by:
-            raise not_implemented("OVER without a frame", span, help=_WITHOUT_ORDER)
         return FrameBounds(FrameEnd.CURRENT_ROW, by_time=True)
     help_text = _WITH_ORDER if window.order_by else _WITHOUT_ORDER
     by_time = frame.unit == "RANGE"
@@ -115,7 +115,7 @@ def read_frame(window: syntax.WindowSpecification, span: Span) -> FrameBounds:
         return _rows(frame, help_text)
     if frame.unit == "GROUPS" or frame.start.side == "FOLLOWING":
         raise not_implemented("this window frame", frame.span, help=help_text)
-    preceding = _preceding(frame.start, by_time=by_time)
+    preceding = _preceding(frame.start, zone if by_time else None)
     match frame.end:
         case None | syntax.FrameBound(side="CURRENT ROW"):
             return FrameBounds(FrameEnd.CURRENT_ROW, preceding, by_time)
@@ -153,7 +153,7 @@ def _rows(frame: syntax.Frame, help_text: str) -> FrameBounds:
 
 def _rows_before(bound: syntax.FrameBound) -> int | None:
     """Return how many rows before its row a bound is, less than 0 for FOLLOWING; None for the partition's."""
-    rows = _preceding(bound, by_time=False)
+    rows = _preceding(bound, None)
     if bound.side != "FOLLOWING":
         return rows
     assert rows is not None
@@ -167,14 +167,17 @@ def _rows_before(bound: syntax.FrameBound) -> int | None:
     return -rows
 
 
-def _preceding(start: syntax.FrameBound, *, by_time: bool) -> int | None:
-    """Return how long before its row a frame begins; None for with the partition."""
+def _preceding(start: syntax.FrameBound, zone: str | None) -> int | None:
+    """Return how long before its row a frame begins; None for with the partition.
+
+    It is a time in a script with the zone, or a number of rows if that is None.
+    """
     if start.side == "CURRENT ROW":
         return 0
     if start.offset is None:
         return None
-    if by_time:
-        duration_us = constant_interval_us(start.offset)
+    if zone is not None:
+        duration_us = constant_interval_us(start.offset, zone)
         if duration_us is None or not 0 <= duration_us <= WINDOW_US_MAX:
             raise refusal(
                 "E307",

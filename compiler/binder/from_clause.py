@@ -160,7 +160,8 @@ class FromBinder:
             return unnest(one_row(self.context, written.span), written, self.context)
         if written.lateral:
             raise not_implemented("LATERAL table functions", written.span)
-        call = read_window_call(written.name, written.arguments, written.span, in_from=True)
+        zone = self.context.zone
+        call = read_window_call(written.name, written.arguments, written.span, zone, in_from=True)
         partition: tuple[syntax.Expression, ...] = ()
         match call.data:
             case syntax.TableArgument() | syntax.ColumnReference():
@@ -288,10 +289,13 @@ class FromBinder:
         if clause.condition is None:
             return []
         fields = side_by_side(left, right)
-        binder = ExpressionBinder(
-            Scope((fields,)), "ON", self.context.source_spans, self.context.functions
+        return conjuncts(self._binder("ON", fields).bind_whole_condition(clause.condition))
+
+    def _binder(self, clause: str, fields: Layer) -> ExpressionBinder:
+        context = self.context
+        return ExpressionBinder(
+            Scope((fields,)), clause, context.source_spans, context.functions, context.zone
         )
-        return conjuncts(binder.bind_whole_condition(clause.condition))
 
     def _lateral(self, written: syntax.Relation) -> bool:
         """Return whether a relation depends on the relations before it."""
@@ -352,9 +356,7 @@ class FromBinder:
         for condition in self.where:
             if not condition.connects(left_names, right_names):
                 continue
-            binder = ExpressionBinder(
-                Scope((fields,)), "WHERE", self.context.source_spans, self.context.functions
-            )
+            binder = self._binder("WHERE", fields)
             try:
                 found.extend(conjuncts(binder.bind_condition(condition.expression)))
             except Refusal:

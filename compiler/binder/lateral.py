@@ -79,7 +79,9 @@ def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Ele
     Raises:
         Refusal: E2xx.
     """
-    binder = ExpressionBinder(outer.scope, "UNNEST", context.source_spans, context.functions)
+    binder = ExpressionBinder(
+        outer.scope, "UNNEST", context.source_spans, context.functions, context.zone
+    )
     ordinality = False
     if isinstance(written, syntax.TableFunction):
         array, name = bind_table_call(replace(binder, clause="FROM"), written), "the table function"
@@ -171,12 +173,15 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
     elements = _bind_elements(outer, source, context)
     scope = Scope((elements.fields, outer.fields))
     where = _conditions(
-        ExpressionBinder(scope, "WHERE", context.source_spans, context.functions), select.where
+        ExpressionBinder(scope, "WHERE", context.source_spans, context.functions, context.zone),
+        select.where,
     )
     collector = AggregateCollector(
         append_only=True, may_be_empty=not select.group_by, of_many_rows=False
     )
-    binder = ExpressionBinder(scope, "SELECT", context.source_spans, context.functions, collector)
+    binder = ExpressionBinder(
+        scope, "SELECT", context.source_spans, context.functions, context.zone, collector
+    )
     with context.report.whole():
         items = bind_items(binder, select, context.report)
     having = _conditions(replace(binder, clause="HAVING"), select.having)

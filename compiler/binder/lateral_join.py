@@ -112,7 +112,11 @@ def _first_rows(
             help="write ORDER BY x LIMIT n: the first rows of each key",
         )
     binder = ExpressionBinder(
-        subquery.rows.relation.scope, "ORDER BY", context.source_spans, context.functions
+        subquery.rows.relation.scope,
+        "ORDER BY",
+        context.source_spans,
+        context.functions,
+        context.zone,
     )
     items = [replace(item, expression=meant(item.expression, select)) for item in query.order_by]
     order = bind_order(binder, items)

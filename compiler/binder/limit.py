@@ -96,7 +96,11 @@ def _ordered(
     if not isinstance(body, syntax.Select) or body.distinct:
         plan = bind_body(body, context)
         binder = ExpressionBinder(
-            relation_of(plan, None).scope, "ORDER BY", context.source_spans, context.functions
+            relation_of(plan, None).scope,
+            "ORDER BY",
+            context.source_spans,
+            context.functions,
+            context.zone,
         )
         order = tuple(
             order_key(_by_place(plan, place), item)

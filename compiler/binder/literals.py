@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.time_zone import local_zone
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.dates import parse_date
@@ -59,8 +58,10 @@ _HEX: Final = re.compile(r"[0-9A-Fa-f]*")
 _INTEGER_DIGITS_MAX: Final = 20
 
 
-def bind_literal(literal: syntax.Literal) -> Literal:  # noqa: PLR0911 - one a kind
-    """Return the value of `literal`.
+def bind_literal(  # noqa: PLR0911 - one a kind
+    literal: syntax.Literal, zone: str
+) -> Literal:
+    """Return the value of `literal` in a script with a time zone.
 
     Raises:
         Refusal: E215 for invalid text.
@@ -77,7 +78,7 @@ def bind_literal(literal: syntax.Literal) -> Literal:  # noqa: PLR0911 - one a k
         case syntax.NullLiteral():
             return Literal(NULL, nullable=True, value=None)
         case syntax.TimeLiteral():
-            return _timestamp(literal)
+            return _timestamp(literal, zone)
         case syntax.IntervalLiteral():
             return _interval(literal)
 
@@ -129,12 +130,12 @@ def _octets(literal: syntax.BytesLiteral) -> Literal:
     return Literal(BYTES, nullable=False, value=bytes.fromhex(digits).decode("latin-1"))
 
 
-def _timestamp(literal: syntax.TimeLiteral) -> Literal:
+def _timestamp(literal: syntax.TimeLiteral, zone: str) -> Literal:
     if literal.type == "TIME":
         return _time(literal)
     if literal.type == "DATE":
         return _date(literal)
-    type_ = TIMESTAMP if literal.type == "TIMESTAMP" else instants(local_zone())
+    type_ = TIMESTAMP if literal.type == "TIMESTAMP" else instants(zone)
     try:
         value_us = cast_value(literal.value.value, STRING, type_)
     except RowFailure as failure:

@@ -117,10 +117,11 @@ def match_recognize(
     rows = _in_order(written, relation, context)
     _check_names(written, rows)
     symbols = symbols_of(written)
-    conditions = Navigations(relation, rows.time, symbols, spans, context.functions)
+    conditions = Navigations(relation, rows.time, symbols, spans, context.functions, context.zone)
     defined = _conditions(written, conditions)
     measured = Navigations(
-        *(relation, rows.time, symbols, spans, context.functions), fields=conditions.fields
+        *(relation, rows.time, symbols, spans, context.functions, context.zone),
+        fields=conditions.fields,
     )
     measures = [measured.measure(each.expression) for each in written.measures]
     pattern = _row_pattern(written, conditions, defined, measured)
@@ -172,7 +173,7 @@ def _row_pattern(
         tuple(conditions.found),
         # A match without measures is a row all the same.
         tuple(measured.found) or (_COUNT,),
-        _within(written.within),
+        _within(written.within, conditions.zone),
         skip_to,
         skipped,
         width,
@@ -181,7 +182,9 @@ def _row_pattern(
 
 def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Context) -> _Input:
     """Return the rows in the order that PARTITION BY and ORDER BY say."""
-    binder = ExpressionBinder(relation.scope, _CLAUSE, context.source_spans, context.functions)
+    binder = ExpressionBinder(
+        relation.scope, _CLAUSE, context.source_spans, context.functions, context.zone
+    )
     keys: list[Expression] = []
     for each in written.partition_by:
         key = binder.bind_whole(each)
@@ -221,10 +224,10 @@ def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Conte
     return _Input(plan, own, columns, time.index, first.span)
 
 
-def _within(written: syntax.Expression | None) -> int | None:
+def _within(written: syntax.Expression | None, zone: str) -> int | None:
     if written is None:
         return None
-    within = constant_interval_us(written)
+    within = constant_interval_us(written, zone)
     if within is None or not 0 <= within <= WINDOW_US_MAX:
         raise refusal(
             "E307",

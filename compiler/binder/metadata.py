@@ -15,8 +15,8 @@ from fsql.compiler.schema import Column
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.options import TableOptions
-    from fsql.compiler.binder.report import Report
 
 _SYNONYMS: Final[Mapping[str, str]] = {"file.name": "file", "offset": "row"}
 """Names that other systems have, of Flink's files and of Kafka."""
@@ -26,7 +26,7 @@ _OF_THE_MACHINE: Final = frozenset(
 
 
 def metadata_columns(
-    table: syntax.CreateTable, options: TableOptions, report: Report
+    table: syntax.CreateTable, options: TableOptions, context: Context
 ) -> tuple[MetadataColumn, ...]:
     """Return the metadata columns of a table.
 
@@ -34,15 +34,17 @@ def metadata_columns(
         Abandoned: where some were refused.
     """
     found: list[MetadataColumn] = []
-    with report.whole():
+    with context.report.whole():
         for index, written in enumerate(table.columns):
             if isinstance(written, syntax.MetadataColumn):
-                with report.part():
-                    found.append(_column(written, index, options))
+                with context.report.part():
+                    found.append(_column(written, index, options, context.zone))
     return tuple(found)
 
 
-def _column(written: syntax.MetadataColumn, place: int, options: TableOptions) -> MetadataColumn:
+def _column(
+    written: syntax.MetadataColumn, place: int, options: TableOptions, zone: str
+) -> MetadataColumn:
     """Return a metadata column.
 
     Raises:
@@ -65,7 +67,7 @@ def _column(written: syntax.MetadataColumn, place: int, options: TableOptions) -
             if key in _OF_THE_MACHINE
             else "write METADATA FROM 'file' or METADATA FROM 'row'",
         )
-    type_ = bind_type(written.type)
+    type_ = bind_type(written.type, zone)
     if str(type_) != FILE_METADATA[key]:
         raise refusal(
             "E318",

@@ -70,6 +70,7 @@ class Navigations:
     symbols: Sequence[Symbol]
     source_spans: SourceSpans
     functions: Functions
+    zone: str
     fields: dict[Expression, int] = field(default_factory=dict)
     found: dict[Navigation, int] = field(default_factory=dict)
     current: int | None = None
@@ -151,6 +152,7 @@ class Navigations:
             self.clause,
             self.source_spans,
             self.functions,
+            self.zone,
             navigations=self,
         )
 
@@ -219,7 +221,7 @@ class Navigations:
             raise refusal("E404", f"{name} does not take *", written.span)
         scope = Scope((self._columns(of_match=False),))
         binder = ExpressionBinder(
-            scope, f"an argument of {name}", self.source_spans, self.functions
+            scope, f"an argument of {name}", self.source_spans, self.functions, self.zone
         )
         bound = binder.bind_whole(written)
         width = self.relation.width

@@ -14,7 +14,6 @@ from fsql.compiler.binder.aggregate_calls import completed, make_aggregate, need
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.following import InOrder, Sequenced, over_following, take_following
 from fsql.compiler.binder.frames import (
-    FrameBounds,
     ascends,
     has_both_ends,
     has_one_end,
@@ -74,7 +73,8 @@ class RunningCollector:
         """
         window = self._window(written)
         inner = ExpressionBinder(
-            *(binder.scope, "OVER", self.source_spans, binder.functions, binder.aggregates),
+            *(binder.scope, "OVER", self.source_spans, binder.functions, binder.zone),
+            aggregates=binder.aggregates,
             spans=self.spans,
         )
         partition = tuple(inner.bind_whole(key) for key in window.partition_by)
@@ -119,7 +119,7 @@ class RunningCollector:
         """
         partition, order, keys = rows
         name, whole = written.name.parts[-1].name.upper(), is_whole(window)
-        frame = FrameBounds(FrameEnd.CURRENT_ROW) if whole else read_frame(window, written.span)
+        frame = read_frame(window, inner.zone)
         if frame.end_preceding < 0 and not keys:
             raise _without_order("FOLLOWING", written.span)
         if name == "NTH_VALUE":

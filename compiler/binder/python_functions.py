@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.declared_functions import DeclaredFunction
@@ -19,7 +20,7 @@ from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.sqltypes import array_of, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler import syntax
     from fsql.compiler.functions.python_functions import Load, PythonFunction
@@ -41,7 +42,10 @@ _TAKEN: Final = frozenset(
 
 
 def create_function(
-    written: syntax.CreateFunction, functions: dict[str, DeclaredFunction], load: Load
+    written: syntax.CreateFunction,
+    functions: dict[str, DeclaredFunction],
+    load: Load,
+    zone: str,
 ) -> None:
     """Add a function to those of the script, also if it is refused; calls then give no further errors.
 
@@ -55,9 +59,9 @@ def create_function(
         return
     _check_name(name, earlier)
     functions[key] = DeclaredFunction(None, name.span)
-    types = declared_types(written)
+    types = declared_types(written, zone)
     try:
-        functions[key] = _registered(written, key, types, load)
+        functions[key] = _registered(written, key, types, partial(load, zone=zone))
     except LoadError as error:
         raise refusal(error.code, str(error), written.body.span, help=error.help) from None
     except FsqlError as error:  # the function is not deterministic
@@ -65,7 +69,10 @@ def create_function(
 
 
 def _registered(
-    written: syntax.CreateFunction, key: str, types: Types | None, load: Load
+    written: syntax.CreateFunction,
+    key: str,
+    types: Types | None,
+    load: Callable[[str], PythonFunction | LoadedAggregate],
 ) -> DeclaredFunction:
     """Return the function of a module, as the statement declares it.
 
@@ -111,7 +118,7 @@ def _check_name(name: syntax.Identifier, earlier: DeclaredFunction | None) -> No
         )
 
 
-def declared_types(written: syntax.CreateFunction) -> Types | None:
+def declared_types(written: syntax.CreateFunction, zone: str) -> Types | None:
     """Return the types that the statement declares; None if it leaves them to the decorator.
 
     Raises:
@@ -127,11 +134,11 @@ def declared_types(written: syntax.CreateFunction) -> Types | None:
     if returns is None:
         return None
     _check_distinct(written.parameters, "parameter")
-    parameters = tuple(bind_type(each.type) for each in written.parameters)
+    parameters = tuple(bind_type(each.type, zone) for each in written.parameters)
     if not isinstance(returns, tuple):
-        return Types(parameters, bind_type(returns))
+        return Types(parameters, bind_type(returns, zone))
     _check_distinct(returns, "column")
-    columns = tuple((each.name.name, bind_type(each.type)) for each in returns)
+    columns = tuple((each.name.name, bind_type(each.type, zone)) for each in returns)
     return Types(parameters, array_of(row_of(columns)), is_table=True)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import Refusal, refusal
-from fsql.compiler.binder.time_zone import local_zone, of_utc
+from fsql.compiler.binder.time_zone import of_utc
 from fsql.compiler.expression import Cast, ColumnRef, Expression
 from fsql.compiler.logical import Project, Scan
 from fsql.compiler.sqltypes import DATE, TIME, TIMESTAMP, SqlType
@@ -85,8 +85,8 @@ def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Exp
     if binder.scope.row_time is None:
         raise _no_row_time(binder, written)
     time = row_time(binder.scope.row_time)
-    if local_zone() != "UTC" and name != "PROCTIME":
-        instant = of_utc(time)
+    if binder.zone != "UTC" and name != "PROCTIME":
+        instant = of_utc(time, binder.zone)
         return instant if name in _INSTANTS else Cast(TYPES[name], nullable=False, argument=instant)
     type_ = TYPES[name]
     return time if type_ == TIMESTAMP else Cast(type_, nullable=False, argument=time)

@@ -86,7 +86,7 @@ def bind(
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
     with _deep_stack():
         try:
-            with report.part(), zone_of_script(script):
+            with report.part():
                 job = binder.bind()
         except Abandoned:
             assert report.full
@@ -129,6 +129,7 @@ class _ScriptBinder:
         surroundings: Surroundings,
     ) -> None:
         self._script = script
+        self._zone = zone_of_script(script)
         self._report = report
         self._source_spans = source_spans
         self._declared = declared
@@ -180,6 +181,7 @@ class _ScriptBinder:
             self._declared,
             self._one_row,
             self._functions,
+            self._zone,
             self._surroundings.infer,
         )
         match statement:
@@ -204,11 +206,11 @@ class _ScriptBinder:
             case syntax.CreateView():
                 create_view(statement, context)
             case syntax.CreateFunction():
-                create_function(statement, self._functions, self._surroundings.load)
+                create_function(statement, self._functions, self._surroundings.load, self._zone)
             case syntax.Drop():
                 drop(statement, context)
             case syntax.SetOption():
-                check_setting(statement, self._report)
+                check_setting(statement, self._zone, self._report)
             case syntax.ResetOption():
                 pass  # every setting has its default
 

@@ -74,7 +74,9 @@ def _windowed(
                     element.span,
                     help="use a subquery in FROM",
                 )
-            call = read_window_call(element.name, element.arguments, element.span, in_from=False)
+            call = read_window_call(
+                element.name, element.arguments, element.span, context.zone, in_from=False
+            )
             spans = context.source_spans
             if call.slide_us is None:
                 if any(isinstance(each, syntax.GroupingSets) for each in select.group_by or ()):
@@ -120,6 +122,7 @@ class _SelectBinder:
         self._report = context.report
         self._source_spans = context.source_spans
         self._functions = context.functions
+        self._zone = context.zone
         self._aggregates = AggregateCollector(
             append_only=append_only(relation.plan), grouping=select.group_by is not None
         )
@@ -140,6 +143,7 @@ class _SelectBinder:
             clause,
             self._source_spans,
             self._functions,
+            self._zone,
             self._aggregates,
             self._running if running else None,
             window=_window_call(self._select),
@@ -267,7 +271,7 @@ class _SelectBinder:
 
     def _keys(self, items: list[Item]) -> GroupKeys:
         binder = ExpressionBinder(
-            self._relation.scope, "GROUP BY", self._source_spans, self._functions
+            self._relation.scope, "GROUP BY", self._source_spans, self._functions, self._zone
         )
 
         def bind(element: syntax.Expression) -> tuple[Key, ...]:

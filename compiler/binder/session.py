@@ -78,7 +78,9 @@ def partition_of_group(
 
     Keys that are refused are left out here, and reported when the keys of the group are bound.
     """
-    binder = ExpressionBinder(relation.scope, "GROUP BY", context.source_spans, context.functions)
+    binder = ExpressionBinder(
+        relation.scope, "GROUP BY", context.source_spans, context.functions, context.zone
+    )
     found: list[Expression] = []
     for element in select.group_by or ():
         written = _meant(element, select, relation)
@@ -120,7 +122,7 @@ def partition_of_table(
         Refusal: E2xx to E4xx.
     """
     binder = ExpressionBinder(
-        relation.scope, "PARTITION BY", context.source_spans, context.functions
+        relation.scope, "PARTITION BY", context.source_spans, context.functions, context.zone
     )
     keys: list[syntax.Expression] = []
     for each in written:

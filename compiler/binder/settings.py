@@ -92,14 +92,14 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 """Settings that change results: the values that say what fsql does, in lower case, and advice for others."""
 
 
-def check_setting(written: syntax.SetOption, report: Report) -> None:
-    """Warn of a setting without effect; pass over one that says what fsql does.
+def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:
+    """Warn of a setting without effect; pass over one that says what fsql does.  `zone` is the script's.
 
     Raises:
         Refusal: E224, if the setting is unknown or asks for other results.
     """
     if is_zone_setting(written):
-        check_zone_setting(written)
+        check_zone_setting(written, zone)
         return
     key, value = written.key.value.strip().lower(), written.value.value.strip().lower()
     advice = _WITHOUT_EFFECT.get(key)

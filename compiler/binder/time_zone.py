@@ -8,8 +8,6 @@ so it is cast back.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -22,13 +20,12 @@ from fsql.compiler.functions.time_zones import zone_name, zone_names
 from fsql.compiler.sqltypes import MONTHS, TIMESTAMP, Kind, SqlType, instants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.text.source import Span
 
 SETTING: Final = "table.local-time-zone"
-_ZONE: Final[ContextVar[str]] = ContextVar("_ZONE", default="UTC")
 _OF_UNITS: Final = frozenset({"timestamp_add", "timestamp_diff"})
 _ROUNDED: Final = frozenset({"date_trunc", "date_ceil"})
 _ELAPSED: Final = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR")
@@ -37,22 +34,12 @@ _DAYS: Final = ("DAY", "WEEK")
 """Units that are 24 hours, or 7 times that, where they are added, and begin at a local midnight."""
 
 
-@contextmanager
-def zone_of_script(script: syntax.Script) -> Iterator[None]:
-    """Let what is bound in the block have the zone that the script sets."""
+def zone_of_script(script: syntax.Script) -> str:
+    """Return the zone that the script sets, UTC if it sets none."""
     settings = (each for each in script.statements if isinstance(each, syntax.SetOption))
     written = (each.value.value for each in settings if is_zone_setting(each))
     names = (name for name in map(zone_name, written) if name is not None)
-    token = _ZONE.set(next(names, "UTC"))
-    try:
-        yield
-    finally:
-        _ZONE.reset(token)
-
-
-def local_zone() -> str:
-    """Return the zone of the script that is bound."""
-    return _ZONE.get()
+    return next(names, "UTC")
 
 
 def is_zone_setting(setting: syntax.SetOption) -> bool:
@@ -60,16 +47,16 @@ def is_zone_setting(setting: syntax.SetOption) -> bool:
     return setting.key.value.strip().lower() == SETTING
 
 
-def check_zone_setting(setting: syntax.SetOption) -> None:
-    """Check the zone that a SET names.
+def check_zone_setting(setting: syntax.SetOption, local: str) -> None:
+    """Check the zone that a SET names; `local` is that of the script.
 
     Raises:
         Refusal: E224 if there is no such zone, or the script has another one.
     """
-    if bound_zone(setting.value.value, setting.value.span, "E224") != local_zone():
+    if bound_zone(setting.value.value, setting.value.span, "E224") != local:
         raise refusal(
             "E224",
-            f"setting '{SETTING}' is '{local_zone()}' in this script already",
+            f"setting '{SETTING}' is '{local}' in this script already",
             setting.value.span,
             note="a script has one time zone",
             help="use AT TIME ZONE for other zones",
@@ -112,7 +99,7 @@ def bind_at_time_zone(binder: ExpressionBinder, written: syntax.AtTimeZone) -> E
             f"this is {operand.type}",
             help="cast it: CAST(… AS TIMESTAMP)" if operand.type.kind is Kind.STRING else None,
         )
-    return in_zone(operand, zone)
+    return in_zone(operand, zone, binder.zone)
 
 
 def constant_zone(expression: Expression, span: Span, name: str) -> str:
@@ -127,16 +114,19 @@ def constant_zone(expression: Expression, span: Span, name: str) -> str:
     return bound_zone(value, span, "E405")
 
 
-def in_zone(operand: Expression, zone: str) -> Expression:
-    """Return the local time of an instant in a zone, or the instant of a local time."""
+def in_zone(operand: Expression, zone: str, local: str) -> Expression:
+    """Return the local time of an instant in a zone, or the instant of a time there.
+
+    Instants have the type of those of the script, whose zone is `local`.
+    """
     if operand.type.zone:
         return _cast(_cast(operand, instants(zone)), TIMESTAMP)
-    return _cast(_cast(operand, instants(zone)), instants(local_zone()))
+    return _cast(_cast(operand, instants(zone)), instants(local))
 
 
-def of_utc(operand: Expression) -> Expression:
-    """Return the instant of a time in UTC."""
-    return in_zone(operand, "UTC")
+def of_utc(operand: Expression, local: str) -> Expression:
+    """Return the instant of a time in UTC; `local` is the zone of the script."""
+    return in_zone(operand, "UTC", local)
 
 
 def _cast(operand: Expression, target: SqlType) -> Expression:

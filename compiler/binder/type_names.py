@@ -6,7 +6,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.time_zone import local_zone
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
@@ -125,18 +124,18 @@ _DECIMAL_DIGITS: Final = 10
 """How many digits DECIMAL has where it does not say, as in Flink."""
 
 
-def bind_type(name: TypeName) -> SqlType:
-    """Return the type that `name` names.
+def bind_type(name: TypeName, zone: str) -> SqlType:
+    """Return the type that `name` names in a script with a time zone.
 
     Raises:
         Refusal: E216 for a name that is no type, E301 for a type that is not implemented.
     """
     if name.name == "ARRAY" and len(name.arguments) == 1:
-        return array_of(_bind_part(name.arguments[0]))
+        return array_of(_bind_part(name.arguments[0], zone))
     if name.name == "MAP":
-        return _bind_map(name)
+        return _bind_map(name, zone)
     if name.fields:
-        return _bind_row(name)
+        return _bind_row(name, zone)
     if name.name in _DECIMAL:
         return _decimal(name)
     if text_length(name) is not None:
@@ -144,7 +143,7 @@ def bind_type(name: TypeName) -> SqlType:
     if name.name in _LATER:
         instead = _LATER[name.name]
         raise not_implemented(f"the type {name.name}", name.span, help=instead and f"use {instead}")
-    known = instants(local_zone()) if name.name in ZONED else _PLAIN.get(name.name)
+    known = instants(zone) if name.name in ZONED else _PLAIN.get(name.name)
     if known is None:
         instead = _OTHER_DIALECTS.get(name.name)
         near = near_name(name.name, (*_PLAIN, *_DECIMAL, *ZONED))
@@ -192,7 +191,7 @@ def length_inside(name: TypeName) -> TypeName | None:
     return None
 
 
-def _bind_map(name: TypeName) -> SqlType:
+def _bind_map(name: TypeName, zone: str) -> SqlType:
     """Return the type `MAP<STRING, INT>`; NOT NULL of its keys says nothing new."""
     if len(name.arguments) != 2:
         raise refusal(
@@ -202,7 +201,7 @@ def _bind_map(name: TypeName) -> SqlType:
             help="write MAP<STRING, BIGINT>",
         )
     written, value = name.arguments
-    key = bind_type(written)
+    key = bind_type(written, zone)
     if key.kind in STRUCTURED:
         raise refusal(
             "E216",
@@ -210,10 +209,10 @@ def _bind_map(name: TypeName) -> SqlType:
             written.span,
             help="use a type without parts, such as STRING",
         )
-    return map_of(key, _bind_part(value))
+    return map_of(key, _bind_part(value, zone))
 
 
-def _bind_row(name: TypeName) -> SqlType:
+def _bind_row(name: TypeName, zone: str) -> SqlType:
     """Return the type `ROW<a INT, b STRING>`."""
     seen: dict[str, Identifier] = {}
     for field in name.fields:
@@ -225,11 +224,11 @@ def _bind_row(name: TypeName) -> SqlType:
                 field.span,
                 secondary=(Label(first.span, "first here"),),
             )
-    types = map(_bind_part, name.arguments)
+    types = [_bind_part(each, zone) for each in name.arguments]
     return row_of((field.name, each) for field, each in zip(name.fields, types, strict=True))
 
 
-def _bind_part(name: TypeName) -> SqlType:
+def _bind_part(name: TypeName, zone: str) -> SqlType:
     """Return the type of an element or field, which may always be NULL."""
     if name.not_null:
         raise not_implemented(
@@ -237,7 +236,7 @@ def _bind_part(name: TypeName) -> SqlType:
             name.span,
             help="leave it out: elements and fields may be NULL",
         )
-    return bind_type(name)
+    return bind_type(name, zone)
 
 
 def _decimal(name: TypeName) -> SqlType:

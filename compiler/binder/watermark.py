@@ -54,7 +54,7 @@ def event_time(
     raise no_column(watermark.column, names, note=f"the table has {listing(names)}")
 
 
-def delay_us(watermark: syntax.Watermark) -> int:
+def delay_us(watermark: syntax.Watermark, zone: str) -> int:
     """Return the delay of the watermark.
 
     Raises:
@@ -69,7 +69,7 @@ def delay_us(watermark: syntax.Watermark) -> int:
             first=syntax.ColumnReference() as column,
             links=(syntax.ChainLink(operator="-", operand=operand),),
         ) if _same(column, watermark):
-            value_us = constant_interval_us(operand)
+            value_us = constant_interval_us(operand, zone)
             if value_us is not None and 0 <= value_us <= WINDOW_US_MAX:
                 return value_us
             raise _form(watermark)

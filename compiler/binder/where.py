@@ -67,6 +67,7 @@ def bind_rows(
                 "WHERE",
                 context.source_spans,
                 context.functions,
+                context.zone,
                 subqueries=collector,
                 hidden=_aliases(select),
             )
@@ -156,7 +157,12 @@ def bind_subquery(
             append_only=append_only(rows.relation.plan), may_be_empty=True
         )
         binder = ExpressionBinder(
-            rows.relation.scope, "SELECT", context.source_spans, context.functions, collector
+            rows.relation.scope,
+            "SELECT",
+            context.source_spans,
+            context.functions,
+            context.zone,
+            collector,
         )
         items = tuple(bind_items(binder, select, context.report))
         having: tuple[Expression, ...] = ()

@@ -83,9 +83,14 @@ class WindowCall:
 
 
 def read_window_call(
-    name: syntax.QualifiedName, arguments: Sequence[Argument], span: Span, *, in_from: bool
+    name: syntax.QualifiedName,
+    arguments: Sequence[Argument],
+    span: Span,
+    zone: str,
+    *,
+    in_from: bool,
 ) -> WindowCall:
-    """Return a checked call of a window function.
+    """Return a checked call of a window function, in a script with a time zone.
 
     Raises:
         Refusal: E202, E301, E307, E320.
@@ -103,15 +108,15 @@ def read_window_call(
         )
     given = _by_name(function, arguments, span, in_from=in_from)
     if function == "SESSION":
-        gap_us = _interval_us(given["GAP"], "gap", positive=True)
+        gap_us = _interval_us(given["GAP"], "gap", zone, positive=True)
         _check_sizes(gap_us, gap_us, span)
         return WindowCall(given.get("DATA"), _time_column(given["TIMECOL"]), gap_us, None, 0)
-    size_us = _interval_us(given["SIZE"], "size", positive=True)
+    size_us = _interval_us(given["SIZE"], "size", zone, positive=True)
     slide = "STEP" if function == "CUMULATE" else "SLIDE"
     slide_us = size_us
     if slide in given:
-        slide_us = _interval_us(given[slide], slide.lower(), positive=True)
-    offset_us = _interval_us(given["OFFSET"], "offset") if "OFFSET" in given else 0
+        slide_us = _interval_us(given[slide], slide.lower(), zone, positive=True)
+    offset_us = _interval_us(given["OFFSET"], "offset", zone) if "OFFSET" in given else 0
     _check_sizes(size_us, slide_us, span)
     time_column = _time_column(given["TIMECOL"])
     if function == "CUMULATE":
@@ -211,13 +216,13 @@ def _time_column(argument: Argument) -> syntax.ColumnReference:
     )
 
 
-def _interval_us(argument: Argument, what: str, *, positive: bool = False) -> int:
+def _interval_us(argument: Argument, what: str, zone: str, *, positive: bool = False) -> int:
     """Return the value of an argument, which must be a constant interval."""
     if isinstance(
         argument, (syntax.TableArgument, syntax.Descriptor, syntax.NamedArgument, syntax.Star)
     ):
         raise refusal("E307", f"the {what} of a window is a constant INTERVAL", argument.span)
-    value = constant_interval_us(argument)
+    value = constant_interval_us(argument, zone)
     if value is None or (positive and value <= 0):
         raise refusal(
             "E307",
@@ -228,15 +233,14 @@ def _interval_us(argument: Argument, what: str, *, positive: bool = False) -> in
     return value
 
 
-def constant_interval_us(expression: syntax.Expression) -> int | None:
+def constant_interval_us(expression: syntax.Expression, zone: str) -> int | None:
     """Return the value of a constant expression of type INTERVAL; None for other expressions.
 
     Raises:
         Refusal: E2xx to E4xx, if it cannot be bound.
     """
-    bound = ExpressionBinder(Scope(((),)), "a constant", SourceSpans(), NO_FUNCTIONS).bind_whole(
-        expression
-    )
+    binder = ExpressionBinder(Scope(((),)), "a constant", SourceSpans(), NO_FUNCTIONS, zone)
+    bound = binder.bind_whole(expression)
     if bound.type == MONTHS:
         raise refusal(
             "E307",
@@ -313,7 +317,8 @@ def event_time_field(
     Raises:
         Refusal: E203, E204, E304.
     """
-    time = ExpressionBinder(relation.scope, "a window", source_spans, NO_FUNCTIONS).column(written)
+    binder = ExpressionBinder(relation.scope, "a window", source_spans, NO_FUNCTIONS, "UTC")
+    time = binder.column(written)
     if not time.column.time_attribute:
         raise _not_event_time(relation, time, written)
     return time

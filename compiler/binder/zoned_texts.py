@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.time_zone import constant_zone, in_zone, local_zone, of_utc
+from fsql.compiler.binder.time_zone import constant_zone, in_zone, of_utc
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
@@ -19,30 +19,31 @@ from fsql.compiler.sqltypes import INT, INTEGER_RANGES, STRING, TIMESTAMP, Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.functions.time_patterns import Family
     from fsql.compiler.text.source import Span
 
 _SECONDS: Final = Literal(STRING, nullable=False, value=SECONDS_PATTERN)
 
 
-def local_texts(made: Expression, span: Span) -> Expression:
+def local_texts(made: Expression, zone: str, span: Span) -> Expression:
     """Return the call of a function, one between text and seconds since 1970 in the zone of the script.
 
     Raises:
         Refusal: E301 for a pattern that writes the zone.
     """
-    if not isinstance(made, Call) or local_zone() == "UTC":
+    if not isinstance(made, Call) or zone == "UTC":
         return made
     _check_pattern(made, span)
     match made.function, made.arguments:
         case "from_unixtime", (seconds, *pattern):
-            at = coerce(of_utc(call("timestamp_seconds", seconds)), TIMESTAMP)
+            at = coerce(of_utc(call("timestamp_seconds", seconds), zone), TIMESTAMP)
             return call("date_format", at, *(pattern or [_SECONDS]))
         case "unix_timestamp", (text, *pattern) if text.type == STRING:
             if _pattern_has_zone(made):
                 return made
             local = call("to_timestamp", text, *(pattern or [_SECONDS]))
-            return call("unix_timestamp", in_zone(local, local_zone()))
+            return call("unix_timestamp", in_zone(local, zone, zone))
         case _:
             return made
 
@@ -70,7 +71,9 @@ def _has_zone(family: Family, pattern: Expression) -> bool:
     return pattern_of(family, pattern.value).has_zone
 
 
-def to_timestamp_ltz(placed: Sequence[tuple[Expression, Span]]) -> Expression:
+def to_timestamp_ltz(
+    binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]
+) -> Expression:
     """Return TO_TIMESTAMP_LTZ(n, 0 or 3): the instant of seconds or milliseconds since 1970; also of text.
 
     Raises:
@@ -78,12 +81,13 @@ def to_timestamp_ltz(placed: Sequence[tuple[Expression, Span]]) -> Expression:
     """
     (value, span), *others = placed
     if value.type.kind in INTEGER_RANGES:
-        (unit, place), *_ = others or [(Literal(INT, nullable=False, value=3), span)]
-        precision = constant_value(unit)
+        (digits, place), *_ = others or [(Literal(INT, nullable=False, value=3), span)]
+        precision = constant_value(digits)
         if precision not in {0, 3} or len(others) > 1:
             message = "precision of TO_TIMESTAMP_LTZ must be 0, for seconds, or 3, for milliseconds"
             raise refusal("E405", message, place)
-        return of_utc(call("timestamp_millis" if precision else "timestamp_seconds", value))
+        unit = "timestamp_millis" if precision else "timestamp_seconds"
+        return of_utc(call(unit, value), binder.zone)
     if value.type.kind not in {Kind.STRING, Kind.NULL}:
         raise refusal(
             "E401",
@@ -92,12 +96,12 @@ def to_timestamp_ltz(placed: Sequence[tuple[Expression, Span]]) -> Expression:
             help="it takes TO_TIMESTAMP_LTZ(milliseconds, 3) or TO_TIMESTAMP_LTZ(text, pattern, zone)",
         )
     pattern, *zones = others or [(Literal(STRING, nullable=False, value=SECONDS_PATTERN), span)]
-    zone = constant_zone(*zones[0], "TO_TIMESTAMP_LTZ") if zones else local_zone()
+    zone = constant_zone(*zones[0], "TO_TIMESTAMP_LTZ") if zones else binder.zone
     local = _by_pattern("to_timestamp", value, pattern)
-    return of_utc(local) if _pattern_has_zone(local) else in_zone(local, zone)
+    return in_zone(local, "UTC" if _pattern_has_zone(local) else zone, binder.zone)
 
 
-def convert_tz(placed: Sequence[tuple[Expression, Span]]) -> Expression:
+def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
     """Return CONVERT_TZ(text, from, to): the text of a local time in another zone, NULL if it is none.
 
     Raises:
@@ -114,7 +118,8 @@ def convert_tz(placed: Sequence[tuple[Expression, Span]]) -> Expression:
     given, wanted = (constant_zone(*zone, "CONVERT_TZ") for zone in zones)
     pattern = Literal(STRING, nullable=False, value=SECONDS_PATTERN)
     local = call("try_to_timestamp", value, pattern)
-    return call("date_format", in_zone(in_zone(local, given), wanted), pattern)
+    instant = in_zone(local, given, binder.zone)
+    return call("date_format", in_zone(instant, wanted, binder.zone), pattern)
 
 
 def _by_pattern(name: str, value: Expression, pattern: tuple[Expression, Span]) -> Expression:

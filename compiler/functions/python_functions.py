@@ -114,9 +114,9 @@ class LoadError(Exception):
 
 
 class Load(Protocol):
-    """Loads the function at `module:name`."""
+    """Loads the function at `module:name`, for a script with a time zone."""
 
-    def __call__(self, entry: str) -> PythonFunction | LoadedAggregate:
+    def __call__(self, entry: str, zone: str) -> PythonFunction | LoadedAggregate:
         """Return the function.
 
         Raises:
@@ -124,12 +124,13 @@ class Load(Protocol):
         """
 
 
-def load_nothing(entry: str) -> PythonFunction | LoadedAggregate:
+def load_nothing(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
     """Refuse every function: there is no folder for functions.
 
     Raises:
         LoadError: E411, always.
     """
+    del zone
     raise LoadError(
         f'function "{entry}" cannot be loaded: no folder of functions is declared',
         "name the folder of its module: --functions DIR",

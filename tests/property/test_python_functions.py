@@ -148,9 +148,9 @@ QUERIES = (
 )
 
 
-def load(entry: str) -> PythonFunction | LoadedAggregate:
+def load(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
     """Return a function of this module."""
-    return function_of(FUNCTIONS[entry.partition(":")[2]], entry, "digest")
+    return function_of(FUNCTIONS[entry.partition(":")[2]], entry, "digest", zone)
 
 
 def case_of(seed: int) -> Case:
