@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.kept_nulls import keeps_nulls, unwrapped
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.python_aggregates import make_python_aggregate, python_result
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -94,7 +95,7 @@ def make_aggregate(
     function = AGGREGATES[name]
     if written.ignore_nulls and function not in _COLLECTING:
         raise not_implemented("IGNORE NULLS", written.span)
-    if written.respect_nulls and (function is not AggregateFunction.ARRAY_AGG or name in COMPLETED):
+    if written.respect_nulls and (function not in _COLLECTING or name in COMPLETED or name in _BY):
         raise not_implemented(
             "RESPECT NULLS",
             written.span,
@@ -104,13 +105,16 @@ def make_aggregate(
     ignores = function is AggregateFunction.ARRAY_AGG and (
         written.ignore_nulls or (name in COMPLETED and name != "JSON_AGG")
     )
-    if written.filter is not None:
-        if function is AggregateFunction.ARRAY_AGG and not ignores:
+    if keeps_nulls(written, function, ignores=ignores) and argument is not None:
+        if written.distinct:
             raise not_implemented(
-                f"FILTER of {name}",
-                written.filter.span,
-                help="add IGNORE NULLS after the arguments",
+                f"{name} of DISTINCT values and NULL",
+                written.span,
+                help="add IGNORE NULLS behind FILTER (…)",
             )
+        ignores = function is AggregateFunction.ARRAY_AGG
+        argument = argument if argument.type.kind is Kind.NULL else call("row", argument)
+    if written.filter is not None:
         argument = _filtered(arguments, argument, written.filter)
     argument = argument and coerce(argument, computed_in(function, argument.type))
     if function in _OF_TWO:
@@ -141,6 +145,9 @@ def completed(
     python = _in_python(arguments, name)
     if python is not None:
         return python_result(python, collected)
+    ignores = written.ignore_nulls or (name in COMPLETED and name != "JSON_AGG")
+    if name in AGGREGATES and keeps_nulls(written, AGGREGATES[name], ignores=ignores):
+        collected = unwrapped(collected)
     if name in OF_ENTRIES:
         collected = call("map_from_entries", collected)
     if name in _OF_JSON:

@@ -194,7 +194,7 @@ def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
         "ORDER BY": bool(written.order_by),
         "FILTER": written.filter is not None,
         "IGNORE NULLS": written.ignore_nulls and name != "LAG",
-        "RESPECT NULLS": written.respect_nulls and name not in ROW_FUNCTIONS,
+        "RESPECT NULLS": written.respect_nulls and name not in {"LAG", "LEAD"},
     }
     for clause, present in clauses.items():
         if present:

@@ -128,21 +128,29 @@ def _bind_rows(
     binder = ExpressionBinder(
         Scope(((),)), "VALUES", context.source_spans, context.functions, context.zone
     )
-    first = values.rows[0]
     rows: list[tuple[tuple[Expression, Span], ...]] = []
     with context.report.whole():
         for row in values.rows:
             with context.report.part():
-                if len(row.items) != len(first.items):
-                    raise refusal(
-                        "E209",
-                        f"row of VALUES has {quantity_text(len(row.items), 'value')}, and the first has"
-                        f" {len(first.items)}",
-                        row.span,
-                        secondary=(Label(first.span, "first row"),),
-                    )
+                check_row_length(row, values.rows[0])
                 rows.append(tuple((binder.bind_whole(item), item.span) for item in row.items))
     return rows
+
+
+def check_row_length(row: syntax.RowConstructor, first: syntax.RowConstructor) -> None:
+    """Check that a row of VALUES has as many values as the first one.
+
+    Raises:
+        Refusal: E209.
+    """
+    if len(row.items) != len(first.items):
+        raise refusal(
+            "E209",
+            f"row of VALUES has {quantity_text(len(row.items), 'value')}, and the first has"
+            f" {len(first.items)}",
+            row.span,
+            secondary=(Label(first.span, "first row"),),
+        )
 
 
 def _column(values: list[tuple[Expression, Span]], wanted: SqlType | None) -> list[Expression]:

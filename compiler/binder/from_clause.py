@@ -23,7 +23,7 @@ from fsql.compiler.binder.join import (
     unbounded_join,
 )
 from fsql.compiler.binder.join_refusals import cross_join, equality_help, time_names
-from fsql.compiler.binder.lateral import bind_lateral, gives_elements, unnest
+from fsql.compiler.binder.lateral import as_elements, bind_lateral, gives_elements, unnest
 from fsql.compiler.binder.lateral_join import bind_lateral_rows, reads_tables
 from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.match_recognize import match_recognize
@@ -205,7 +205,7 @@ class FromBinder:
         for number, clause in enumerate(written.joins):
             binder = self._within(padded=number < last)
             outer = clause.kind == "LEFT" and (
-                gives_elements(clause.right, self.context.functions)
+                gives_elements(as_elements(clause.right), self.context.functions)
                 or reads_tables(clause.right, self.context.functions)
             )
             if self._lateral(clause.right):
@@ -299,9 +299,8 @@ class FromBinder:
 
     def _lateral(self, written: syntax.Relation) -> bool:
         """Return whether a relation depends on the relations before it."""
-        return gives_elements(written, self.context.functions) or (
-            isinstance(written, syntax.Derived) and written.lateral
-        )
+        lateral = isinstance(written, syntax.Derived) and written.lateral
+        return lateral or gives_elements(written, self.context.functions)
 
     def join_lateral(
         self, source: Source, written: syntax.Relation, *, outer: bool = False
@@ -311,6 +310,7 @@ class FromBinder:
         Raises:
             Refusal: E2xx to E4xx.
         """
+        written = as_elements(written)
         if gives_elements(written, self.context.functions):
             unnested = unnest(source.relation, written, self.context, left=outer)
             return Source(unnested, source.taken)

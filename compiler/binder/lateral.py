@@ -13,6 +13,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.calls import bind_table_call
 from fsql.compiler.binder.conditionals import make_case
+from fsql.compiler.binder.constants import check_row_length
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
 from fsql.compiler.binder.operators import call, combine_balanced
@@ -69,6 +70,26 @@ def gives_elements(written: syntax.Relation, functions: Functions) -> TypeGuard[
         declared = functions.get(written.name.parts[-1].name.upper())
         return declared is not None and len(written.name.parts) == 1
     return isinstance(written, syntax.Unnest)
+
+
+def as_elements(written: syntax.Relation) -> syntax.Relation:
+    """Return `LATERAL (VALUES (x, y), …) AS t` as UNNEST of an array of rows, other relations as they are.
+
+    Raises:
+        Refusal: E209, if the rows have not the same number of values.
+    """
+    if not isinstance(written, syntax.Derived) or written.alias is None:
+        return written
+    query, values, alias = written.query, written.query.body, written.alias
+    if not isinstance(values, syntax.Values) or query.order_by or query.limit or query.offset:
+        return written
+    for row in values.rows:
+        check_row_length(row, values.rows[0])
+    numbers = range(1, len(values.rows[0].items) + 1)
+    names = tuple(syntax.Identifier(alias.span, f"column{number}") for number in numbers)
+    array = syntax.ArrayConstructor(values.span, values.rows)
+    alias = replace(alias, columns=alias.columns or names)
+    return syntax.Unnest(written.span, array, ordinality=False, alias=alias)
 
 
 def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Elements:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
-from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.sqltypes import Kind, SqlType
@@ -147,25 +147,62 @@ def with_columns_of(
 ) -> syntax.CreateTable:
     """Return `CREATE TABLE … AS` with a column for each of the query's; `spans` are theirs.
 
+    A column that the table declares as well has the type that it says.
+
     Raises:
-        Refusal: E301.
+        Refusal: E203, E205, E301.
     """
+    physical: list[syntax.PhysicalColumn] = []
     for element in (*table.columns, *table.watermarks):
-        raise not_implemented(
-            "columns and watermarks in CREATE TABLE … AS",
-            element.span,
-            help="leave them out: the columns are those of the query",
-        )
+        if not isinstance(element, syntax.PhysicalColumn):
+            raise not_implemented(
+                "computed columns, metadata columns and watermarks in CREATE TABLE … AS",
+                element.span,
+                help="leave them out, and compute columns in the query",
+            )
+        _check_declared(element, physical, schema)
+        physical.append(element)
     columns = tuple(
-        syntax.PhysicalColumn(
-            span,
-            syntax.Identifier(span, column.name, quoted=True),
-            _type_name(column.type, span),
-            not_null=not column.nullable,
+        next(
+            (each for each in physical if matches(each.name, column.name)),
+            syntax.PhysicalColumn(
+                span,
+                syntax.Identifier(span, column.name, quoted=True),
+                _type_name(column.type, span),
+                not_null=not column.nullable,
+            ),
         )
         for column, span in zip(schema, spans, strict=True)
     )
     return replace(table, columns=columns, query=None)
+
+
+def _check_declared(
+    column: syntax.PhysicalColumn, others: Iterable[syntax.PhysicalColumn], schema: Schema
+) -> None:
+    """Check that a column of CREATE TABLE … AS is one of the query's, and declared once.
+
+    Raises:
+        Refusal: E203, E205.
+    """
+    name = column.name.name
+    if not any(matches(column.name, each.name) for each in schema):
+        raise refusal(
+            "E203",
+            f'column "{name}" does not exist',
+            column.name.span,
+            "not a column of the query",
+            note=f"the query has {listing([each.name for each in schema])}",
+            help=f"rename a column of the query with AS {name}",
+        )
+    first = next((each for each in others if each.name.name.lower() == name.lower()), None)
+    if first is not None:
+        raise refusal(
+            "E205",
+            f'column "{name}" is declared more than once',
+            column.name.span,
+            secondary=(Label(first.name.span, "first here"),),
+        )
 
 
 def _arguments(type_: SqlType) -> tuple[SqlType, ...]:

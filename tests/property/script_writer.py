@@ -32,7 +32,10 @@ AGGREGATES: Final = (
         ("STRING_AGG({S}, ';' ORDER BY {B} DESC)", "S"),
     ),
 )
-ORDERED_AGGREGATES: Final = (("ARRAY_AGG(CAST({B} AS BIGINT))", "A"), ("ARRAY_AGG({S})", "Z"))
+ORDERED_AGGREGATES: Final = (
+    ("ARRAY_AGG(CAST({B} AS BIGINT))", "A"),
+    ("ARRAY_AGG({S}) FILTER (WHERE {Q})", "Z"),
+)
 
 _OF_GROUPS: Final = ("COUNT(DISTINCT", "SUM(DISTINCT", "MAX_BY", "STRING_AGG")
 

@@ -102,6 +102,11 @@ QUERIES = (
         "SELECT id, LAG(n) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a,"
         " COALESCE(LAG(n) IGNORE NULLS OVER (ORDER BY id DESC), -1) AS b FROM t"
     ),
+    # NULLs that are kept.
+    (
+        "SELECT id, (ARRAY_AGG(n ORDER BY id) FILTER (WHERE id % 3 > 0) OVER (PARTITION BY k))[2] AS a,"
+        " LAST_VALUE(n) RESPECT NULLS OVER (PARTITION BY k ORDER BY id) AS b FROM t"
+    ),
     (
         "SELECT id, MIN(n) OVER (ORDER BY seen ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS a,"
         " COUNT(*) OVER (PARTITION BY k ORDER BY seen RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
@@ -141,7 +146,9 @@ def in_duckdb(query: str) -> str:
     """Return the query with windows as DuckDB computes them."""
     start = f"seen // {5 * SECOND}"
     windows = f"(SELECT *, {start} AS window_start, {start} + 1 AS window_end FROM t) AS w"
-    query = query.replace("LAG(n) IGNORE NULLS", "LAG(n IGNORE NULLS)")
+    query = query.replace("LAG(n) IGNORE NULLS", "LAG(n IGNORE NULLS)").replace(
+        " RESPECT NULLS", ""
+    )
     return query.replace(WINDOW, windows).replace(" / ", " // ")
 
 

@@ -1,0 +1,49 @@
+"""Aggregates that ignore NULLs made to keep them: each value is put into a row of one field.
+
+ARRAY_AGG(x) FILTER (WHERE p)     →  TRANSFORM(ARRAY_AGG(CASE WHEN p THEN ROW(x) END) IGNORE NULLS, e -> e.f1)
+LAST_VALUE(x) RESPECT NULLS       →  LAST_VALUE(ROW(x)).f1
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import (
+    AggregateFunction,
+    ColumnRef,
+    Expression,
+    FieldAccess,
+    LambdaBody,
+    LambdaCall,
+    LambdaFunction,
+)
+from fsql.compiler.sqltypes import array_of
+
+if TYPE_CHECKING:
+    from fsql.compiler import syntax
+
+
+def keeps_nulls(
+    written: syntax.FunctionCall, function: AggregateFunction, *, ignores: bool
+) -> bool:
+    """Return whether an aggregate has to keep NULLs beside rows that it leaves out.
+
+    ARRAY_AGG keeps NULLs by itself unless it `ignores` them, but a FILTER makes NULLs of the rows left out.
+    """
+    if function is AggregateFunction.ARRAY_AGG:
+        return written.filter is not None and not ignores
+    values = function in {AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
+    return values and written.respect_nulls
+
+
+def unwrapped(collected: Expression) -> Expression:
+    """Return the values of the rows that an aggregate has returned, one row or an array of them."""
+    row = collected.type.element
+    if row is None:
+        (value,) = collected.type.field_types
+        return FieldAccess(value, nullable=True, argument=collected, index=0)
+    (value,) = row.field_types
+    element = ColumnRef(row, nullable=True, index=0)
+    body = LambdaBody(FieldAccess(value, nullable=True, argument=element, index=0))
+    transform = LambdaFunction.TRANSFORM
+    return LambdaCall(array_of(value), collected.nullable, transform, (collected,), (), body)
