@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import syntax
@@ -12,7 +13,7 @@ from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.zoned_texts import convert_tz, to_timestamp_ltz
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.coercion import coerce
-from fsql.compiler.sqltypes import BOOLEAN, NULL, STRING, Kind
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, NULL, STRING, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -85,6 +86,19 @@ def _typeof(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     return Literal(STRING, nullable=False, value=str(placed[0][0].type))
 
 
+def _count(test: str) -> Callable[[Sequence[Placed]], Expression]:
+    """Return what counts the arguments that pass a test for NULL."""
+
+    def made(placed: Sequence[Placed]) -> Expression:
+        one, none = (Literal(BIGINT, nullable=False, value=value) for value in (1, 0))
+        counts: list[Expression] = [
+            make_case([(call(test, value), one)], none) for value, _ in placed
+        ]
+        return reduce(lambda total, each: call("add", total, each), counts)
+
+    return made
+
+
 class Form(NamedTuple):
     """How many arguments a form takes at least and at most, and what it means."""
 
@@ -95,7 +109,8 @@ class Form(NamedTuple):
     @property
     def takes(self) -> str:
         """Return how many arguments it takes, for messages."""
-        return f"{self.least}" if self.least == self.most else f"at least {self.least}"
+        exactly = "" if self.least == self.most else "at least "
+        return f"{exactly}{self.least} argument{'s'[: self.least > 1]}"
 
 
 _MANY: Final = 10_000
@@ -108,6 +123,8 @@ FORMS: Final[Mapping[str, Form]] = {
     "EQUAL_NULL": Form(2, 2, _equal_null),
     "DECODE": Form(3, _MANY, _decode),
     "TYPEOF": Form(1, 1, _typeof),
+    "NUM_NULLS": Form(1, 100, _count("is_null")),
+    "NUM_NONNULLS": Form(1, 100, _count("is_not_null")),
     "TO_TIMESTAMP_LTZ": Form(1, 3, to_timestamp_ltz),
     "CONVERT_TZ": Form(3, 3, convert_tz),
 }
@@ -122,7 +139,7 @@ def bind_form(binder: ExpressionBinder, written: syntax.FunctionCall, name: str)
     """
     form = FORMS[name]
     if not form.least <= len(written.arguments) <= form.most:
-        raise refusal("E401", f"function {name} takes {form.takes} arguments", written.span)
+        raise refusal("E401", f"function {name} takes {form.takes}", written.span)
     placed = []
     for argument in written.arguments:
         if isinstance(argument, syntax.Star):

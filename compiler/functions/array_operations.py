@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.casts import NAN, integer_in_range
 from fsql.compiler.functions.failure import OutOfRangeFailure
 from fsql.compiler.functions.ordering import compare
-from fsql.compiler.functions.signature import Function, Nullability, Signature, TypeVariable
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, array_of
+from fsql.compiler.functions.signature import (
+    Function,
+    Match,
+    Nullability,
+    Signature,
+    TypeVariable,
+)
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, Kind, array_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
 
     Array = tuple[Value, ...]
 
@@ -159,6 +166,24 @@ def _insert(elements: Array | None, place: int | None, element: Value) -> Array 
     return (*elements[:at], element, *elements[at:])
 
 
+def _places(elements: Array, wanted: Value) -> Array:
+    identity = _identity(wanted)
+    return tuple(n for n, each in enumerate(elements, 1) if _identity(each) == identity)
+
+
+def _flat(arrays: Array) -> Array:
+    """Return the elements of the arrays in an array, one array behind the other; NULL has none."""
+    return tuple(each for array in arrays if isinstance(array, tuple) for each in array)
+
+
+def _flattens(types: tuple[SqlType, ...]) -> Match | None:
+    """Return the signature of FLATTEN for an array of arrays."""
+    inner = types[0].element if len(types) == 1 and types[0].kind is Kind.ARRAY else None
+    if inner is None or inner.kind is not Kind.ARRAY:
+        return None
+    return Match(Signature(types, inner, _flat), types, inner)
+
+
 _ARRAY: Final = TypeVariable.ARRAY
 _ANY: Final = TypeVariable.ANY
 _ORDERED: Final = TypeVariable.ORDERED_ARRAY
@@ -169,7 +194,9 @@ def _function(name: str, *signatures: Signature, others: tuple[str, ...] = ()) -
 
 
 def _maybe_null(name: str, *signatures: Signature) -> Function:
-    return Function(name, (name.upper(),), signatures, Nullability.ALWAYS)
+    """Return a function that may be NULL; DuckDB has it too, as LIST_… in place of ARRAY_…."""
+    names = (name.upper(), name.upper().replace("ARRAY_", "LIST_"))
+    return Function(name, names, signatures, Nullability.ALWAYS)
 
 
 def _of_null(name: str, signature: Signature, *others: str) -> Function:
@@ -184,6 +211,13 @@ ARRAY_OPERATIONS: Final = (
         others=("LIST_CONTAINS",),
     ),
     _function("array_position", Signature((_ARRAY, _ANY), BIGINT, _place)),
+    _function("array_positions", Signature((_ARRAY, _ANY), array_of(BIGINT), _places)),
+    Function(
+        "flatten",
+        ("FLATTEN",),
+        (Signature((array_of(array_of(BIGINT)),), array_of(BIGINT), _flat),),
+        of_types=_flattens,
+    ),
     _function("array_distinct", Signature((_ARRAY,), _ARRAY, _firsts)),
     _function(
         "array_concat",
@@ -194,7 +228,9 @@ ARRAY_OPERATIONS: Final = (
     _function("array_intersect", Signature((_ARRAY, _ARRAY), _ARRAY, _intersect)),
     _function("array_except", Signature((_ARRAY, _ARRAY), _ARRAY, _except)),
     _function("array_remove", Signature((_ARRAY, _ANY), _ARRAY, _remove)),
-    _function("array_reverse", Signature((_ARRAY,), _ARRAY, lambda a: a[::-1])),
+    _function(
+        "array_reverse", Signature((_ARRAY,), _ARRAY, lambda a: a[::-1]), others=("LIST_REVERSE",)
+    ),
     _function(
         "array_compact",
         Signature((_ARRAY,), _ARRAY, lambda a: tuple(each for each in a if each is not None)),
@@ -203,6 +239,7 @@ ARRAY_OPERATIONS: Final = (
         "array_slice",
         Signature((_ARRAY, BIGINT), _ARRAY, _slice),
         Signature((_ARRAY, BIGINT, BIGINT), _ARRAY, _slice),
+        others=("SLICE", "LIST_SLICE"),
     ),
     _function(
         "array_sort",

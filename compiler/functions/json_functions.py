@@ -72,6 +72,11 @@ def _path_array(text: str, path: str) -> str | None:
     return None if found is None else write_document(found)
 
 
+def _path_first(text: str, path: str) -> str | None:
+    found = _all(text, path)
+    return write_document(found[0]) if found else None
+
+
 def _extract(text: str, path: str) -> str | None:
     found = _at(text, path)
     return None if found is None else write_document(found[0])
@@ -257,7 +262,7 @@ _TWO: Final = (STRING, STRING)
 _WILD: Final = frozenset(
     {
         *("json_value", "json_exists", "json_query", "json_items", "json_path_query_array"),
-        *("json_query_wrapped", "json_query_wrapped_if_needed"),
+        *("json_query_wrapped", "json_query_wrapped_if_needed", "json_path_query_first"),
     }
 )
 """The functions whose paths may have wildcards."""
@@ -319,7 +324,7 @@ DOCUMENTS: Final = frozenset(
             "json_quote",
         ),
         *("json_get", "json_query_wrapped", "json_query_wrapped_if_needed"),
-        "json_path_query_array",
+        *("json_path_query_array", "json_path_query_first"),
     }
 )
 """The functions whose results are documents: as values of JSON_OBJECT they are not quoted."""
@@ -331,10 +336,11 @@ JSON_FUNCTIONS: Final = (
     _of_path("json_value", (), STRING, _value),
     _of_path("json_extract", (), STRING, _extract),
     _of_path("json_extract_string", ("EXTRACTJSONFIELD", "GET_JSON_OBJECT"), STRING, _extract_text),
-    _of_path("json_exists", (), BOOLEAN, _exists),
+    _of_path("json_exists", ("JSONB_PATH_EXISTS",), BOOLEAN, _exists),
     _of_path("json_query_wrapped", (), STRING, _wrapped),
     _of_path("json_query_wrapped_if_needed", (), STRING, _wrapped_if_needed),
     _of_path("json_path_query_array", ("JSONB_PATH_QUERY_ARRAY",), STRING, _path_array),
+    _of_path("json_path_query_first", ("JSONB_PATH_QUERY_FIRST",), STRING, _path_first),
     _with_path("json_query", (), STRING, _query),
     _with_path("json_array_length", ("JSONB_ARRAY_LENGTH",), BIGINT, _array_length),
     _with_path("json_keys", ("JSON_OBJECT_KEYS", "JSONB_OBJECT_KEYS"), array_of(STRING), _keys),
@@ -381,7 +387,7 @@ JSON_FUNCTIONS: Final = (
     ),
     Function(
         "json_string",
-        ("JSON_STRING", "TO_JSON_STRING", "TO_JSON"),
+        ("JSON_STRING", "TO_JSON_STRING", "TO_JSON", "TO_JSONB", "ROW_TO_JSON", "ARRAY_TO_JSON"),
         (Signature(_TEXT, STRING, quoted),),
         of_types=_writes,
     ),

@@ -260,7 +260,39 @@ _PLACES: Final = (DOUBLE, BIGINT)
 ROUND_TO_PLACES: Final = Signature(_PLACES, DOUBLE, _to_places(decimal.ROUND_HALF_UP))
 TRUNCATE_TO_PLACES: Final = Signature(_PLACES, DOUBLE, _to_places(decimal.ROUND_DOWN))
 
+_EARTH: Final = {"KM": 6371.0, "MI": 3959.0}
+"""The radius of the earth by units of length."""
+
+
+def _distance(
+    latitude: float, longitude: float, to_latitude: float, to_longitude: float, unit: str = "KM"
+) -> float:
+    """Return the length of the great circle between two places, by the haversine formula."""
+    try:
+        one, two = math.radians(latitude), math.radians(to_latitude)
+        across = math.sin(math.radians(to_longitude - longitude) / 2) ** 2
+        part = math.sin((two - one) / 2) ** 2 + math.cos(one) * math.cos(two) * across
+        return 2 * _EARTH[unit.upper()] * math.asin(math.sqrt(min(part, 1.0)))
+    except ValueError:  # of an infinite angle
+        return math.nan
+
+
+def _length_error(unit: str) -> str | None:
+    return None if unit.upper() in _EARTH else "a unit of GEO_DISTANCE is KM or MI"
+
+
 MATHEMATICS: Final = (
+    Function(
+        "geo_distance",
+        ("GEO_DISTANCE",),
+        (
+            Signature((DOUBLE,) * 4, DOUBLE, _distance),
+            Signature((*(DOUBLE,) * 4, STRING), DOUBLE, _distance),
+        ),
+        literal_check=_length_error,
+        literal_place=4,
+        literal_word="unit",
+    ),
     _of_double("cbrt", _cbrt),
     _of_double("sinh", _sinh),
     _of_double("cosh", math.cosh),

@@ -32,6 +32,10 @@ _NUMBERS: Final = (
     "write UNNEST(SEQUENCE(1, n)) AS u(x), or declare a table with 'connector' = 'datagen'"
 )
 
+_SUBTRACT: Final = "use TIMESTAMPADD(unit, -n, t), or t - INTERVAL '1' DAY * n"
+_ROW_TIME: Final = "use NOW(), the time of the row"
+_ELEMENTS: Final = "write CROSS JOIN UNNEST(JSON_ITEMS(text)) AS u(x)"
+
 OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "TIME_BUCKET": "use DATE_BIN(width, t), or group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "ISNULL": "write a IS NULL",
@@ -58,7 +62,36 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "YEARWEEK": "use ISOYEAR(t) * 100 + WEEK(t)",
     "MILLISECOND": "use DATE_FORMAT(t, 'SSS')",
     "MICROSECOND": "use DATE_FORMAT(t, 'SSSSSS')",
-    "DATESUB": "use TIMESTAMPDIFF(unit, from, to)",
+    **dict.fromkeys(("DATESUB", "TIMESTAMPSUB", "DATE_SUBTRACT"), _SUBTRACT),
+    **dict.fromkeys(("TIMEADD", "TIMESUB"), "write t + INTERVAL '1' MINUTE * n"),
+    **dict.fromkeys(("CLOCK_TIMESTAMP", "STATEMENT_TIMESTAMP", "TRANSACTION_TIMESTAMP"), _ROW_TIME),
+    "TIMEOFDAY": _ROW_TIME,
+    "FORMAT": "use PRINTF, or ||",
+    "SPLIT_TO_MAP": "use STR_TO_MAP, whose keys without a value are NULL",
+    "ENTRIES": "use MAP_ENTRIES, which are in the order of the keys",
+    "TO_BYTES": "use ENCODE(text, 'UTF-8'), UNHEX, or FROM_BASE64",
+    "FROM_BYTES": "use DECODE(bytes, 'UTF-8'), HEX, or TO_BASE64",
+    "TOPKDISTINCT": "use SELECT DISTINCT, then ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC)",
+    **dict.fromkeys(("JSON_ARRAY_ELEMENTS", "JSONB_ARRAY_ELEMENTS"), _ELEMENTS),
+    **dict.fromkeys(("JSON_ARRAY_ELEMENTS_TEXT", "JSONB_ARRAY_ELEMENTS_TEXT"), _ELEMENTS),
+    **dict.fromkeys(("JSON_EACH", "JSONB_EACH"), "use JSON_KEYS(text), JSON_GET, and UNNEST"),
+    "JSONB_PATH_QUERY": "write CROSS JOIN UNNEST(JSON_ITEMS(text, '$.a[*]')) AS u(x)",
+    **dict.fromkeys(("JSONB_SET", "JSONB_INSERT"), "use JSON_MERGE_PATCH(text, patch)"),
+    **dict.fromkeys(("PARSE_JSON", "TRY_PARSE_JSON"), "JSON is a STRING here: use the text itself"),
+    "REGEXP_MATCH": "use REGEXP_EXTRACT for each group",
+    **dict.fromkeys(
+        ("REGEXP_SPLIT_TO_TABLE", "STRING_TO_TABLE"),
+        "write CROSS JOIN UNNEST(SPLIT(text, separator)) AS u(x)",
+    ),
+    "LIST_PREPEND": "use ARRAY_PREPEND(array, x), whose arguments are in the other order",
+    "LIST_EXTRACT": "use ELEMENT_AT, which counts from 1 and has no negative places",
+    **dict.fromkeys(
+        ("LIST_POSITION", "LIST_INDEXOF"), "use ARRAY_POSITION, which is 0 of no place"
+    ),
+    "LIST_UNIQUE": "use CARDINALITY(ARRAY_DISTINCT(array))",
+    "SIZE": "use CARDINALITY",
+    "AGGREGATE": "use REDUCE(array, start, (total, x) -> …)",
+    "FORALL": "use ALL_MATCH(array, x -> …)",
     "MONTHS_BETWEEN": "use TIMESTAMPDIFF(MONTH, from, to)",
     "EXPLODE": "write CROSS JOIN UNNEST(array) AS u(x)",
     "JSON_TYPE": "use JSON_TYPEOF",
@@ -68,7 +101,6 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "XXHASH64": "use XXH64, whose seed is 0 (Spark's is 42)",
     "LIST_SORT": "use ARRAY_SORT",
     "LIST_DISTINCT": "use ARRAY_DISTINCT, which keeps the order and NULL",
-    "LIST_FILTER": "use CROSS JOIN LATERAL (SELECT ... FROM UNNEST(array) ...)",
     "REGEXP_EXTRACT_GROUPS": "use REGEXP_EXTRACT for each group",
     "READ_CSV": _FILE,
     "READ_CSV_AUTO": _FILE,

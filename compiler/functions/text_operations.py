@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.failure import OutOfRangeFailure
 from fsql.compiler.functions.signature import Function, Nullability, Signature
 from fsql.compiler.functions.texts import CHARACTERS_MAX
-from fsql.compiler.sqltypes import BIGINT, BYTES, DOUBLE, STRING
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, BYTES, DOUBLE, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -223,7 +223,19 @@ def _chosen(name: str, signature: Signature, nullability: Nullability) -> Functi
     return Function(name, (name.upper(),), (signature,), nullability, strict=False)
 
 
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def _test(name: str, test: Callable[[str], bool]) -> Function:
+    """Return a test of a text, which is FALSE of NULL."""
+    signature = Signature(_TEXT, BOOLEAN, lambda text: text is not None and test(text))
+    return _chosen(name, signature, Nullability.NEVER)
+
+
 TEXT_OPERATIONS: Final = (
+    _test("is_alpha", str.isalpha),
+    _test("is_digit", str.isdecimal),
+    _test("is_decimal", lambda text: _DECIMAL.fullmatch(text) is not None),
     Function(
         "octet_length",
         ("OCTET_LENGTH",),

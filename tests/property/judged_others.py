@@ -54,20 +54,6 @@ WORDS: Final = Column(
 )
 ELEMENTS: Final = Column(BIGINT, (None, 0, 1, 2, BIGINT_MAX))
 KNOWN: Final = Column(BIGINT, (0, 1, 2, BIGINT_MAX))
-DOCUMENTS: Final = Column(
-    STRING,
-    (
-        *(None, "", "{", "1", "null", '"a"', "true", "[]", "{}", "tru", " 12 "),
-        *('{"a":1,"b":[1,"x",null,{"c":true}],"é":"日本"}', '{"a":{"a":{"a":null}}}', "[[1],[2]]"),
-        *(
-            '{"a":"q\\"u\\\\o\\n\\u00e9"}',
-            '{"a b":-0.5,"$":12345678901234567}',
-            '["a",1,true,null]',
-        ),
-    ),
-)
-OBJECTS: Final = Column(STRING, tuple(v for v in DOCUMENTS.values if not str(v).startswith("[")))
-PATHS: Final = ("$", "$.a", "$.b[0]", "$.b[3].c", '$."a b"', "$[1]", "$.é", "$.a.a.a", "$.zz")
 
 
 def ascii_only(column: Column) -> tuple[Value, ...]:
@@ -85,30 +71,11 @@ def _one(sql: str, *columns: Column, within: float = 0.0) -> list[Judged]:
     return [Judged(sql, columns, within)]
 
 
-WILD_PATHS: Final = ("$[*]", "$.*", "$.b[*]", "$.b[*].c", "$[*][*]", "$.*.*", "$.a.*.a", "$.zz[*]")
-
-
-def _of_wild_paths(sql: str) -> list[Judged]:
-    """Return a case for each path with wildcards; `{all}` are the values there."""
-    found = f"CAST(json_extract({_JSON}, '{{path}}') AS VARCHAR[])"
-    made = f"TRY({sql})".replace("{all}", found)
-    return [
-        Judged(made.replace("{path}", path), (DOCUMENTS, *constants(path))) for path in WILD_PATHS
-    ]
-
-
-def _of_paths(sql: str) -> list[Judged]:
-    """Return a case for each path, which is the second argument and stands for `{path}`."""
-    return [
-        Judged(f"TRY({sql})".replace("{path}", f"'{path}'"), (DOCUMENTS, *constants(path)))
-        for path in PATHS
-    ]
-
-
-_JSON: Final = "(CASE WHEN json_valid({0}) THEN {0} END)"
-_WRAPPED: Final = "'[' || array_to_string({all}, ',') || ']'"
-_ITEMS: Final = f"CASE WHEN json_type({_JSON}) = 'ARRAY' THEN CAST(json_extract({_JSON}, '$[*]') AS VARCHAR[]) END"
 _REGEXPS: Final = ("a", "[a-z]+", "b|,", "(a)(b)?", "xx?", "é")
+
+_TESTED: Final = Column(
+    STRING, (None, "", "a", "é1", "éß", "12", "٣", "1.5", "-.5e+3", "1e", ".", "+1.", " 1", "日本")
+)
 
 OTHERS: Final[Mapping[str, list[Judged]]] = {
     # Numbers
@@ -133,6 +100,13 @@ OTHERS: Final[Mapping[str, list[Judged]]] = {
     ),
     "lgamma": _one("lgamma({0})", Column(DOUBLE, (None, 0.5, 1.0, 2.5, 5.0, 700.0)), within=1e-13),
     "nextafter": _one("nextafter({0}, {1})", DOUBLES, DOUBLES),
+    "geo_distance": _one(
+        "2 * 6371.0 * asin(sqrt(sin(radians({2} - {0}) / 2) ** 2"
+        " + cos(radians({0})) * cos(radians({2})) * sin(radians({3} - {1}) / 2) ** 2))",
+        *(Column(DOUBLE, (None, 0.0, 52.5, -89.0)), Column(DOUBLE, (13.4, -170.0, 0.0))),
+        *(Column(DOUBLE, (48.85, 51.0)), Column(DOUBLE, (None, 2.35, 179.5))),
+        within=1e-12,
+    ),
     "rint": _one(
         "round_even({0}, 0)", Column(DOUBLE, (None, 0.0, 0.5, 1.5, 2.5, -0.5, -2.5, 7.25))
     ),
@@ -292,91 +266,22 @@ OTHERS: Final[Mapping[str, list[Judged]]] = {
             Column(BIGINT, (2, -2, 1)),
         ),
     ],
-    # JSON
-    "json_valid": _one("json_valid({0})", DOCUMENTS),
-    "json_value": _of_paths(
-        f"CASE WHEN json_type({_JSON}, {{path}}) NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string({_JSON}, {{path}}) END"
+    "array_positions": _one(
+        "CASE WHEN {0} IS NOT NULL THEN list_filter(list_transform({0}, lambda x, i: CASE WHEN x IS NOT DISTINCT FROM {1}"
+        " THEN i END), lambda i: i IS NOT NULL) END",
+        ARRAYS,
+        KNOWN,
     ),
-    "json_extract": _of_paths(f"CAST(json_extract({_JSON}, {{path}}) AS VARCHAR)"),
-    "json_extract_string": _of_paths(f"json_extract_string({_JSON}, {{path}})"),
-    "json_exists": _of_paths(
-        "CASE WHEN {0} IS NULL THEN NULL WHEN json_valid({0}) THEN json_exists({0}, {path}) ELSE FALSE END"
-    ),
-    "json_query": _of_paths(
-        f"CASE WHEN json_type({_JSON}, {{path}}) IN ('OBJECT', 'ARRAY') THEN CAST(json_extract({_JSON}, {{path}}) AS VARCHAR) END"
-    ),
-    "json_array_length": _of_paths(
-        f"CASE WHEN json_type({_JSON}, {{path}}) = 'ARRAY' THEN json_array_length({_JSON}, {{path}}) END"
-    ),
-    "json_keys": _of_paths(
-        f"CASE WHEN json_type({_JSON}, {{path}}) = 'OBJECT' THEN json_keys({_JSON}, {{path}}) END"
-    ),
-    "json_typeof": _of_paths(
-        f"CASE json_type({_JSON}, {{path}}) WHEN 'VARCHAR' THEN 'string' WHEN 'UBIGINT' THEN 'number' WHEN 'BIGINT' THEN 'number'"
-        f" WHEN 'DOUBLE' THEN 'number' ELSE lower(json_type({_JSON}, {{path}})) END"
-    ),
-    "json_items": [*_one(_ITEMS, DOCUMENTS), *_of_wild_paths("{all}")],
-    "json_path_query_array": _of_wild_paths(_WRAPPED),
-    "json_query_wrapped": _of_wild_paths(f"CASE WHEN len({{all}}) > 0 THEN {_WRAPPED} END"),
-    "json_query_wrapped_if_needed": _of_wild_paths(
-        "CASE WHEN len({all}) = 1 AND json_type({all}[1]) IN ('OBJECT', 'ARRAY') THEN {all}[1]"
-        f" WHEN len({{all}}) > 0 THEN {_WRAPPED} END"
-    ),
-    "json_array_contains": _one(
-        f"list_contains({_ITEMS}, CAST(to_json({{1}}) AS VARCHAR))",
-        DOCUMENTS,
-        Column(STRING, ("a", "", "x")),
-    ),
-    "json_extract_path": _one(
-        f"TRY(CAST(json_extract({_JSON}, '$.\"' || {{1}} || '\"') AS VARCHAR))",
-        Column(STRING, OBJECTS.values),
-        Column(STRING, ("a", "é", "a b", "zz")),
-    ),
-    "json_extract_path_text": _one(
-        f"TRY(json_extract_string({_JSON}, '$.\"' || {{1}} || '\"'))",
-        Column(STRING, OBJECTS.values),
-        Column(STRING, ("a", "é", "a b", "zz")),
-    ),
-    "json_get": [
-        *_one(
-            f"TRY(CAST(json_extract({_JSON}, '$.\"' || {{1}} || '\"') AS VARCHAR))",
-            DOCUMENTS,
-            Column(STRING, ("a", "é", "a b", "zz")),
+    "flatten": _one(
+        "flatten({0})",
+        Column(
+            array_of(NUMBERS), (None, (), ((1,), (2, 3)), ((), None, (None, 4)), (None,), ((1,),))
         ),
-        *_one(
-            f"TRY(CAST(json_extract({_JSON}, '$[' || {{1}} || ']') AS VARCHAR))",
-            DOCUMENTS,
-            Column(BIGINT, (0, 1, 9)),
-        ),
-    ],
-    "json_get_text": _one(
-        f"TRY(json_extract_string({_JSON}, '$.\"' || {{1}} || '\"'))",
-        DOCUMENTS,
-        Column(STRING, ("a", "é", "a b", "zz")),
     ),
-    "json_quote": _one("CAST(to_json({0}) AS VARCHAR)", TEXTS),
-    "json_string": [
-        *_one("CAST(to_json({0}) AS VARCHAR)", TEXTS),
-        *_one("CAST(to_json({0}) AS VARCHAR)", INTEGERS),
-        *_one("CAST(to_json({0}) AS VARCHAR)", ARRAYS),
-        *_one("CAST(to_json({0}) AS VARCHAR)", Column(BOOLEAN, (None, True, False))),
-    ],
-    "json_unquote": _one(
-        f"CASE WHEN json_type({_JSON}) = 'VARCHAR' THEN json_extract_string({_JSON}, '$') END",
-        DOCUMENTS,
-    ),
-    "json_merge_patch": _one(
-        "CASE WHEN json_valid({0}) AND json_valid({1}) THEN CAST(json_merge_patch({0}, {1}) AS VARCHAR) END",
-        Column(STRING, (None, "{", '{"a":1,"b":{"c":2}}', "{}", "[1]")),
-        Column(STRING, (None, "{", '{"b":7}', '{"b":{"d":[1]}}', "3")),
-    ),
-    "json_object": _one(
-        "CAST(json_object({0}, CAST({1} AS JSON)) AS VARCHAR)",
-        Column(STRING, ("a", "é", "")),
-        Column(STRING, ("1", '"x"', "[1,null]", None)),
-    ),
-    "json_build_array": _one(
-        "CAST(json_array(CAST({0} AS JSON), CAST({1} AS JSON)) AS VARCHAR)",
-        *(Column(STRING, ("1", '"x"', "[1,null]", None)),) * 2,
+    "is_alpha": _one(r"coalesce(regexp_full_match({0}, '\p{{L}}+'), FALSE)", _TESTED),
+    "is_digit": _one(r"coalesce(regexp_full_match({0}, '\p{{Nd}}+'), FALSE)", _TESTED),
+    "is_decimal": _one(
+        "coalesce({0} NOT LIKE '% %' AND TRY_CAST({0} AS DOUBLE) IS NOT NULL AND {0} <> '', FALSE)",
+        _TESTED,
     ),
 }

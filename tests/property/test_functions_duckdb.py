@@ -20,13 +20,14 @@ from fsql.compiler.sqltypes import Kind
 from fsql.runtime.arrow_types import arrow_type, from_arrow, outside_type, to_arrow
 from fsql.runtime.kernels.expressions import compile_expression
 from fsql.tests.property.judged_functions import JUDGED, Judged
+from fsql.tests.property.judged_json import JSON
 from fsql.tests.property.judged_others import OTHERS
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.sqltypes import SqlType
 
-CASES = {**JUDGED, **OTHERS}
+CASES = {**JUDGED, **OTHERS, **JSON}
 
 
 def theirs(judged: Judged, rows: list[tuple[Value, ...]], result: SqlType) -> list[Value]:

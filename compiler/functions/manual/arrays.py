@@ -47,6 +47,16 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The place of the first element that is equal; 0 if there is none.",
         "ARRAY_POSITION(ARRAY['a', 'b'], 'b') = 2",
     ),
+    "array_positions": entry(
+        "The places of all elements that are equal; none gives an empty array.",
+        "ARRAY_POSITIONS(ARRAY['a', 'b', 'a'], 'a') = ARRAY[1, 3]",
+    ),
+    "flatten": form(
+        "(ARRAY<ARRAY<T>>) ARRAY<T>",
+        "The elements of the arrays in an array, one array behind the other; arrays that are NULL are left out.",
+        "FLATTEN(ARRAY[ARRAY[1, 2], ARRAY[3]]) = ARRAY[1, 2, 3]",
+        "FLATTEN(ARRAY[ARRAY[1], NULL]) = ARRAY[1]",
+    ),
     "array_distinct": entry(
         "Each element once, where it first occurs.", "ARRAY_DISTINCT(ARRAY[1, 2, 1]) = ARRAY[1, 2]"
     ),

@@ -47,6 +47,12 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The name of the type of the argument; it is not evaluated.",
         "TYPEOF(1.5) = 'DOUBLE'",
     ),
+    "NUM_NULLS": form(
+        "(any, ...) BIGINT", "How many arguments are NULL.", "NUM_NULLS(1, NULL, 'a', NULL) = 2"
+    ),
+    "NUM_NONNULLS": form(
+        "(any, ...) BIGINT", "How many arguments are not NULL.", "NUM_NONNULLS(1, NULL, 'a') = 2"
+    ),
     "NULLIF": form(
         "(T, T) T",
         "NULL where the two are equal, else the first.",

@@ -16,7 +16,7 @@ NULL and fails no row. What a function gives as JSON is written without spaces, 
 written; of a key that occurs twice the last value counts.
 
 A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; `lax ` may
-stand before it. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS` and `JSON_PATH_QUERY_ARRAY` a path may have wildcards: `[*]`, the elements of
+stand before it. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS`, `JSON_PATH_QUERY_ARRAY` and `JSON_PATH_QUERY_FIRST` a path may have wildcards: `[*]`, the elements of
 an array, and `.*`, the values of an object. There are no filters or ranges: `JSON_ITEMS`, with UNNEST for a row each, or FILTER with a lambda.
 """
 
@@ -48,6 +48,10 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "All values at a path, as an array, which may be empty; NULL of what is not JSON.",
         """JSON_PATH_QUERY_ARRAY('{"a": [{"b": 1}, {"b": 2}]}', '$.a[*].b') = '[1,2]'""",
         "JSON_PATH_QUERY_ARRAY('{}', '$.a[*]') = '[]'",
+    ),
+    "json_path_query_first": entry(
+        "The first value at a path, as JSON; NULL where there is nothing.",
+        """JSON_PATH_QUERY_FIRST('[{"a": 1}, {"a": 2}]', '$[*].a') = '1'""",
     ),
     "json_extract": entry(
         "Whatever is at a path, as JSON; NULL where there is nothing.",

@@ -64,6 +64,11 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     "bitor": entry("The bits that either has.", "BITOR(6, 3) = 7"),
     "bitxor": entry("The bits that one of them has.", "BITXOR(6, 3) = 5"),
     "cbrt": entry("The cube root.", "CBRT(27) = 3"),
+    "geo_distance": entry(
+        "The length of the great circle between two places, each of latitude and longitude in degrees, on a ball of 6371 km or 3959 miles radius; in kilometres, or in the unit of the last argument, a literal: `'KM'` or `'MI'`.",
+        "ROUND(GEO_DISTANCE(52.52, 13.405, 48.8566, 2.3522)) = 877",
+        "ROUND(GEO_DISTANCE(52.52, 13.405, 48.8566, 2.3522, 'MI')) = 545",
+    ),
     "hypot": entry("The length of the hypotenuse.", "HYPOT(3, 4) = 5"),
     "sinh": entry("The hyperbolic sine.", "SINH(0) = 0"),
     "cosh": entry("The hyperbolic cosine.", "COSH(0) = 1"),

@@ -199,6 +199,21 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     "mask_keep_right": entry(
         "All but the last n characters masked.", "MASK_KEEP_RIGHT('abc12', 2) = 'xxx12'"
     ),
+    "is_alpha": entry(
+        "Whether the text has letters only, and at least one; FALSE of NULL.",
+        "IS_ALPHA('aé')",
+        "NOT IS_ALPHA('a1')",
+    ),
+    "is_digit": entry(
+        "Whether the text has decimal digits only, and at least one; FALSE of NULL.",
+        "IS_DIGIT('012')",
+        "NOT IS_DIGIT('')",
+    ),
+    "is_decimal": entry(
+        "Whether the text is a number: digits, with a sign, a point and an exponent or without; FALSE of NULL.",
+        "IS_DECIMAL('-1.5e3')",
+        "NOT IS_DECIMAL('1,5')",
+    ),
     "soundex": entry(
         "The American Soundex of its ASCII letters; `''` if it has none. H and W do not part letters of one sound.",
         "SOUNDEX('Robert') = 'R163'",
