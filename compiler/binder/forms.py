@@ -86,10 +86,10 @@ def _typeof(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     return Literal(STRING, nullable=False, value=str(placed[0][0].type))
 
 
-def _count(test: str) -> Callable[[Sequence[Placed]], Expression]:
+def _count(test: str) -> Callable[[ExpressionBinder, Sequence[Placed]], Expression]:
     """Return what counts the arguments that pass a test for NULL."""
 
-    def made(placed: Sequence[Placed]) -> Expression:
+    def made(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
         one, none = (Literal(BIGINT, nullable=False, value=value) for value in (1, 0))
         counts: list[Expression] = [
             make_case([(call(test, value), one)], none) for value, _ in placed
