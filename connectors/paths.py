@@ -7,6 +7,7 @@ query cannot read or write all files of the machine.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -39,6 +40,8 @@ def cannot_open(code: str, path: str | Path, reason: OSError | str, *helps: str)
     """Return the error of a path that cannot be opened: E531 for reading, E532 for writing."""
     purpose = "read" if code == "E531" else "written"
     message = f'path "{path}" cannot be {purpose}: {_reason(reason)}'
+    if isinstance(reason, OSError) and reason.errno in {errno.EMFILE, errno.ENFILE}:
+        helps = ("raise the limit of open files: ulimit -n 65536", *helps)
     return FsqlError([Diagnostic(code, message, helps=helps)])
 
 

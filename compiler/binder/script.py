@@ -17,6 +17,7 @@ from fsql.compiler.binder.ddl import create_table, create_view, drop, exists
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement, output_spans
 from fsql.compiler.binder.inspect import describe, show, show_create
 from fsql.compiler.binder.limits import check_ordinals
+from fsql.compiler.binder.null_comparisons import null_comparisons
 from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.python_functions import create_function
 from fsql.compiler.binder.query import bind_query
@@ -84,6 +85,8 @@ def bind(
     source_spans = SourceSpans()
     job = None
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
+    for warning in null_comparisons(script):
+        report.warn(warning)
     with _deep_stack():
         try:
             with report.part():

@@ -217,6 +217,13 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "SELECT a.k FROM a JOIN b ON a.k = b.k;",
     ),
     (
+        "W303",
+        "comparison with NULL",
+        "Nothing is equal to NULL, nor different from it: the comparison is NULL, and no row passes it.",
+        "Write `IS NULL` or `IS NOT NULL`.",
+        "SELECT k FROM t WHERE k = NULL;",
+    ),
+    (
         "E319",
         "too many tables",
         "A job can read only the first 128 tables that its script declares.",

@@ -10,7 +10,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.parser.lexer import Token
 
 _ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
 _UNNEST: Final = "write CROSS JOIN UNNEST(array) AS u(x)"
@@ -119,6 +121,22 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
 }
 """Help for a word before another token."""
 
+_REFERENCES: Final = "remove it; tables have no references to others"
+
+CALLED: Final[Mapping[tuple[str, str], str]] = {
+    ("SAFE_CAST", "AS"): "write TRY_CAST(a AS type), which is NULL where the cast fails",
+}
+"""Help for a word within the brackets of a call, by the name before the bracket."""
+
+_WATERMARK: Final = "write WATERMARK FOR at AS at - INTERVAL '5' SECOND, with the event-time column"
+
+ITEMS: Final[Mapping[tuple[str, ...], str]] = {
+    ("FOREIGN", "KEY"): _REFERENCES,
+    ("WATERMARK", "AS"): _WATERMARK,
+    ("WATERMARK", "-"): _WATERMARK,
+}
+"""Help for an item in brackets, by its first word and the second one, or the token that does not fit."""
+
 READ_AS_NAMES: Final[Mapping[str, str]] = {
     "WITHIN": _WITHIN,
     "OF": "write JOIN t FOR SYSTEM_TIME AS OF a.at, with the event time of the other side",
@@ -150,7 +168,8 @@ CLAUSES: Final[Mapping[str, str]] = {
     "GENERATED": "write a computed column: name AS expression",
     "CHECK": "remove it; where the table is read, write the condition in WHERE",
     "UNIQUE": "remove it, or write PRIMARY KEY (…) NOT ENFORCED",
-    "REFERENCES": "remove it; tables have no references to others",
+    "REFERENCES": _REFERENCES,
+    "FOREIGN": _REFERENCES,
 }
 """Help for the first token of a clause."""
 
@@ -190,6 +209,30 @@ SIGNS: Final[Mapping[str, str]] = {
     "//": "a comment begins with --; the quotient is a / b",
 }
 """Help for signs that are not in the grammar."""
+
+
+def item_help(before: Sequence[Token], bad: Token) -> str | None:
+    """Return what to write in place of the items in brackets of which `bad` is a part.
+
+    `before` are the tokens before it; the innermost item with a help text is meant.
+    """
+    depth = 0
+    begun = True  # `bad` is a part of the item that begins next, not of one after it
+    for index in range(len(before), 0, -1):
+        kind = before[index - 1].kind
+        depth += (kind == "RPAR") - (kind == "LPAR")
+        if depth > 0 or (depth == 0 and kind != "COMMA"):
+            continue
+        if begun:
+            first = tuple(token.text.upper() for token in before[index : index + 2])
+            called = before[index - 2].text.upper() if depth < 0 and index > 1 else ""
+            keys = (called, bad.text.upper()), first, (*first[:1], bad.text.upper())
+            help_ = CALLED.get(keys[0]) or ITEMS.get(keys[1]) or ITEMS.get(keys[2])
+            if help_ is not None:
+                return help_
+        begun, depth = depth < 0, 0
+    return None
+
 
 _COLON_NAME: Final = re.compile(r"(?<!\w):[A-Za-z_]")
 

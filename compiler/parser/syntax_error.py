@@ -22,6 +22,7 @@ from fsql.compiler.parser.dialects import (
     NO_RECURSION,
     READ_AS_NAMES,
     STATEMENTS,
+    item_help,
     sign_help,
 )
 from fsql.compiler.parser.expectations import expectation
@@ -78,7 +79,7 @@ class _Place:
         following: the two tokens after it, fewer at the end.
         here: the automaton before it.
         accepts: the kinds of tokens that could stand there.
-        last: the token before it, None at the beginning.
+        before: the tokens before it.
         last_kind: how that was read, "" at the beginning.
         before_last: the automaton before that.
     """
@@ -88,9 +89,14 @@ class _Place:
     following: Sequence[Token]
     here: Lookahead
     accepts: frozenset[str]
-    last: Token | None
+    before: Sequence[Token]
     last_kind: str
     before_last: Lookahead
+
+    @property
+    def last(self) -> Token | None:
+        """Return the token before it, None at the beginning."""
+        return self.before[-1] if self.before else None
 
     @property
     def keyword(self) -> str:
@@ -140,7 +146,7 @@ def _place(text: ExpandedText, found: list[Token], index: int) -> _Place:
         following=found[index + 1 : index + 3],
         here=here,
         accepts=here.accepts(),
-        last=found[index - 1] if index else None,
+        before=found[:index],
         last_kind=last_kind,
         before_last=before_last,
     )
@@ -178,6 +184,7 @@ def _dialect_help(place: _Place) -> str | None:
                 BEFORE_TEXT.get((place.keyword, place.next_keyword))
                 or (READ_AS_NAMES.get(before) if place.last_kind == "NAME" else None)
                 or AFTER_WORD.get((before, place.keyword))
+                or item_help(place.before, place.bad)
                 or CLAUSES.get(place.keyword)
                 or _option_help(place)
             )

@@ -1,7 +1,8 @@
-"""Limits on the numbers of splits and rows, which origins have room for."""
+"""Limits on the numbers of open files, and of splits and rows, which origins have room for."""
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import ROWS_MAX, SPLITS_MAX, TABLES_MAX
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.paths import cannot_open
 from fsql.job import planning as job
 from fsql.job.compilation import compile_job
 from fsql.job.script import Script
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GREATEST = (TABLES_MAX - 1, SPLITS_MAX - 1, ROWS_MAX - 1)
+
+
+def test_open_files_are_limited_by_the_shell() -> None:
+    error = cannot_open("E531", "a.jsonl", OSError(errno.EMFILE, "Too many open files"))
+    (diagnostic,) = error.diagnostics
+    assert diagnostic.message == 'path "a.jsonl" cannot be read: too many open files'
+    assert diagnostic.helps == ("raise the limit of open files: ulimit -n 65536",)
 
 
 def test_the_greatest_numbers_have_room() -> None:
