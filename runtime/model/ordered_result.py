@@ -173,7 +173,8 @@ def _regression(
         case _F.CORR:
             if syy == 0:
                 return None
-            return math.copysign(math.sqrt(_float(sxy * sxy / (sxx * syy))), sxy) if sxy else 0.0
+            root = math.sqrt(_float(sxy * sxy / (sxx * syy)))
+            return -root if sxy < 0 else root
         case _F.REGR_SLOPE:
             return _float(sxy / sxx)
         case _F.REGR_INTERCEPT:
