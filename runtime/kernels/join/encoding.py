@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-LEFT, RIGHT = 0, 1
 SIDE: Final = "side"
 _NAMES: Final = ("left", "right")
 

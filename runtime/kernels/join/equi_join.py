@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.kernels.join.join_keys import prepared_rows
+from fsql.runtime.kernels.join.keyed_join import LEFT, PAIRS_MAX, RIGHT, KeyedJoin
 from fsql.runtime.kernels.join.net_rows import ranges
-from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored
+from fsql.runtime.kernels.join.rows import JoinRows, Stored
 from fsql.runtime.kernels.join.snapshots import JoinSnapshots
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows, split_at_position
-from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import concat, lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
@@ -32,15 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
-    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.schema import Schema
-    from fsql.runtime.kernels.keyed.slots import SlotTable
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
-
-PAIRS_MAX: Final = 1 << 18
-"""The most pairs that one application makes, unless one root makes more."""
 
 
 class _Meeting(NamedTuple):
@@ -65,25 +58,15 @@ class _Meeting(NamedTuple):
         return later[kept], earlier[kept]
 
 
-class JoinKernel:
-    """`graph.CombineJoin` of append-only inputs over slots.  Prepared columns: keys, then the input's."""
+class JoinKernel(KeyedJoin):
+    """`graph.CombineJoin` of append-only inputs over slots."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
         """Begin without rows; `schemas` are those of the sides."""
-        self._combine = combine
-        self._evaluate = (Evaluator(combine.left_keys), Evaluator(combine.right_keys))
-        self._keys = len(combine.left_keys)
-        self._depth = max(combine.left_depth, combine.right_depth)
         self._rows = JoinRows(combine)
+        super().__init__(combine, self._rows.table)
+        self._depth = max(combine.left_depth, combine.right_depth)
         self._snapshots = JoinSnapshots(combine, schemas, self._rows)
-
-    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """Leave out rows with a NULL key; see `Kernel`."""
-        return prepared_rows(self._evaluate[side], batch)
-
-    def slots(self, side: int, batch: Batch) -> Ints:
-        del side
-        return self._rows.table.find(batch.columns[: self._keys], len(batch)).slots
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Stored]:
         new, meetings = self._meetings(sides)
@@ -178,10 +161,6 @@ class JoinKernel:
         return KeyedRows(Batch(columns, time, origin, (*path, ordinal)), new.slot[later_row])
 
     @property
-    def table(self) -> SlotTable:
-        return self._rows.table
-
-    @property
     def snapshots(self) -> JoinSnapshots:
         return self._snapshots
 
@@ -200,28 +179,9 @@ class JoinKernel:
     def expire(self, horizon: Root) -> None:
         self._rows.expire(horizon)
 
-    def close(self, min_time: Root) -> ApplyResult[Stored] | None:
-        """Return None: there are no windows."""
-        del min_time
-        return None
-
-    def give_up(self, bins: BinRanges) -> None:
-        """See `Kernel`."""
-
-    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
-        types = [arrow_type(key.type) for key in self._combine.left_keys]
-        return self._rows.table.in_bins(bins, types, slots)
-
     def release(self, slots: Ints, marks: Bools) -> None:
         self._rows.drop(marks)
-        self._rows.table.free(slots)
-
-    @property
-    def releases_in_parts(self) -> bool:
-        return False
-
-    def next_close(self) -> Root | None:
-        return None
+        self._table.free(slots)
 
     def state_rows(self) -> int:
         return self._rows.rows()

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, TIME_START
+from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
 from fsql.runtime.kernels.keyed.kernel import KeyedRows, filter_rows, merge_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import lexicographic_order, stable_order
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 _Time = TypeVar("_Time", int, "NDArray[np.int64]")
-
-LEFT, RIGHT = 0, 1
 
 
 @dataclass(slots=True, eq=False)

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.batch import START, Batch
-from fsql.runtime.kernels.join.encoding import (
-    JoinEncoding,
-    KeysAndState,
-    merged_rows,
-    rows_of_side,
-)
-from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored
-from fsql.runtime.kernels.keyed.incremental_snapshot import HASH, NEVER, WEIGHT, IncrementalSnapshot
+from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.join.encoding import KeysAndState, rows_of_side
+from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
+from fsql.runtime.kernels.join.rows import JoinRows, Stored
+from fsql.runtime.kernels.join.side_snapshots import SideSnapshots
+from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER, WEIGHT, IncrementalSnapshot
 from fsql.runtime.kernels.keyed.kernel import KeyedRows
 from fsql.runtime.order import below, concat
 from fsql.runtime.weights import expanded
@@ -37,34 +34,15 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
-class JoinSnapshots:
+class JoinSnapshots(SideSnapshots[Batch]):
     """`kernel.KernelSnapshots` over the stored rows of a join."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema], rows: JoinRows) -> None:
-        """Start without a snapshot: the first one has all rows, and no changes are recorded before it."""
-        self.position: Root | None = None
+        super().__init__(combine, schemas, rows.table)
         self._combine = combine
         self._rows = rows
-        self._encoding = JoinEncoding(combine, schemas)
-        self._keys = len(combine.left_keys)
         self._depths = (combine.left_depth, combine.right_depth)
-        self._saved_to = START
         self._settled: tuple[list[Batch], list[Batch]] | None = None
-
-    def announce(self, position: Root) -> None:
-        self.position = position
-
-    def cancel(self) -> None:
-        self.position = None
-
-    def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
-        """Do nothing: rows are recorded when they become final."""
-
-    def on_undo(self, slots: Ints, greatest: Root) -> None:
-        """Do nothing: what is undone was not final."""
-
-    def on_slots_freed(self, slots: list[int]) -> None:
-        """Do nothing: incremental snapshots have keys, not slots."""
 
     def on_settle(self, stored: Stored) -> None:
         """Record that rows are final.  After a repair they may have been saved already."""
@@ -73,26 +51,10 @@ class JoinSnapshots:
                 if rows is not None and len(rows.slot):
                     self._settled[side].append(rows.batch)
 
-    def take(self) -> IncrementalSnapshot | None:
-        position = self.position
-        assert position is not None
-        unsaved = [self._unsaved(side) for side in (LEFT, RIGHT)]
-
-        def rows() -> pa.RecordBatch:
-            parts = [self._rows_of(side, batches) for side, batches in enumerate(unsaved)]
-            return merged_rows(parts, position)
-
-        self._saved_to = position
+    def _record_from_now(self) -> None:
         self._settled = ([], [])
-        self.position = None
-        return IncrementalSnapshot(rows, self._keys, appends=True) if any(unsaved) else None
 
-    def _unsaved(self, side: int) -> list[Batch]:
-        """Return the rows between the position of the last snapshot and the announced one.
-
-        Rows below it that have not settled follow others in the fold's log, and are final as well.
-        """
-        assert self.position is not None
+    def _unsaved(self, side: int, position: Root) -> list[Batch]:
         if self._settled is None:
             batches = [run.batch for run in self._rows.stored(side)]
         else:
@@ -100,37 +62,19 @@ class JoinSnapshots:
             batches = [*self._settled[side], *pending]
         found = []
         for batch in batches:
-            new = below(batch, self.position) & ~below(batch, self._saved_to)
+            new = below(batch, position) & ~below(batch, self._saved_to)
             if new.any():
                 found.append(batch.take(np.flatnonzero(new)))
         return found
 
-    def _rows_of(self, side: int, batches: list[Batch]) -> KeysAndState:
-        """Return the keys of rows of a side, and the columns after them."""
-        batch = concat([_no_rows(self._encoding.no_rows(side), self._depths[side]), *batches])
+    def _encoded(self, side: int, parts: list[Batch]) -> KeysAndState:
+        batch = concat([_no_rows(self._encoding.no_rows(side), self._depths[side]), *parts])
         count = len(batch)
         positions = self._encoding.positions([batch.time, batch.origin, *batch.path])
         expires = np.full(count, NEVER)
         if self._combine.time_range is not None:
             expires = self._rows.expires(side, batch)
         return self._encoding.rows_of(side, batch.columns, positions, batch.weights(), expires)
-
-    def load(self, state: IncrementalSnapshot, position: Root) -> None:
-        self._saved_to = position
-        self._settled = ([], [])
-        hashes = state.rows.column(HASH).to_numpy()
-        self._add(state, self._rows.table.load(state.rows.columns[: state.keys], hashes))
-
-    def stage(self, state: IncrementalSnapshot) -> None:
-        if len(state):
-            keys = state.rows.columns[: state.keys]
-            self._add(state, self._rows.table.find(keys, len(state)).slots)
-
-    def adopt(self, position: Root) -> None:
-        """Do nothing: rows are found by their keys, of which none came before."""
-
-    def discard_staged(self) -> None:
-        """Do nothing: as for `adopt`."""
 
     def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
         loaded: list[KeyedRows | None] = []

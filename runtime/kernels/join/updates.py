@@ -25,7 +25,7 @@ from fsql.compiler.logical import JoinKind
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.join.closed_windows import ClosedWindows
-from fsql.runtime.kernels.join.join_keys import prepared_rows
+from fsql.runtime.kernels.join.keyed_join import LEFT, PAIRS_MAX, RIGHT, KeyedJoin
 from fsql.runtime.kernels.join.lifetimes import (
     BEFORE,
     History,
@@ -38,9 +38,8 @@ from fsql.runtime.kernels.join.lifetimes import (
 from fsql.runtime.kernels.join.markers import flips, marker
 from fsql.runtime.kernels.join.net_rows import all_rows, ranges
 from fsql.runtime.kernels.join.updates_snapshots import JoinUpdatesSnapshots
-from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
+from fsql.runtime.kernels.join.updating_sides import Changes, UpdatingSides, weighted
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows, split_at_position
-from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
@@ -49,17 +48,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
-    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.schema import Schema
     from fsql.runtime.kernels.join.net_rows import WeightedRows
-    from fsql.runtime.kernels.keyed.slots import SlotTable
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
 
-PAIRS_MAX: Final = 1 << 18
-"""The most pairs that one application makes, unless one root makes more."""
 _ONE_ROOT: Final = 2
 """The length of a table of roots that has one beside `BEFORE`."""
 _PRODUCTS_MAX: Final = 3
@@ -85,29 +80,20 @@ class _Pairs(NamedTuple):
     weight: Ints
 
 
-class JoinUpdatesKernel:
-    """`graph.CombineJoin` of updating inputs over slots.  Prepared columns: keys, then the input's."""
+class JoinUpdatesKernel(KeyedJoin):
+    """`graph.CombineJoin` of updating inputs over slots."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
         """Begin without rows; `schemas` are those of the sides."""
         assert combine.time_range is None
-        self._evaluate = (Evaluator(combine.left_keys), Evaluator(combine.right_keys))
-        self._keys = len(combine.left_keys)
-        self._depth = max(combine.left_depth, combine.right_depth) + 1
-        self._combine = combine
-        self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
+        keys = len(combine.left_keys)
         closed = None if combine.closing is None else ClosedWindows(combine.closing)
         counted = combine.kind is not JoinKind.INNER
-        self._sides = UpdatingSides(self._keys, counted=counted, closed=closed)
+        self._sides = UpdatingSides(keys, counted=counted, closed=closed)
+        super().__init__(combine, self._sides.table)
+        self._depth = max(combine.left_depth, combine.right_depth) + 1
+        self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
         self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
-
-    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """Leave out rows with a NULL key; see `Kernel`."""
-        return prepared_rows(self._evaluate[side], batch)
-
-    def slots(self, side: int, batch: Batch) -> Ints:
-        del side
-        return self._sides.table.find(batch.columns[: self._keys], len(batch)).slots
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Changes]:
         rest = None
@@ -209,10 +195,6 @@ class JoinUpdatesKernel:
         return [pa.nulls(len(rows.slot), kind) for kind in self._types[side]]
 
     @property
-    def table(self) -> SlotTable:
-        return self._sides.table
-
-    @property
     def snapshots(self) -> JoinUpdatesSnapshots:
         return self._snapshots
 
@@ -228,28 +210,9 @@ class JoinUpdatesKernel:
         if self._sides.closed is not None:
             self._sides.closed.advance(horizon)
 
-    def close(self, min_time: Root) -> ApplyResult[Changes] | None:
-        """Return None: there are no windows."""
-        del min_time
-        return None
-
-    def give_up(self, bins: BinRanges) -> None:
-        """See `Kernel`."""
-
-    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
-        types = [arrow_type(key.type) for key in self._combine.left_keys]
-        return self._sides.table.in_bins(bins, types, slots)
-
     def release(self, slots: Ints, marks: Bools) -> None:
         self._sides.drop(marks)
-        self._sides.table.free(slots)
-
-    @property
-    def releases_in_parts(self) -> bool:
-        return False
-
-    def next_close(self) -> Root | None:
-        return None
+        self._table.free(slots)
 
     def state_rows(self) -> int:
         return sum(map(len, self._sides.rows))

@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.batch import START
-from fsql.runtime.kernels.join.encoding import (
-    JoinEncoding,
-    KeysAndState,
-    merged_rows,
-    rows_of_side,
-)
+from fsql.runtime.kernels.join.encoding import KeysAndState, rows_of_side
+from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
 from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows, together
-from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
-from fsql.runtime.kernels.keyed.incremental_snapshot import HASH, NEVER, WEIGHT, IncrementalSnapshot
+from fsql.runtime.kernels.join.side_snapshots import SideSnapshots
+from fsql.runtime.kernels.join.updating_sides import Changes, UpdatingSides, weighted
+from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER, WEIGHT, IncrementalSnapshot
 from fsql.runtime.kernels.keyed.kernel import filter_rows
 from fsql.runtime.order import below
 
@@ -33,71 +29,36 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.keyed.kernel import KeyedRows
 
     Ints = NDArray[np.int64]
 
 
-class JoinUpdatesSnapshots:
+class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
     """`kernel.KernelSnapshots` over the net rows of a join."""
 
     def __init__(
         self, combine: CombineJoin, schemas: Sequence[Schema], sides: UpdatingSides
     ) -> None:
-        """Start without a snapshot: the first one has all rows, and no changes are recorded before it."""
-        self.position: Root | None = None
-        self._encoding = JoinEncoding(combine, schemas)
+        super().__init__(combine, schemas, sides.table)
         self._sides = sides
-        self._keys = len(combine.left_keys)
-        self._places = (2 + combine.left_depth, 2 + combine.right_depth)
-        self._saved_to = START
-        self._unsaved: tuple[NetRows, NetRows] | None = None
-
-    def announce(self, position: Root) -> None:
-        self.position = position
-
-    def cancel(self) -> None:
-        self.position = None
-
-    def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
-        """Do nothing: changes are recorded when they become final."""
-
-    def on_undo(self, slots: Ints, greatest: Root) -> None:
-        """Do nothing: what is undone was not final."""
-
-    def on_slots_freed(self, slots: list[int]) -> None:
-        """Do nothing: incremental snapshots have keys, not slots."""
+        self._position_columns = (2 + combine.left_depth, 2 + combine.right_depth)
+        self._settled: tuple[NetRows, NetRows] | None = None
 
     def on_settle(self, changes: Changes) -> None:
         """Record that changes are final.  After a repair they may have been saved already."""
-        if self._unsaved is None:
+        if self._settled is None:
             return
         for side, rows in enumerate(changes.sides):
             new = None if rows is None else filter_rows(rows, ~below(rows.batch, self._saved_to))
             if new is not None:
-                self._unsaved[side].add(weighted(new))
+                self._settled[side].add(weighted(new))
 
-    def take(self) -> IncrementalSnapshot | None:
-        position = self.position
-        assert position is not None
-        changed = [self._changed(side, position) for side in (LEFT, RIGHT)]
+    def _record_from_now(self) -> None:
+        self._settled = (NetRows(self._keys), NetRows(self._keys))
 
-        def rows() -> pa.RecordBatch:
-            parts = [self._rows(side, runs) for side, runs in enumerate(changed)]
-            return merged_rows(parts, position)
-
-        self._saved_to = position
-        self._unsaved = (NetRows(self._keys), NetRows(self._keys))
-        self.position = None
-        return IncrementalSnapshot(rows, self._keys, appends=True) if any(changed) else None
-
-    def _changed(self, side: int, position: Root) -> list[WeightedRows]:
-        """Return the changes of a side between the last snapshot and `position`.
-
-        Changes below it that have not settled follow others in the fold's log, and are final as well.
-        """
+    def _unsaved(self, side: int, position: Root) -> list[WeightedRows]:
         pending = [rows for each in self._sides.pending if (rows := each.sides[side]) is not None]
-        if self._unsaved is None:
+        if self._settled is None:
             above = [filter_rows(rows, ~below(rows.batch, position)) for rows in pending]
             taken_out = [weighted(rows).negated() for rows in above if rows is not None]
             return [*self._sides.rows[side].runs, *taken_out]
@@ -105,35 +66,30 @@ class JoinUpdatesSnapshots:
             filter_rows(rows, below(rows.batch, position) & ~below(rows.batch, self._saved_to))
             for rows in pending
         ]
-        return [*self._unsaved[side].runs, *(weighted(rows) for rows in new if rows is not None)]
+        return [*self._settled[side].runs, *(weighted(rows) for rows in new if rows is not None)]
 
-    def _rows(self, side: int, runs: list[WeightedRows]) -> KeysAndState:
+    def _encoded(self, side: int, parts: list[WeightedRows]) -> KeysAndState:
         none = np.empty(0, np.int64)
-        rows = together([WeightedRows(self._encoding.no_rows(side), none, none), *runs])
+        rows = together([WeightedRows(self._encoding.no_rows(side), none, none), *parts])
         count = len(rows.slot)
-        positions = self._encoding.positions([np.zeros(count, np.int64)] * self._places[side])
+        positions = self._encoding.positions(
+            [np.zeros(count, np.int64)] * self._position_columns[side]
+        )
         closed = self._sides.closed
         expires = np.full(count, NEVER) if closed is None else closed.close_times(rows.columns)
         return self._encoding.rows_of(side, rows.columns, positions, rows.weight, expires)
 
-    def load(self, state: IncrementalSnapshot, position: Root) -> None:
-        self._saved_to = position
-        self._unsaved = (NetRows(self._keys), NetRows(self._keys))
-        hashes = state.rows.column(HASH).to_numpy()
-        self._add(state, self._sides.table.load(state.rows.columns[: state.keys], hashes))
-
     def stage(self, state: IncrementalSnapshot) -> None:
         self._keep_all(staged=True)
-        if len(state):
-            keys = state.rows.columns[: state.keys]
-            self._add(state, self._sides.table.find(keys, len(state)).slots)
+        super().stage(state)
 
     def adopt(self, position: Root) -> None:
-        """Let closed windows be dropped again; rows are found by their keys, of which none came before."""
-        del position
+        """Let closed windows be dropped again; see `SideSnapshots`."""
+        super().adopt(position)
         self._keep_all(staged=False)
 
     def discard_staged(self) -> None:
+        super().discard_staged()
         self._keep_all(staged=False)
 
     def _keep_all(self, *, staged: bool) -> None:

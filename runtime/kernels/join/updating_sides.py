@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
 from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows
 from fsql.runtime.kernels.keyed.kernel import KeyedRows, split_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-LEFT, RIGHT = 0, 1
 _KEYS_MIN = 1024
 """With so few keys in the state, it does not pay to look for those without rows."""
 
