@@ -1,4 +1,4 @@
-"""Calls of scalar functions; calls of aggregates are passed on."""
+"""Calls of functions: which kind of function a name is, and calls that are not of scalar functions."""
 
 from __future__ import annotations
 
@@ -6,39 +6,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.call_arguments import argument_error, checked_arguments, checked_literal
+from fsql.compiler.binder.call_arguments import argument_error
 from fsql.compiler.binder.forms import FORMS, bind_form
 from fsql.compiler.binder.lambda_parameters import refuse_parameters
 from fsql.compiler.binder.lambdas import bind_lambda_call
-from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
+from fsql.compiler.binder.operators import make_call
 from fsql.compiler.binder.pending import GroupingValue
-from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
-from fsql.compiler.binder.row_time import TYPES as ROW_TIMES
-from fsql.compiler.binder.row_time import bind_row_time
-from fsql.compiler.binder.zoned_texts import local_texts
+from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
+from fsql.compiler.binder.scalar_calls import bind_argument, bind_scalar, unknown_function
 from fsql.compiler.diagnostics import Label
-from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.expression import Call, Expression
 from fsql.compiler.functions.aggregates import AGGREGATES
-from fsql.compiler.functions.evaluate import constant_value
-from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
 from fsql.compiler.functions.refused import (
     LATER,
     NOT_DETERMINISTIC,
-    OTHER_DIALECTS,
     WINDOW_BOUNDS,
     WINDOW_FUNCTIONS,
 )
 from fsql.compiler.functions.signature import Function
-from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
-from fsql.compiler.sqltypes import BIGINT, Kind
+from fsql.compiler.functions.table import CALLABLE
+from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fsql.compiler.binder.declared_functions import DeclaredFunction
     from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.expression import Expression
 
 _GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
 GROUPING_ARGUMENTS_MAX: Final = 31
@@ -79,7 +71,7 @@ def _bind_named(  # noqa: PLR0911 - one a kind
     of_octets = name == "DECODE" and len(written.arguments) == 2
     if name in FORMS and not of_octets:
         return bind_form(binder, written, name)
-    return _bind_scalar(binder, written, name)
+    return bind_scalar(binder, written, name)
 
 
 def bind_table_call(binder: ExpressionBinder, written: syntax.TableFunction) -> Expression:
@@ -129,7 +121,7 @@ def _bind_declared(
     if function is None:
         raise Abandoned
     assert isinstance(function, Function)
-    arguments = [_bind_argument(binder, argument) for argument in written.arguments]
+    arguments = [bind_argument(binder, argument) for argument in written.arguments]
     made = make_call(function.name, *arguments)
     if made is None:
         raise argument_error(function, name, arguments, written.span)
@@ -174,17 +166,6 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
             written.span,
             help="use it in FROM or GROUP BY, and the columns window_start and window_end here",
         )
-
-
-def _unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
-    near = near_name(name, (*CALLABLE, *AGGREGATES, *FORMS, *syntax.TAKE_LAMBDAS))
-    suggestion = f"a function with a similar name exists: {near}" if near else None
-    return refusal(
-        "E202",
-        f'function "{written.name.parts[-1].name}" does not exist',
-        written.name.span,
-        help=WINDOW_BOUNDS.get(name) or OTHER_DIALECTS.get(name, suggestion),
-    )
 
 
 def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
@@ -239,7 +220,7 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
             written.span,
         )
     refuse_parameters(binder, written)
-    arguments = tuple(_bind_argument(binder, argument) for argument in written.arguments)
+    arguments = tuple(bind_argument(binder, argument) for argument in written.arguments)
     value = GroupingValue(BIGINT, nullable=False, arguments=arguments)
     binder.spans[value] = written.span
     return value
@@ -254,7 +235,7 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
     elif name not in AGGREGATES and not (declared and declared.is_aggregate):
         _refuse_clauses(written, name)
         if name not in {*CALLABLE, *syntax.TAKE_LAMBDAS} and declared is None:
-            raise _unknown_function(name, written)
+            raise unknown_function(name, written)
         raise refusal("E404", f"function {name} is no aggregate and takes no OVER", written.span)
     if binder.running is None:
         raise refusal(
@@ -265,125 +246,3 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
         )
     refuse_parameters(binder, written)
     return binder.running.bind(binder, written)
-
-
-def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
-    if name in ROW_TIMES:
-        return bind_row_time(binder, written)
-    if name not in CALLABLE:
-        raise _unknown_function(name, written)
-    function = CALLABLE[name]
-    arguments = [
-        _bind_argument(binder, _word_as_text(function, index, argument))
-        for index, argument in enumerate(written.arguments)
-    ]
-    many = function.name == "concat" and len(arguments) > 2 and name != "CONCAT_WS"
-    if many and _all_texts(arguments):
-        return combine_balanced("concat", arguments)
-    prepared = _prepared(function, written, name, arguments)
-    return _called(function, written, name, prepared, binder.zone)
-
-
-def _prepared(
-    function: Function, written: syntax.FunctionCall, name: str, arguments: list[Expression]
-) -> list[Expression]:
-    """Return the arguments of a call, brought to the form of the function's signatures.
-
-    Raises:
-        Refusal: E206, E401, E403, E405.
-    """
-    if name == "CONCAT_WS":
-        if len(arguments) < 2 or not _all_texts(arguments):
-            raise argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
-        arguments = [call("array", *arguments[1:]), arguments[0]]
-    elif function.name in BUILDERS:
-        arguments = _documents(function, arguments, written)
-    elif function.name in {"coalesce", "greatest", "least"} and arguments:
-        places = [argument.span for argument in written.arguments]
-        arguments = unify(
-            list(zip(arguments, places, strict=True)), f"arguments of {name} are {{}} and {{}}"
-        )
-    if any(argument.type.zone for argument in arguments):
-        arguments = checked_arguments(function, arguments, written)
-    return arguments
-
-
-def _called(
-    function: Function,
-    written: syntax.FunctionCall,
-    name: str,
-    arguments: list[Expression],
-    zone: str,
-) -> Expression:
-    made = make_call(function.name, *arguments)
-    if made is None:
-        raise argument_error(function, name, arguments, written.span)
-    if isinstance(made, Call) and made.function == function.name:
-        made = checked_literal(function, made, written)
-        _check_constants(function, made, written)
-    return local_texts(made, zone, written.span)
-
-
-def _documents(
-    function: Function, arguments: list[Expression], written: syntax.FunctionCall
-) -> list[Expression]:
-    """Return the arguments of JSON_OBJECT and the like: values that are no documents become some.
-
-    Raises:
-        Refusal: E401 for a key without a value, or what cannot be written as JSON.
-    """
-    paired = function.name == "json_object"
-    if paired and len(arguments) % 2:
-        raise refusal("E401", "JSON_OBJECT takes pairs of keys and values", written.span)
-    made: list[Expression] = []
-    for index, argument in enumerate(arguments):
-        is_key = paired and index % 2 == 0
-        document = isinstance(argument, Call) and argument.function in DOCUMENTS
-        if is_key or document or argument.type.kind is Kind.NULL:
-            made.append(argument)
-            continue
-        value = make_call("json_string", argument)
-        if value is None:
-            raise argument_error(FUNCTIONS["json_string"], "JSON_STRING", [argument], written.span)
-        made.append(value)
-    return made
-
-
-def _check_constants(function: Function, made: Expression, written: syntax.FunctionCall) -> None:
-    """Check the constant arguments of a call together.
-
-    Raises:
-        Refusal: E405 if the function does not accept one of them.
-    """
-    if function.constants_check is None:
-        return
-    assert isinstance(made, Call)
-    if wrong := function.constants_check([constant_value(each) for each in made.arguments]):
-        place, message = wrong
-        raise refusal("E405", message, written.arguments[place].span)
-
-
-def _all_texts(arguments: Sequence[Expression]) -> bool:
-    return all(argument.type.kind in {Kind.STRING, Kind.NULL} for argument in arguments)
-
-
-def _bind_argument(
-    binder: ExpressionBinder, argument: syntax.Expression | syntax.Star
-) -> Expression:
-    if isinstance(argument, syntax.Star):
-        raise refusal("E404", "only COUNT takes *", argument.span)
-    return binder.bind(argument)
-
-
-_BARE_WORDS: Final = frozenset({"unit", "form"})
-"""The literals that may be written as a word without quotes: TIMESTAMPADD(DAY, 1, t)."""
-
-
-def _word_as_text(
-    function: Function, place: int, argument: syntax.Expression | syntax.Star
-) -> syntax.Expression | syntax.Star:
-    """Return a bare word where the function takes one as a text in quotes."""
-    wanted = place == function.literal_place and function.literal_word in _BARE_WORDS
-    if wanted and isinstance(argument, syntax.ColumnReference) and len(argument.parts) == 1:
-        return syntax.StringLiteral(argument.span, argument.parts[0].name)
-    return argument

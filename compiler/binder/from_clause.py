@@ -32,11 +32,10 @@ from fsql.compiler.binder.relation import Relation, apply_alias, conjuncts, rela
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import select_calls_row_time
 from fsql.compiler.binder.scope import Scope
-from fsql.compiler.binder.session import assign_sessions, partition_of_table
+from fsql.compiler.binder.table_functions import bind_table_function
 from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.temporal_join import join_versions
 from fsql.compiler.binder.using import equalities, merge, merged_columns
-from fsql.compiler.binder.window import assign_windows, read_window_call
 from fsql.compiler.logical import JoinKind, WindowAggregate, append_only, operators
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class FromBinder:
             case syntax.Derived():
                 return Source(self._derived(written))
             case syntax.TableFunction():
-                return Source(self._table_function(written))
+                return Source(bind_table_function(written, self.context, self.bind_query))
             case syntax.Joined():
                 return self._joined(written)
             case syntax.MatchRecognize(input=rows):
@@ -154,50 +153,6 @@ class FromBinder:
             raise refusal("E317", "LATERAL must follow another relation", written.span)
         plan = self.bind_query(written.query, self.context)
         return apply_alias(relation_of(plan, None), written.alias)
-
-    def _table_function(self, written: syntax.TableFunction) -> Relation:
-        if gives_elements(written, self.context.functions):
-            return unnest(one_row(self.context, written.span), written, self.context)
-        if written.lateral:
-            raise not_implemented("LATERAL table functions", written.span)
-        zone = self.context.zone
-        call = read_window_call(written.name, written.arguments, written.span, zone, in_from=True)
-        partition: tuple[syntax.Expression, ...] = ()
-        match call.data:
-            case syntax.TableArgument() | syntax.ColumnReference():
-                data = self._windowed_data(call.data)
-                if isinstance(call.data, syntax.TableArgument):
-                    partition = call.data.partition_by
-            case syntax.ScalarSubquery(query=query):
-                data = relation_of(self.bind_query(query, self.context), None)
-            case _:
-                raise refusal(
-                    "E307",
-                    "the first argument of a window function must be a table",
-                    written.span,
-                    help="write TABLE t, or the name alone",
-                )
-        spans = self.context.source_spans
-        if call.slide_us is None:
-            keys = partition_of_table(data, partition, self.context)
-            sessions = assign_sessions(data, keys, call, written.span, spans)
-            return apply_alias(sessions, written.alias)
-        if partition:
-            raise refusal(
-                "E307",
-                "PARTITION BY of a window that has fixed bounds",
-                partition[0].span,
-                note="only sessions depend on the other rows of a key",
-                help="leave it out, and group by the key",
-            )
-        return apply_alias(assign_windows(data, call, written.span, spans), written.alias)
-
-    def _windowed_data(self, data: syntax.TableArgument | syntax.ColumnReference) -> Relation:
-        if isinstance(data, syntax.ColumnReference):
-            return bind_table(syntax.QualifiedName(data.span, data.parts), self.context)
-        if isinstance(data.table, syntax.Query):
-            return relation_of(self.bind_query(data.table, self.context), None)
-        return bind_table(data.table, self.context)
 
     def _joined(self, written: syntax.Joined) -> Source:
         last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)

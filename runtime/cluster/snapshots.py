@@ -8,11 +8,8 @@ So an epoch that starts from a manifest has no rows to send below its position.
 The workers that take part in a snapshot are those of its announcement.  One that joins later owns nothing
 below the position.
 
-In a burst of input, rows are far ahead of min time, and the position is chosen accordingly far ahead.  If all
-workers have accepted it, but the input will not reach it within two intervals at its present pace, the burst
-is over: the snapshot is cancelled, and a nearer one announced.  Slow workers look the same, so the wait
-doubles each time.  In the end the position is the greatest promise itself.  So when no
-more rows come, all kept snapshots soon are after all rows, and no older one is needed to resume.
+Positions are as far ahead of the input as `SnapshotDistance` says.  A snapshot whose position the input does
+not reach in time is cancelled, and a nearer one announced.
 
 A snapshot that is nearly due is taken early if the sinks have just stored all rows: its CPU time then delays
 no row.
@@ -38,6 +35,7 @@ from fsql.runtime.cluster.frames import (
 )
 from fsql.runtime.cluster.manifest import KEPT, Manifest
 from fsql.runtime.cluster.requested_snapshot import RequestedSnapshot
+from fsql.runtime.cluster.snapshot_distance import SnapshotDistance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,9 +46,6 @@ if TYPE_CHECKING:
 
 EARLY_SECONDS: Final = 0.05
 """How many seconds early a snapshot may be taken, but never by more than half an interval."""
-
-TIMEOUT_SECONDS: Final = 1.0
-"""How many seconds to wait for the input to reach a position, in a job without periodic snapshots."""
 
 HURRIED_AT_FIRST: Final = 4 * SNAPSHOTS_OF_COMPARISON
 """How many snapshots show whether a tick's state changes faster than it is sent."""
@@ -81,16 +76,12 @@ class Snapshots:
         self._early = min(EARLY_SECONDS, (every or 0.0) / 2)
         self._next_at = now + (every or 0.0)
         self._number = first_number(epoch) + 1
-        self._margin = 0
         self._has_tick = False
         """Whether a tick waits for snapshots."""
         self._hurried = 0.0
         """How many of the next snapshots are taken at short intervals."""
         self._pending: AnnounceSnapshot | None = None
-        self._timeout = every or TIMEOUT_SECONDS
-        self._timeout_at: float | None = None
-        self._announced_at = START
-        self._looked_at = START
+        self._distance = SnapshotDistance(every)
         self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
         """Owners of hash bins and choices: a snapshot has those of its announcement."""
         self.members: tuple[int, ...] = tuple(range(spec.plan.workers))
@@ -137,7 +128,7 @@ class Snapshots:
     def next_timer(self) -> float | None:
         """Return when a snapshot is due; None if none will be."""
         if self._pending is not None:
-            return self._timeout_at
+            return self._distance.timeout_at
         return None if self._every is None else self._next_at
 
     def idle(self, now: float) -> bool:
@@ -154,7 +145,8 @@ class Snapshots:
         if pending is None or self._passed is not None or min_time < pending.position:
             return
         if self._agreed():
-            self._passed, self._pending, self._timeout_at = pending, None, None
+            self._passed, self._pending = pending, None
+            self._distance.stop_waiting()
 
     def _agreed(self) -> bool:
         return self._pending is not None and len(self._answers) == len(
@@ -189,7 +181,7 @@ class Snapshots:
         self.end_hurry()
         if self._pending is not None or greatest == START:
             return None
-        return self._announce(greatest, self._position_ahead(greatest), tuple(members), tick)
+        return self._announce(greatest, self._distance.position(greatest), tuple(members), tick)
 
     def give_way(self, now: float) -> CancelSnapshot | None:
         """Return the cancellation of an announced snapshot that a tick need not wait for.
@@ -208,7 +200,7 @@ class Snapshots:
 
     def bind(self) -> None:
         """Never cancel the announced snapshot: owners change at its position."""
-        self._timeout_at = None
+        self._distance.stop_waiting()
         self._bound = self._pending
 
     def cancel(self, now: float) -> CancelSnapshot:
@@ -230,7 +222,10 @@ class Snapshots:
         """
         greatest = max(promises, default=START)
         if self._pending is not None:
-            return self._out_of_reach(greatest, now)
+            out_of_reach = self._pending is not self._bound and self._distance.is_out_of_reach(
+                self._pending.position, greatest, now
+            )
+            return self._cancel(now) if out_of_reach else None
         asked = self.requested.is_due or self._is_asked
         every = self._interval
         if not asked and (every is None or now < self._next_at - (self._early if lull else 0.0)):
@@ -239,7 +234,7 @@ class Snapshots:
             # An early or late snapshot does not shift the following ones; missed ones are skipped.
             self._next_at = max(self._next_at, now - every / 2) + every
             self._hurried = max(0, self._hurried - 1)
-        position = self._position_ahead(greatest)
+        position = self._distance.position(greatest)
         wanted = asked or self._has_tick
         if greatest == START or (not wanted and self._kept_at == (position,) * KEPT):
             return None
@@ -249,14 +244,11 @@ class Snapshots:
         self.requested.on_announced(announced)
         return announced
 
-    def _position_ahead(self, greatest: Root) -> Root:
-        return Root(greatest.time + self._margin, START.origin) if self._margin else greatest
-
     def _announce(
         self, greatest: Root, position: Root, members: tuple[int, ...], tick: int = 0
     ) -> AnnounceSnapshot:
         self._number += 1
-        self._announced_at = self._looked_at = greatest
+        self._distance.on_announced(greatest)
         self._pending = AnnounceSnapshot(self._number, position, tick)
         self._answers = {}
         self._saved[self._number] = {}
@@ -269,23 +261,6 @@ class Snapshots:
         """Return the workers that take part in a snapshot that is announced or stored."""
         return self._members[snapshot]
 
-    def _out_of_reach(self, greatest: Root, now: float) -> CancelSnapshot | None:
-        assert self._pending is not None
-        if self._pending is self._bound:
-            return None
-        if self._timeout_at is None or now < self._timeout_at:
-            return None
-        if greatest.time - self._looked_at.time >= self._pending.position.time - greatest.time > 0:
-            self._looked_at, self._timeout_at = greatest, now + self._timeout
-            return None  # it will soon be there
-        self._timeout_at = None
-        if greatest == START or greatest >= self._pending.position:
-            return None  # nothing nearer could be announced
-        moved = max(0, greatest.time - self._announced_at.time)
-        self._margin = min(self._margin, moved) // 2
-        self._timeout *= 2
-        return self._cancel(now)
-
     def on_answer(self, worker: int, answer: SnapshotAnswer, now: float) -> CancelSnapshot | None:
         """Record a worker's answer; return the cancellation if it refuses."""
         pending = self._pending
@@ -294,15 +269,10 @@ class Snapshots:
         self._answers[worker] = answer
         if answer.accepted:
             if self._agreed():
-                # A shorter distance is enough when input is slow; in a burst it grows again.
-                reached = max(answer.reached.time for answer in self._answers.values())
-                ahead = reached - self._announced_at.time
-                less = self._margin - self._margin // 8
-                self._margin = max(less, min(self._margin, _with_room(ahead)))
-                self._timeout_at = now + self._timeout
+                reached = max(answer.reached for answer in self._answers.values())
+                self._distance.on_agreed(reached, now)
             return None
-        reached = max(answer.reached.time, pending.position.time)
-        self._margin = _with_room(reached - self._announced_at.time)
+        self._distance.on_refused(max(answer.reached, pending.position))
         return self._cancel(now)
 
     def _cancel(self, now: float) -> CancelSnapshot:
@@ -310,7 +280,8 @@ class Snapshots:
         cancel = CancelSnapshot(self._pending.snapshot)
         self.requested.on_cancelled(cancel.snapshot)
         self._forget(self._pending.snapshot)
-        self._pending = self._timeout_at = None
+        self._pending = None
+        self._distance.stop_waiting()
         self._next_at = now
         return cancel
 
@@ -376,7 +347,7 @@ class Snapshots:
             return None
         self._passed = None
         self._forget(passed.snapshot)
-        self._timeout = self._every or TIMEOUT_SECONDS
+        self._distance.on_stored()
         self._committing = False
         if isinstance(event, ManifestCommitted):
             self.requested.on_committed(event.snapshot)
@@ -389,8 +360,3 @@ class Snapshots:
 
     def _forget(self, snapshot: int) -> None:
         del self._saved[snapshot], self._owners[snapshot], self._members[snapshot]
-
-
-def _with_room(ahead: int) -> int:
-    """Return the distance of the next position, if rows were that far ahead of min time."""
-    return ahead + ahead // 2 + 1

@@ -1,0 +1,77 @@
+"""Table functions in FROM: TUMBLE, HOP, CUMULATE and SESSION, and those that read one row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.constants import one_row
+from fsql.compiler.binder.lateral import gives_elements, unnest
+from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.session import assign_sessions, partition_of_table
+from fsql.compiler.binder.tables import bind_table
+from fsql.compiler.binder.window import assign_windows, read_window_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.logical import Plan
+
+    QueryBinder = Callable[[syntax.Query, Context], Plan]
+
+
+def bind_table_function(
+    written: syntax.TableFunction, context: Context, bind_query: QueryBinder
+) -> Relation:
+    """Return the relation of a table function in FROM: the elements of an array, or a window function.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    if gives_elements(written, context.functions):
+        return unnest(one_row(context, written.span), written, context)
+    if written.lateral:
+        raise not_implemented("LATERAL table functions", written.span)
+    zone = context.zone
+    call = read_window_call(written.name, written.arguments, written.span, zone, in_from=True)
+    partition: tuple[syntax.Expression, ...] = ()
+    match call.data:
+        case syntax.TableArgument() | syntax.ColumnReference():
+            data = _windowed_data(call.data, context, bind_query)
+            if isinstance(call.data, syntax.TableArgument):
+                partition = call.data.partition_by
+        case syntax.ScalarSubquery(query=query):
+            data = relation_of(bind_query(query, context), None)
+        case _:
+            raise refusal(
+                "E307",
+                "the first argument of a window function must be a table",
+                written.span,
+                help="write TABLE t, or the name alone",
+            )
+    spans = context.source_spans
+    if call.slide_us is None:
+        keys = partition_of_table(data, partition, context)
+        sessions = assign_sessions(data, keys, call, written.span, spans)
+        return apply_alias(sessions, written.alias)
+    if partition:
+        raise refusal(
+            "E307",
+            "PARTITION BY of a window that has fixed bounds",
+            partition[0].span,
+            note="only sessions depend on the other rows of a key",
+            help="leave it out, and group by the key",
+        )
+    return apply_alias(assign_windows(data, call, written.span, spans), written.alias)
+
+
+def _windowed_data(
+    data: syntax.TableArgument | syntax.ColumnReference, context: Context, bind_query: QueryBinder
+) -> Relation:
+    if isinstance(data, syntax.ColumnReference):
+        return bind_table(syntax.QualifiedName(data.span, data.parts), context)
+    if isinstance(data.table, syntax.Query):
+        return relation_of(bind_query(data.table, context), None)
+    return bind_table(data.table, context)
