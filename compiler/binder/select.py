@@ -16,7 +16,8 @@ from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.group import make_group, refuse_final
 from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
-from fsql.compiler.binder.over import RunningCollector, run
+from fsql.compiler.binder.over import RunningCollector
+from fsql.compiler.binder.over_operators import add_running
 from fsql.compiler.binder.pending import RunningValue, SubqueryValue
 from fsql.compiler.binder.rank import windowed_partition
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
@@ -223,7 +224,7 @@ class _SelectBinder:
         """
         if self._running.calls or self._running.ranks:
             spans = self._running.spans
-            plan, resolve = run(
+            plan, resolve = add_running(
                 plan,
                 self._running,
                 lambda each: carry(each, spans),

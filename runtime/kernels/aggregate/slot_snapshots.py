@@ -202,9 +202,9 @@ class SlotSnapshots:
             self._table.free(found.slots[gone])
             return
         # A slot whose window is staged stays until that closes.
-        new, places = found.new() if found.any_new else (found.slots[:0], found.slots[:0])
-        opened = ~gone[places]
-        times = rows.column(EXPIRES).to_numpy()[places[opened]]
+        new, indexes = found.new() if found.any_new else (found.slots[:0], found.slots[:0])
+        opened = ~gone[indexes]
+        times = rows.column(EXPIRES).to_numpy()[indexes[opened]]
         self._closings.stage(times, new[opened])
         self._table.free(new[~opened])
 

@@ -128,14 +128,14 @@ class SessionSnapshots:
         offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int32())
         if batch is None:
             none = pa.array([], pa.int64())
-            indexes, values = [none] * (2 + self._depth), [pa.array([], t) for t in self._types]
+            positions, values = [none] * (2 + self._depth), [pa.array([], t) for t in self._types]
         else:
             batch = _in_order(batch, np.repeat(np.arange(len(sizes)), sizes))
-            indexes = [pa.array(each) for each in (batch.time, batch.origin, *batch.path)]
+            positions = [pa.array(each) for each in (batch.time, batch.origin, *batch.path)]
             values = [plain(column) for column in batch.columns]
         made = {
             name: pa.ListArray.from_arrays(offsets, column)
-            for name, column in zip(self._names(), [*indexes, *values], strict=True)
+            for name, column in zip(self._names(), [*positions, *values], strict=True)
         }
         made[EXPIRES] = pa.array(np.where(sizes == 0, GONE, NEVER))
         return pa.RecordBatch.from_pydict(made)
@@ -178,7 +178,7 @@ class SessionSnapshots:
 
 
 def _in_order(batch: Batch, index: Ints) -> Batch:
-    """Return rows by place, those of a place in the total order, and so by their own columns."""
+    """Return rows by index, those of one index in the total order, and so by their own columns."""
     order = position_order(batch, ties=True)
     order = np.arange(len(index)) if order is None else order
     return batch.take(order[np.argsort(index[order], kind="stable")])
