@@ -186,14 +186,19 @@ def short_time(seconds: float | None) -> str:
 def _folds(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in statistics.folds:
         state = count_text(each.state_rows)
-        yield each.operator, each.policy, f"{each.redone:.1%}", f"{each.held:.1%}", state
+        yield each.operator, each.policy, _part(each.redone), _part(each.held), state
+
+
+def _part(part: float | None) -> str:
+    return "no estimate" if part is None else f"{part:.1%}"
 
 
 def _fronts(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in statistics.fronts:
         rows = count_text(round(each.rows_per_second))
         lag = f"{each.lag_seconds:.3g} s"
-        yield each.table, str(each.split), rows, lag, f"{each.skew:.2f}"
+        skew = "no estimate" if each.skew is None else f"{each.skew:.2f}"
+        yield each.table, str(each.split), rows, lag, skew
 
 
 def _loads(statistics: Statistics) -> Iterator[tuple[str, ...]]:

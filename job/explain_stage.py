@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.job.file_uses import FileUse, FileUses
 from fsql.job.planning import choose_plan, open_splits
+from fsql.optimizer.first_plan import choose_first
+from fsql.optimizer.profile import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import RunOptions
+    from fsql.job.planning import RunOptions, Splits
 
     Printer = Callable[[Compiled, RunOptions], str]
 
@@ -98,9 +101,15 @@ def _scan_lines(result: Compiled) -> ScanLines:
 
 
 def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
+    """Return the tick plan; its reasons also say of what there is no estimate."""
+    splits: Splits = {}
+    missing: tuple[str, ...] = ()
     try:
         splits = open_splits(result)
     except FsqlError:
-        # The plan depends on the number of splits; if the data is missing, one for each table is assumed.
-        splits = {}
-    return choose_plan(result, splits, options)
+        missing = ("splits: no estimate, the input cannot be opened; one of each table is assumed",)
+    plan = choose_plan(result, splits, options)
+    if options.profile is None:
+        _, *unknown = choose_first(plan, Profile()).reasons  # that of owners is there already
+        missing += tuple(unknown)
+    return replace(plan, reasons=(*plan.reasons, *missing))

@@ -141,6 +141,8 @@ def _levelled(
     costs, unknown = bin_costs(situation, statistics)
     if unknown:
         return None, f"owners: stay; no estimate of the cost of {', '.join(unknown)}"
+    if unknown := _without_state(situation.plan, statistics):
+        return None, f"owners: stay; no estimate of the state of {', '.join(unknown)}"
     owned = by_owner(now, costs)
     fixed = [max(0.0, all_ - own) for all_, own in zip(busy, owned, strict=True)]
     after = level(now, costs, fixed)
@@ -157,6 +159,13 @@ def _levelled(
     if not moved or gain <= GAIN_LEAST * cost or most > max(busy) * (1 - IMBALANCE / 2):
         return None, f"owners: stay; {numbers}"
     return after, f"owners: {moved} bins move; {numbers}"
+
+
+def _without_state(plan: TickPlan, statistics: Statistics) -> list[str]:
+    """Return the folds that get rows, and of whose state nothing is known: what would move is not known."""
+    known = {each.operator for each in statistics.folds}
+    with_rows = {each.operator for each in statistics.loads if each.rows_per_second > 0}
+    return sorted({head.operator for head in _folds(plan)} & with_rows - known)
 
 
 def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
@@ -234,15 +243,13 @@ def _policies(
         place = f"{head.operator}: {head.policy.value}"
         if not situation.chooses_policies:
             reasons.append(f"{place} stays, as asked for")
-        elif not found or not costs:
-            reasons.append(f"{place} stays; no estimate")
+        elif not found or not costs or (redone := found[0].redone) is None:
+            reasons.append(f"{place} stays; no estimate of repairs")
         elif head.policy is Policy.ORDERED:
             reasons.append(f"{place} stays; no estimate of repairs while rows wait")
         else:
-            spent = costs[0].busy * found[0].redone / (1 + found[0].redone)
-            numbers = (
-                f"{found[0].redone:.1%} of the rows are applied again, for {spent:.1%} of a core"
-            )
+            spent = costs[0].busy * redone / (1 + redone)
+            numbers = f"{redone:.1%} of the rows are applied again, for {spent:.1%} of a core"
             if spent > REDONE_MOST:
                 chosen.append((head.operator, Policy.ORDERED))
                 reasons.append(f"{head.operator}: ordered, was speculative; {numbers}")

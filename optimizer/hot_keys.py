@@ -40,7 +40,9 @@ def choose_pre_aggregations(
         elif plan.workers == 1:
             reasons.append(f"{place}: stay; there is one worker")
         elif hot is None:
-            reasons.append(f"{place}: stay; no key is known to be hot")
+            is_known = any(each.operator == operator for each in statistics.loads)
+            found = "no key has many of the rows" if is_known else "no estimate of its rows"
+            reasons.append(f"{place}: stay; {found}")
         else:
             busy = None if since is None else _busy(statistics, operator, since)
             gain = _gain(hot, plan.workers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-RESULTS: Final = 2
+RESULTS: Final = 3
 
 
 class Load(NamedTuple):
@@ -49,8 +49,8 @@ class FoldLoad(NamedTuple):
 
     operator: str
     policy: str
-    redone: float
-    held: float
+    redone: float | None
+    held: float | None
     state_rows: int
 
 
@@ -62,7 +62,7 @@ class FrontLoad(NamedTuple):
     rows_per_second: float
     bytes_per_second: float
     lag_seconds: float
-    skew: float
+    skew: float | None
 
 
 class WorkerLoad(NamedTuple):

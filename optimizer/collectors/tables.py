@@ -141,8 +141,8 @@ def _folds(sums: Rows) -> tuple[FoldLoad, ...]:
     return tuple(
         FoldLoad(
             *(each["operator"], each["policy"]),
-            each["redone"] / each["applied"] if each["applied"] > 0 else 0.0,
-            each["held"] / each["applied"] if each["applied"] > 0 else 0.0,
+            each["redone"] / each["applied"] if each["applied"] > 0 else None,
+            each["held"] / each["applied"] if each["applied"] > 0 else None,
             round(each["state"]),
         )
         for each in sums
@@ -159,7 +159,7 @@ def _fronts(sums: Rows) -> tuple[FrontLoad, ...]:
     return tuple(
         FrontLoad(
             *(each["table"], each["split"], each["rows"], each["bytes"], each["lag"]),
-            each["rows"] / mean if (mean := _mean(sums, each["table"])) > 0 else 1.0,
+            each["rows"] / mean if (mean := _mean(sums, each["table"])) > 0 else None,
         )
         for each in sums
     )

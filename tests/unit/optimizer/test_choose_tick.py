@@ -161,7 +161,7 @@ def test_what_is_not_known_is_no_reason_for_a_change() -> None:
     assert not nothing.is_change
     assert nothing.reasons == (
         "owners: stay; no estimate, 0 of 2 intervals since the last tick are measured",
-        f"{operator}: speculative stays; no estimate",
+        f"{operator}: speculative stays; no estimate of repairs",
     )
     known = measured(plan, skewed(1), [[0.9, 0.1]] * 2)
     without = choose_tick(Situation(plan), known._replace(operators=()))
@@ -238,6 +238,23 @@ def test_repairs_that_cost_much_make_a_fold_wait() -> None:
     choice = choose_tick(Situation(plan), repairs)
     assert choice.choices.policies == ((operator, Policy.ORDERED),)
     assert choose_tick(Situation(plan, chooses_policies=False), repairs).choices == NO_CHOICES
+
+
+def test_what_was_not_measured_is_no_estimate() -> None:
+    plan = plan_of(SCRIPT, 2)
+    operator, rates = fold_of(plan).operator, skewed(1)
+    busy = [busy_of(plan.assignment.bins, rates)] * 2
+    known = measured(plan, rates, busy)
+    without_state = choose_tick(Situation(plan), known._replace(folds=()))
+    assert without_state.owners is None
+    assert without_state.reasons[:2] == (
+        f"owners: stay; no estimate of the state of {operator}",
+        f"{operator}: speculative stays; no estimate of repairs",
+    )
+    nothing_applied = known._replace(folds=(FoldLoad(operator, "speculative", None, None, 100),))
+    choice = choose_tick(Situation(plan), nothing_applied)
+    assert choice.owners is not None
+    assert choice.reasons[1] == f"{operator}: speculative stays; no estimate of repairs"
 
 
 def test_levelling_moves_few_bins_and_takes_what_is_fixed_into_account() -> None:

@@ -57,7 +57,7 @@ def test_rates_and_costs(tmp_path: Path) -> None:
     assert costs["read"].seconds_per_row == pytest.approx(1e-7)
     assert costs["read"].seconds_per_call is None
     assert [each.key for each in found.heavy if each.hash == 4_000_000_000] == ["hot, é"]
-    assert sum(each.skew for each in found.fronts) == pytest.approx(3.0)
+    assert sum(each.skew or 0.0 for each in found.fronts) == pytest.approx(3.0)
     assert {each.policy for each in found.folds} == {"speculative"}
     assert len(found.workers) == 3 * 5 - 1
 

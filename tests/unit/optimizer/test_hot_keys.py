@@ -62,7 +62,9 @@ def test_a_hot_key_is_pre_aggregated_and_the_owners_stay() -> None:
             "stay; key 'a' has 50% of the rows, so its worker gets 1.00 times the mean",
         ),
         (measured(0.6, busy=0.04), "the fold takes 4% of a core on its busiest worker"),
-        (Statistics(), "stay; no key is known to be hot"),
+        (Statistics(), "stay; no estimate of its rows"),
+        (measured(0.5)._replace(heavy=()), "stay; no key has many of the rows"),
+        (measured(0.6)._replace(operators=()), "no estimate of what the fold takes"),
     ],
 )
 def test_what_does_not_pay(statistics: Statistics, reason: str) -> None:
