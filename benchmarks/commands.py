@@ -224,6 +224,40 @@ def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
         click.echo(hot_key_svg(measured), picture, nl=False)
 
 
+@bench.command(short_help="Hot keys that move: equal bins, ticks, and the best plan, by tick.")
+@number("--rows", "Of each run.", 4_000_000)
+@number("--moves", "How often other keys become the frequent ones.", 3)
+@click.option(
+    "--exponent",
+    type=click.FloatRange(min=0, max=4),
+    default=1.4,
+    show_default=True,
+    help="Of Zipf's law.",
+)
+@seconds("--tick", "How often `auto` chooses, and how long an interval is.", 1.0, least=0.1)
+@number("--rounds", "How often each plan runs.", 1)
+@picture("the load of the busiest worker by the mean, tick by tick")
+@reporting
+def drift(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Join rows by frequent keys that move from one worker to the other, with three plans by turns.
+
+    "equal" gives each worker the same number of bins; "auto" chooses ticks; "best" levels each part of the
+    rows, known beforehand, when the run comes to it.  "by_tick" has the processor time of the busiest worker
+    by the mean in each interval, and "busiest_over_mean" is that of all intervals together: the sum of the
+    greatest by the sum of the means.  "busiest_over_mean_of_run" is that of whole runs, in which keys that
+    move look level.  "rows_per_busy_second" are rows by the processor time of the busiest worker.
+    "bytes_equal" compares the output with that of the first run.  After the runs, medians are compared.
+    """
+    from fsql.benchmarks.drift import Drift, drift_svg, measure_drift
+
+    measured = []
+    for fields in measure_drift(Drift(**flags)):
+        measured.append(fields)
+        _say(reporter, [fields])
+    if picture is not None:
+        click.echo(drift_svg(measured), picture, nl=False)
+
+
 @bench.command("sharing", short_help="Conditions in any order, and queries with one prefix.")
 @number("--rows", "Of each run.", 4_000_000)
 @seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)

@@ -23,7 +23,7 @@ from fsql.runtime.drivers.processes.process_role import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
 _SAMPLE_SECONDS: Final = 0.2
@@ -92,8 +92,8 @@ class JobProcess:
         self._before: dict[int, float] = {}
         self.peak_bytes = 0
         """The most resident memory of all processes at a sample; what two of them share counts twice."""
-        self._samples: list[dict[str, float]] = []
-        """The processor time of each process at each sample."""
+        self._samples: list[tuple[float, dict[str, float]]] = []
+        """The time of each sample, and the processor time of each process then."""
         self.running = threading.Event()
         self._finished = threading.Event()
         self._process = subprocess.Popen(  # noqa: S603 - our own command
@@ -102,14 +102,15 @@ class JobProcess:
         self._listener = threading.Thread(target=self._listen, name="fsql-bench-run", daemon=True)
         self._listener.start()
 
-    def wait(self) -> None:
-        """Wait for the end of the run.
+    def wait(self, follow: Callable[[], None] = lambda: None) -> None:
+        """Wait for the end of the run; call `follow` at each sample.
 
         Raises:
             JobFailedError: if it is not the end of its input.
         """
         while not self._finished.wait(_SAMPLE_SECONDS) and self._process.poll() is None:
             self.sample()
+            follow()
         code = self._process.wait()
         self._listener.join()
         if code != 0:
@@ -152,13 +153,26 @@ class JobProcess:
         self.usages |= living
         resident = sum(usage.resident_bytes for usage in living.values())
         self.peak_bytes = max(self.peak_bytes, resident)
-        self._samples.append(self.seconds_by_process())
+        self._samples.append((time.monotonic(), self.seconds_by_process()))
 
     def seconds_at_end(self) -> dict[str, float]:
         """Return the processor time of each process in the last third of the samples."""
-        before = self._samples[len(self._samples) * 2 // 3] if self._samples else {}
-        now = self.seconds_by_process()
-        return {name: seconds - before.get(name, 0.0) for name, seconds in now.items()}
+        before = self._samples[len(self._samples) * 2 // 3][1] if self._samples else {}
+        return _used_since(before, self.seconds_by_process())
+
+    def seconds_by_interval(self, length: float) -> list[tuple[float, dict[str, float]]]:
+        """Return the processor time of each process in each interval from where the run first ran.
+
+        Each has the seconds at which it ends, and lasts `length` or a little longer.
+        """
+        begins = self.phase_at(RUNNING)
+        found: list[tuple[float, dict[str, float]]] = []
+        begun, before = begins, dict[str, float]()
+        for at, used in self._samples:
+            if at - begun >= length:
+                found.append((at - begins, _used_since(before, used)))
+                begun, before = at, used
+        return found
 
     def seconds(self) -> float:
         """Return the time from where the run first ran to its end."""
@@ -218,6 +232,10 @@ class JobProcess:
             if role in _ROLES:
                 found[process] = role
         return found
+
+
+def _used_since(before: Mapping[str, float], now: Mapping[str, float]) -> dict[str, float]:
+    return {name: seconds - before.get(name, 0.0) for name, seconds in now.items()}
 
 
 def _usage(pid: int, role: str) -> Usage | None:

@@ -10,36 +10,31 @@ two queries that have it in common.
 
 from __future__ import annotations
 
-import statistics
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fsql.benchmarks.job_process import JobProcess
-from fsql.benchmarks.measure import SCRIPTS
-from fsql.console.chart import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    document,
-    grid_line,
-    text_at,
+from fsql.benchmarks.by_turns import (
+    AUTO,
+    PLANS,
+    Variant,
+    bars_svg,
+    bench_folder,
+    busy_of_workers,
+    by_turns,
+    finished,
+    median_of,
+    ratio_of,
 )
 from fsql.job.ticks import read_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-READ_AHEAD: Final = 100_000
-"""Rows that a split is read ahead: without a limit, most of the input is read before a tick can begin."""
 VARIANTS: Final = {
     "first": ("filters_first", False),
     "last": ("filters_last", False),
@@ -56,8 +51,6 @@ COMPARED: Final = (
     ("two", "one"),
 )
 """Variants whose times are compared: the first by the second."""
-_COLOUR: Final = "#2563a8"
-_POLL_SECONDS: Final = 0.05
 _GROUP_ROWS: Final = 65_536
 _LINES: Final = 4096
 _LINE_CHARACTERS: Final = 60
@@ -79,21 +72,23 @@ def measure_sharing(load: Sharing) -> Iterator[dict[str, Any]]:
         JobFailedError: if a run does not come to its end.
     """
     found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
-        folder = Path(directory)
+    with bench_folder() as folder:
         _write(folder / "input", load.rows)
-        expected = b""
-        for number in range(load.rounds * len(VARIANTS)):
-            variant = tuple(VARIANTS)[number % len(VARIANTS)]
-            measured, written = _run(folder, folder / str(number), variant, load)
-            expected = expected or written
-            fields = {"benchmark": "sharing", "variant": variant, "rows": load.rows}
-            found.append({**fields, **measured, "bytes_equal": written == expected})
+
+        def run(variant: str, own: Path) -> tuple[dict[str, Any], bytes]:
+            return _run(folder / "input", own, variant, load)
+
+        for variant, measured in by_turns(tuple(VARIANTS), load.rounds, folder, run):
+            said = {"benchmark": "sharing", "variant": variant, "rows": load.rows}
+            found.append({**said, **measured})
             yield found[-1]
     yield {
         "benchmark": "sharing",
         "variant": "medians",
-        **{f"{one}_by_{other}": _ratio(found, one, other) for one, other in COMPARED},
+        **{
+            f"{one}_by_{other}": ratio_of(found, (one, other), "variant", "busy_seconds")
+            for one, other in COMPARED
+        },
     }
 
 
@@ -113,63 +108,25 @@ def _write(folder: Path, rows: int) -> None:
             file.write_table(pa.table([drawn, numbers], schema=schema))
 
 
-def _run(shared: Path, folder: Path, variant: str, load: Sharing) -> tuple[dict[str, Any], bytes]:
+def _run(rows: Path, folder: Path, variant: str, load: Sharing) -> tuple[dict[str, Any], bytes]:
     """Return what was measured of a run, and what its first query has written."""
-    folder.mkdir()
     output = folder / "output.jsonl"
     script, auto = VARIANTS[variant]
-    flags = (
-        "--read-ahead",
-        str(READ_AHEAD),
-        *(("--auto", "--tick", f"{load.tick:g}") if auto else ()),
-    )
-    values = {"input": str(shared / "input"), "output": str(output)}
-    path = SCRIPTS / f"{script}.sql"
-    with JobProcess(path, values, 1, *flags, state=folder / "state") as job:
-        while not job.running.wait(_POLL_SECONDS) and job.lives():
-            pass
-        job.forget_seconds()
-        job.wait()
+    values = {"input": str(rows), "output": str(output)}
+    job = finished(Variant(script, values, 1, auto, load.tick), folder)
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
-    used = job.seconds_by_process()
     fields = {
         "seconds": round(job.seconds(), 3),
-        "busy_seconds": sum(each for name, each in used.items() if name.startswith("worker")),
+        "busy_seconds": sum(busy_of_workers(job.seconds_by_process(), 1)),
         "ticks": len(taken),
         "reason": taken[-1].proposal.reason if taken else None,
     }
     return fields, output.read_bytes()
 
 
-def _ratio(found: Sequence[dict[str, Any]], variant: str, other: str) -> float | None:
-    one, another = (_median(found, name) for name in (variant, other))
-    return round(one / another, 3) if one and another else None
-
-
-def _median(found: Sequence[dict[str, Any]], variant: str) -> float:
-    spent = [each["busy_seconds"] for each in found if each["variant"] == variant]
-    return statistics.median(spent) if spent else 0.0
-
-
 def sharing_svg(measured: Sequence[dict[str, Any]]) -> str:
     """Return the processor time of each variant as bars."""
-    spent = {variant: _median(measured, variant) for variant in VARIANTS}
-    most = max(1e-3, *spent.values())
-    floor = HEIGHT - BOTTOM
-
-    def y(value: float) -> float:
-        return floor - value / most * (floor - TOP)
-
-    parts: list[str] = []
-    for quarter in range(5):
-        parts += grid_line(y(most * quarter / 4), f"{most * quarter / 4:.2g} s")
-    width = (WIDTH - LEFT - RIGHT) / len(spent)
-    for number, (variant, seconds) in enumerate(spent.items()):
-        x = LEFT + width * (number + 0.2)
-        size = f'width="{width * 0.6:.1f}" height="{max(floor - y(seconds), 1):.1f}"'
-        place = f'x="{x:.1f}" y="{min(y(seconds), floor - 1):.1f}"'
-        parts.append(f'<rect style="fill: {_COLOUR}" {place} {size}/>')
-        middle = round(x + width * 0.3, 1)
-        parts.append(text_at(middle, round(y(seconds) - 6, 1), f"{seconds:.2f} s", anchor="middle"))
-        parts.append(text_at(middle, floor + 16, variant, anchor="middle"))
-    return document("processor time of the worker", parts)
+    spent = {name: median_of(measured, "variant", name, "busy_seconds") for name in VARIANTS}
+    colours = dict.fromkeys(VARIANTS, PLANS[AUTO])
+    title = "processor time of the worker"
+    return bars_svg(title, spent, lambda s: f"{s:.2g} s", lambda s: f"{s:.2f} s", colours)

@@ -12,16 +12,26 @@ intervals are measured, `auto` has equal bins; `busiest_over_mean_at_end` is of 
 from __future__ import annotations
 
 import statistics
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from fsql.benchmarks.job_process import JobProcess
+from fsql.benchmarks.by_turns import (
+    AUTO,
+    BEST,
+    PLANS,
+    WORKERS,
+    Variant,
+    bench_folder,
+    busy_of_workers,
+    by_turns,
+    compared_plans,
+    finished,
+    over_mean,
+)
 from fsql.benchmarks.measure import SCRIPTS
 from fsql.benchmarks.zipf import ZipfKeys, busiest_over_mean
 from fsql.compiler.diagnostics import FsqlError
@@ -43,20 +53,17 @@ from fsql.optimizer.levelling import level
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from fsql.benchmarks.job_process import JobProcess
+
     Bins = Callable[[ZipfKeys], NDArray[np.int64]]
 
-WORKERS: Final = 2
 CROWDED: Final = 64
 """How many of the most frequent keys are on one worker where bins are equal."""
-READ_AHEAD: Final = 100_000
-"""Rows that a split is read ahead: without a limit, most of the input is read before a tick can begin."""
-EQUAL, AUTO, BEST = "equal", "auto", "best"
-_COLORS: Final = {EQUAL: "#9aa5b1", AUTO: "#2563a8", BEST: "#15803d"}
-_POLL_SECONDS: Final = 0.05
 _GROUP_GAP: Final = 0.25
 """The part of a group's width that is left empty."""
 _GROUPS_WITH_TEXT: Final = 3
@@ -76,12 +83,10 @@ class SkewLoad:
 
 
 LOADS: Final = {
-    "joins": SkewLoad("skew_joins.sql", (), ZipfKeys.bins),
+    "joins": SkewLoad("skew_joins", (), ZipfKeys.bins),
     # Each change of a count is a removal and an addition.
-    "maxima": SkewLoad(
-        "skew_maxima.sql", (), lambda keys: 2 * keys.bins() + keys.bins_with_items()
-    ),
-    "windows": SkewLoad("skew_windows.sql", _DAY, ZipfKeys.bins),
+    "maxima": SkewLoad("skew_maxima", (), lambda keys: 2 * keys.bins() + keys.bins_with_items()),
+    "windows": SkewLoad("skew_windows", _DAY, ZipfKeys.bins),
 }
 
 
@@ -109,67 +114,50 @@ def measure_skew(skew: Skew) -> Iterator[dict[str, Any]]:
 
 def _compared(name: str, exponent: float, skew: Skew) -> Iterator[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
-        folder, load = Path(directory), LOADS[name]
+    said = {"benchmark": "skew", "load": name, "exponent": exponent}
+    with bench_folder() as folder:
+        load = LOADS[name]
         keys = ZipfKeys(exponent, skew.rows, crowded=CROWDED, beside=load.beside)
         (folder / "input").mkdir()
         keys.write(folder / "input", WORKERS)
         keys.write_keys(folder / "keys.csv")
-        expected = b""
-        for number in range(skew.rounds * len(_COLORS)):
-            plan = tuple(_COLORS)[number % len(_COLORS)]
-            measured, written = _run(folder, folder / str(number), plan, load, keys, skew.tick)
-            expected = expected or written
-            fields = {"benchmark": "skew", "load": name, "exponent": exponent, "plan": plan}
-            found.append({**fields, **measured, "bytes_equal": written == expected})
+
+        def run(plan: str, own: Path) -> tuple[dict[str, Any], bytes]:
+            return _run(folder, own, plan, load, keys, skew.tick)
+
+        for plan, measured in by_turns(tuple(PLANS), skew.rounds, folder, run):
+            found.append({**said, "plan": plan, **measured})
             yield found[-1]
-    yield {
-        "benchmark": "skew",
-        "load": name,
-        "exponent": exponent,
-        "plan": "medians",
-        "auto_by_equal": _ratio(found, AUTO, EQUAL),
-        "auto_by_best": _ratio(found, AUTO, BEST),
-        "best_by_equal": _ratio(found, BEST, EQUAL),
-    }
+    yield {**said, "plan": "medians", **compared_plans(found)}
 
 
 def _run(
     shared: Path, folder: Path, plan: str, load: SkewLoad, keys: ZipfKeys, tick: float
 ) -> tuple[dict[str, Any], bytes]:
     """Return what was measured of a run, and what it has written."""
-    folder.mkdir()
     output = folder / "output.jsonl"
-    flags = (
-        "--read-ahead",
-        str(READ_AHEAD),
-        *(("--auto", "--tick", f"{tick:g}") if plan == AUTO else ()),
-    )
-    values = {"input": str(shared / "input"), "output": str(output)}
-    if "${keys}" in (SCRIPTS / load.script).read_text():
-        values["keys"] = str(shared / "keys.csv")
-    bins = load.bins(keys)
-    equal = OwnerMap.of_equal_ranges(WORKERS)
-    with JobProcess(SCRIPTS / load.script, values, WORKERS, *flags, state=folder / "state") as job:
-        while not job.running.wait(_POLL_SECONDS) and job.lives():
-            pass
-        job.forget_seconds()
-        if plan == BEST:
-            costs = {number: float(rows) for number, rows in enumerate(bins.tolist())}
-            owners = level(equal, costs, [0.0] * WORKERS)
+    bins, proposed = load.bins(keys), plan != BEST
+
+    def follow(job: JobProcess) -> None:
+        nonlocal proposed
+        if not proposed:
+            proposed = True
             with suppress(FsqlError):  # the input has ended before
-                propose(job.state, job_of_state(job.state), owners, NO_CHOICES, "the best plan")
-        job.wait()
+                propose_levelled(job.state, bins)
+
+    job = finished(skew_variant(load, shared, output, tick, auto=plan == AUTO), folder, follow)
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
+    equal = OwnerMap.of_equal_ranges(WORKERS)
     last = OwnerMap.of_ranges(taken[0].proposal.owners, WORKERS) if taken else equal
-    seconds, (most, over_mean) = job.seconds(), _over_mean(job.seconds_by_process())
+    busy = busy_of_workers(job.seconds_by_process())
+    seconds, most = job.seconds(), max(busy, default=0.0)
     fields = {
         "rows": keys.rows,
         "seconds": round(seconds, 3),
         "rows_per_second": round(keys.rows / seconds),
         "rows_per_busy_second": round(keys.rows / most) if most else None,
-        "busiest_over_mean": over_mean,
-        "busiest_over_mean_at_end": _over_mean(job.seconds_at_end())[1],
+        "busiest_over_mean": over_mean(busy),
+        "busiest_over_mean_at_end": over_mean(busy_of_workers(job.seconds_at_end())),
         "rows_over_mean_at_end": round(busiest_over_mean(last, bins), 3),
         "ticks": len(taken),
         "moved_bins": sum(each.moved_bins for each in taken),
@@ -178,33 +166,30 @@ def _run(
     return fields, output.read_bytes()
 
 
-def _over_mean(used: dict[str, float]) -> tuple[float, float | None]:
-    """Return the processor time of the busiest worker, and that by the mean of all."""
-    busy = sorted(each for name, each in used.items() if name.startswith("worker"))[-WORKERS:]
-    most = max(busy, default=0.0)
-    return most, round(most * WORKERS / sum(busy), 3) if sum(busy) > 0 else None
+def skew_variant(load: SkewLoad, shared: Path, output: Path, tick: float, *, auto: bool) -> Variant:
+    """Return a run of a load over the rows and the keys in a folder."""
+    values = {"input": str(shared / "input"), "output": str(output)}
+    if "${keys}" in (SCRIPTS / f"{load.script}.sql").read_text():
+        values["keys"] = str(shared / "keys.csv")
+    return Variant(load.script, values, auto=auto, tick=tick)
 
 
-def _ratio(found: Sequence[dict[str, Any]], plan: str, other: str) -> float | None:
-    """Return the median throughput under a plan by that under another one."""
-    rates = [
-        [
-            each["rows_per_busy_second"]
-            for each in found
-            if each["plan"] == name and each["rows_per_busy_second"]
-        ]
-        for name in (plan, other)
-    ]
-    if not all(rates):
-        return None
-    return round(statistics.median(rates[0]) / statistics.median(rates[1]), 3)
+def propose_levelled(state: Path, bins: NDArray[np.int64]) -> None:
+    """Propose the owners that level the rows of bins.
+
+    Raises:
+        FsqlError: if no tick can be proposed now.
+    """
+    costs = {number: float(rows) for number, rows in enumerate(bins.tolist())}
+    owners = level(OwnerMap.of_equal_ranges(WORKERS), costs, [0.0] * WORKERS)
+    propose(state, job_of_state(state), owners, NO_CHOICES, "the best plan")
 
 
 def skew_svg(measured: Sequence[dict[str, Any]]) -> str:
     """Return the load of the busiest worker over the mean as bars, by load, exponent and plan."""
-    runs = [each for each in measured if each["plan"] in _COLORS]
+    runs = [each for each in measured if each["plan"] in PLANS]
     groups = list(dict.fromkeys((each["load"], each["exponent"]) for each in runs))
-    bars = [(group, plan, *_medians(runs, group, plan)) for group in groups for plan in _COLORS]
+    bars = [(group, plan, *_medians(runs, group, plan)) for group in groups for plan in PLANS]
     most = max(2.0, *(value for _, _, value, _ in bars))
     floor = HEIGHT - BOTTOM
 
@@ -215,11 +200,11 @@ def skew_svg(measured: Sequence[dict[str, Any]]) -> str:
     for tenths in range(10, int(most * 10) + 1, 2):
         parts += grid_line(y(tenths / 10), f"{tenths / 10:.1f}")
     width = (WIDTH - LEFT - RIGHT) / len(groups)
-    bar = width * (1 - _GROUP_GAP) / len(_COLORS)
+    bar = width * (1 - _GROUP_GAP) / len(PLANS)
     for number, ((load, exponent), plan, value, rate) in enumerate(bars):
-        place, within = divmod(number, len(_COLORS))
+        place, within = divmod(number, len(PLANS))
         x = LEFT + width * (place + _GROUP_GAP / 2) + bar * within
-        style = f'style="fill: {_COLORS[plan]}"'
+        style = f'style="fill: {PLANS[plan]}"'
         size = f'width="{bar - 2:.1f}" height="{max(floor - y(value), 1):.1f}"'
         parts.append(f'<rect {style} x="{x:.1f}" y="{min(y(value), floor - 1):.1f}" {size}/>')
         middle = round(x + bar / 2 - 1, 1)

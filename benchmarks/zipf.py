@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -38,8 +39,9 @@ _NOTES: Final = "key,item,at\n"
 class ZipfKeys:
     """Rows with keys, always the same ones.
 
-    Where `crowded` is above 0, so many of the most frequent keys are in the first half of the bins of the
-    values in `beside` and the key, which are of one worker if each of two has as many bins.
+    Where `crowded` is above 0, so many of the most frequent keys are in one half of the bins of the values in
+    `beside` and the key, which are of one worker if each of two has as many bins: the first half, or the
+    second one if `in_second_half`.
     """
 
     exponent: float
@@ -47,6 +49,7 @@ class ZipfKeys:
     seed: int = 0
     crowded: int = 0
     beside: tuple[pa.Scalar[Any], ...] = ()
+    in_second_half: bool = False
 
     @cached_property
     def numbers(self) -> Ints:
@@ -65,7 +68,8 @@ class ZipfKeys:
         """Return the number of the key of each rank."""
         shuffled = np.random.default_rng(self.seed).permutation(KEYS)
         bins = _bins_of([_names(), *(pa.repeat(each, KEYS) for each in self.beside)])
-        first = shuffled[bins[shuffled] < BINS // 2][: self.crowded]
+        is_there = (bins[shuffled] >= BINS // 2) == self.in_second_half
+        first = shuffled[is_there][: self.crowded]
         return np.concatenate([first, shuffled[~np.isin(shuffled, first)]])
 
     def bins(self) -> Ints:
@@ -101,6 +105,30 @@ class ZipfKeys:
         with path.open("w", encoding="ascii") as file:
             file.write(_NOTES)
             _write_rows(file, names, np.arange(KEYS) % ITEMS, np.full(KEYS, _FIRST_MS))
+
+
+@dataclass(frozen=True)
+class MovingKeys(ZipfKeys):
+    """Rows of which other keys are frequent in each part: those in the other half of the bins."""
+
+    parts: int = 1
+
+    @cached_property
+    def numbers(self) -> Ints:
+        """The number of the key of each row."""
+        return np.concatenate([part.numbers for part in self.of_parts])
+
+    @cached_property
+    def of_parts(self) -> list[ZipfKeys]:
+        """The rows of each part."""
+        bounds = [self.rows * number // self.parts for number in range(self.parts + 1)]
+        return [
+            ZipfKeys(
+                *(self.exponent, end - first, self.seed + number, self.crowded, self.beside),
+                in_second_half=number % 2 == 1,
+            )
+            for number, (first, end) in enumerate(pairwise(bounds))
+        ]
 
 
 def _write_rows(file: Any, names: Any, items: Ints, millis: Ints) -> None:  # noqa: ANN401

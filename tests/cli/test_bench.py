@@ -368,7 +368,7 @@ def test_crowded_keys_are_in_the_bins_of_one_worker(name: str) -> None:
 
     load = LOADS[name]
     parameters = {"input": "in", "output": "out", "keys": "keys"}
-    text = (SCRIPTS / load.script).read_text()
+    text = (SCRIPTS / f"{load.script}.sql").read_text()
     used = {each: value for each, value in parameters.items() if f"${{{each}}}" in text}
     plan = choose(compile_job(script_of_text(text, used)).graph)
     keys = [
