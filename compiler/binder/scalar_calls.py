@@ -8,6 +8,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.call_arguments import argument_error, checked_arguments, checked_literal
 from fsql.compiler.binder.forms import FORMS
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
+from fsql.compiler.binder.printf import printf_arguments
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.row_time import TYPES as ROW_TIMES
 from fsql.compiler.binder.row_time import bind_row_time
@@ -74,6 +75,8 @@ def _prepared(
         if len(arguments) < 2 or not _all_texts(arguments):
             raise argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
         arguments = [call("array", *arguments[1:]), arguments[0]]
+    elif function.name == "printf":
+        arguments = printf_arguments(arguments, written)
     elif function.name in BUILDERS:
         arguments = _documents(function, arguments, written)
     elif function.name in {"coalesce", "greatest", "least"} and arguments:

@@ -66,7 +66,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("TIMEADD", "TIMESUB"), "write t + INTERVAL '1' MINUTE * n"),
     **dict.fromkeys(("CLOCK_TIMESTAMP", "STATEMENT_TIMESTAMP", "TRANSACTION_TIMESTAMP"), _ROW_TIME),
     "TIMEOFDAY": _ROW_TIME,
-    "FORMAT": "use PRINTF, or ||",
+    "FORMAT": "use PRINTF, whose directives are %s, %d and %f, or ||",
     "SPLIT_TO_MAP": "use STR_TO_MAP, whose keys without a value are NULL",
     "ENTRIES": "use MAP_ENTRIES, which are in the order of the keys",
     "TO_BYTES": "use ENCODE(text, 'UTF-8'), UNHEX, or FROM_BASE64",

@@ -8,6 +8,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.failure import OutOfRangeFailure
+from fsql.compiler.functions.printf import PRINTF
 from fsql.compiler.functions.signature import Function, Nullability, Signature
 from fsql.compiler.functions.texts import CHARACTERS_MAX
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, BYTES, DOUBLE, STRING
@@ -233,6 +234,7 @@ def _test(name: str, test: Callable[[str], bool]) -> Function:
 
 
 TEXT_OPERATIONS: Final = (
+    PRINTF,
     _test("is_alpha", str.isalpha),
     _test("is_digit", str.isdecimal),
     _test("is_decimal", lambda text: _DECIMAL.fullmatch(text) is not None),

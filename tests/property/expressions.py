@@ -111,6 +111,7 @@ LITERALS: Final = {
     "to_char": ("YYYY-MM-DD", "HH12:MI am", "FMDay, DDD US"),
     **dict.fromkeys(("timestamp_add", "timestamp_diff", "date_diff"), (*UNITS, "MINUTES")),
     "date_ceil": UNITS,
+    "printf": ("%s", "%3s|%-2.1s%%", "a"),
     "geo_distance": ("KM", "mi"),
     "date_part": ("year", "doy", "epoch"),
     "next_day": ("Mon", "sunday"),

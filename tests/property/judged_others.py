@@ -77,6 +77,9 @@ _TESTED: Final = Column(
     STRING, (None, "", "a", "é1", "éß", "12", "٣", "1.5", "-.5e+3", "1e", ".", "+1.", " 1", "日本")
 )
 
+_SOME: Final = Column(STRING, ("", "a", "abc", "Abc-12", "a%d"))
+_WHOLE: Final = Column(STRING, ("0", "7", "-42", "123456", "-9223372036854775808"))
+
 OTHERS: Final[Mapping[str, list[Judged]]] = {
     # Numbers
     **_same("cbrt", "sinh", "cosh", "tanh", "asinh", "atan", columns=(DOUBLES,), within=1e-14),
@@ -278,6 +281,13 @@ OTHERS: Final[Mapping[str, list[Judged]]] = {
             array_of(NUMBERS), (None, (), ((1,), (2, 3)), ((), None, (None, 4)), (None,), ((1,),))
         ),
     ),
+    "printf": [
+        Judged(
+            f"printf('{pattern}', {{1}}, CAST({{2}} AS BIGINT))",
+            (*constants(pattern), _SOME, _WHOLE),
+        )
+        for pattern in ("%s-%d", "%8s|%5d", "%-8s|%-5d!", "%.2s%05d", "%s%+d", "100%% %s %03d")
+    ],
     "is_alpha": _one(r"coalesce(regexp_full_match({0}, '\p{{L}}+'), FALSE)", _TESTED),
     "is_digit": _one(r"coalesce(regexp_full_match({0}, '\p{{Nd}}+'), FALSE)", _TESTED),
     "is_decimal": _one(

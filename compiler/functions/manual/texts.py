@@ -199,6 +199,13 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     "mask_keep_right": entry(
         "All but the last n characters masked.", "MASK_KEEP_RIGHT('abc12', 2) = 'xxx12'"
     ),
+    "printf": form(
+        "(STRING, any, ...) STRING",
+        "A text by a pattern, a literal: `%s` stands for a value of any type as CAST to STRING writes it, `%d` for an integer, `%f` for a number with 6 digits behind the point, or `%.2f` with 2, rounded half away from zero; `%%` is `%`. A number before these is the least width; the flag `-` puts the value to the left, `0` fills with zeros, `+` shows the sign, and `,` groups digits. NULL is written `null`, as in Flink.",
+        "PRINTF('%s has %d of %.1f%%', 'ann', 3, 12.25) = 'ann has 3 of 12.3%'",
+        "PRINTF('[%5d|%-5d|%05d|%+d]', 42, 42, 42, 42) = '[   42|42   |00042|+42]'",
+        "PRINTF('%,d %s', 1234567, NULL) = '1,234,567 null'",
+    ),
     "is_alpha": entry(
         "Whether the text has letters only, and at least one; FALSE of NULL.",
         "IS_ALPHA('aé')",
