@@ -14,7 +14,7 @@ TICK_SECONDS: Final = 10.0
 """How often workers write statistics, and ticks are chosen, if nothing else is requested."""
 
 SAMPLED_EVERY: Final = 32
-"""The conditions of filters are measured one by one on one in so many batches."""
+"""Conditions of filters are measured one by one in one batch out of this many."""
 
 DIRECTORY: Final = "statistics"
 """The directory in a state directory that has a directory for each table."""

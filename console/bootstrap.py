@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.deployment.messages import Deploy
 
 _DIGITS_MAX: Final = 12
-"""A split has fewer rows than numbers of so many digits can count."""
+"""A split has fewer rows than numbers with this many digits can count."""
 
 
 def until_of(text: str | None) -> Until | None:

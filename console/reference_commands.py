@@ -1,4 +1,4 @@
-"""`fsql connectors` and `fsql explain-error`: what fsql knows of itself, offline."""
+"""`fsql connectors` and `fsql explain-error`: reference documentation, offline."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--preview",
     type=click.IntRange(min=1),
     metavar="ROWS",
-    help="End each SELECT after so many rows.",
+    help="End each SELECT after ROWS rows.",
 )
 @click.option(
     "--format",

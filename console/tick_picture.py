@@ -47,7 +47,7 @@ _TICK_LINES: Final = 3
 _TICKS_MAX: Final = 20
 """Of how many ticks there are lines."""
 _NUMBER_WIDTH: Final = 22
-"""The numbers of two ticks are so many pixels apart, or only one of them is written."""
+"""The least distance in pixels between the numbers of two ticks; if it is less, one is not written."""
 
 
 def draw_ticks(reporter: Reporter, name: str | None, state: Path, picture: Path) -> None:

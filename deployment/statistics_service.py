@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROUND_SECONDS: Final = 0.5
 FAILURES_MAX: Final = 3
-"""After so many failures without a success between them the collector itself is taken for broken."""
+"""After this many failures without a success the collector itself is considered broken."""
 
 
 def hold_service(cluster: ClusterDirectory) -> int | None:

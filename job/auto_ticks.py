@@ -1,4 +1,4 @@
-"""Ticks by themselves: statistics are collected, a tick is chosen, and proposed, while a job runs.
+"""Automatic ticks: statistics are collected, and a tick is chosen and proposed, while a job runs.
 
 A thread does that at the end of each interval.  What goes wrong there costs a better plan, never the run: it
 is reported, and tried again after the next interval.

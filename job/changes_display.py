@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHANGES_MAX: Final = 10_000
-"""A result is shown after so many changes at most: a query may have no end."""
+"""A result is shown after at most this many changes: a query may be unbounded."""
 ROWS_MAX: Final = 20
 _CHARACTERS_MAX: Final = 120
 _NUMBERS: Final = (int, float)

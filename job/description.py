@@ -25,7 +25,7 @@ from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_
 from fsql.connectors.opening import make_row_encoder
 from fsql.job.compilation import compile_job
 from fsql.job.first_plan import FirstPlan, with_first_plan
-from fsql.job.places import locate_errors
+from fsql.job.option_spans import locate_errors
 from fsql.job.planning import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
 from fsql.runtime.cluster.contraction import contracted_owners
@@ -51,7 +51,7 @@ JOB: Final = "job.json"
 """The file in a state directory with the description of its job."""
 
 ENCODING_WORKERS_MIN: Final = 3
-"""From so many workers on, workers encode rows: with fewer the coordinator is not the busiest process."""
+"""From this many workers on, workers encode rows: with fewer the coordinator is not the busiest process."""
 FORMAT: Final = 3
 
 

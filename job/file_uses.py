@@ -20,7 +20,7 @@ from fsql.connectors.file.output_files import check_existing, locked_output
 from fsql.connectors.file.part_files import has_log
 from fsql.connectors.file.shard_files import shard_path
 from fsql.connectors.settings import has_layout, settings_of
-from fsql.job.places import locate_errors
+from fsql.job.option_spans import locate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

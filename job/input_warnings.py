@@ -15,7 +15,7 @@ from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.metadata import MetadataSplit, record_columns
 from fsql.connectors.file.source import FileSplit
-from fsql.job.places import option_span
+from fsql.job.option_spans import option_span
 from fsql.job.planning import open_splits
 from fsql.job.sinks import window_columns
 

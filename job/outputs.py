@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.connectors.file.output_files import Existing
 from fsql.job.file_uses import FileUses
-from fsql.job.places import locate_errors
+from fsql.job.option_spans import locate_errors
 from fsql.job.sinks import job_consumers
 from fsql.runtime.drivers.output_writer import Outputs, OutputWriter
 

@@ -17,7 +17,7 @@ from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.live.live_splits import is_followed
 from fsql.connectors.opening import open_source
 from fsql.job.first_plan import first_plan, with_first_plan
-from fsql.job.places import locate_errors
+from fsql.job.option_spans import locate_errors
 from fsql.job.stages import verify_product
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.local import CHUNK_ROWS, READ_AHEAD_ROWS

@@ -19,7 +19,7 @@ from fsql.connectors.settings import settings_of
 from fsql.connectors.side_outputs import DeadLetterLines, LateLines, Origins
 from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.job.file_uses import FileUses, journal_name, shard_name
-from fsql.job.places import locate_errors
+from fsql.job.option_spans import locate_errors
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output

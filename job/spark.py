@@ -13,7 +13,7 @@ from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.job.compilation import compile_job
 from fsql.job.functions import modules_of
-from fsql.job.places import locate_errors
+from fsql.job.option_spans import locate_errors
 from fsql.job.planning import RunOptions, check_ends, choose_plan, open_splits
 from fsql.job.script import Script
 
@@ -78,7 +78,7 @@ def spark_run(
 def spark_job(
     compiled: Compiled, splits: Splits, partitions: int, front_logs: Path | None = None
 ) -> tuple[TickPlan, Load]:
-    """Return the tick plan of a job for so many partitions, and what processes of Spark call to have it.
+    """Return the tick plan of a job, and the function that Spark's processes call to have it.
 
     Sources that cannot be read again have logs in `front_logs`.
     """

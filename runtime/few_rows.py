@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FEW_ROWS: Final = 32
-"""Up to so many rows, Python code that runs for each row is faster than columns."""
+"""Up to this number of rows, Python code that runs for each row is faster than columns."""
 FEW_ROWS_IN_C: Final = 32 * FEW_ROWS
-"""Up to so many rows, a loop in C over Python values is faster than columns."""
+"""Up to this number of rows, a loop in C over Python values is faster than columns."""
 FEW_BYTES: Final = 1 << 15
 """Long values have many parts, such as words; a column of more bytes is not for Python code."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _MERGED_RUNS_MAX: Final = 16
-"""Up to so many ascending runs are merged: the stable sort of int64 finds runs, at 6 to 25 ns a value."""
+"""Up to this many ascending runs are merged: the stable sort of int64 finds runs, at 6 to 25 ns a value."""
 
 
 def stable_order(values: Ints) -> Ints:

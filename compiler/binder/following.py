@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 FOLLOWING_MAX: Final = 1_000
-"""The most rows that a frame may have after its own: each partition is padded with so many."""
+"""The most rows that a frame may have after its own: each partition is padded with that many."""
 _TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)
 
 

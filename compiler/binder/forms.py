@@ -1,4 +1,4 @@
-"""What is written like a function and means an expression: IF, NULLIF, NVL2, DECODE and their kin."""
+"""Expressions that are written like functions: IF, NULLIF, NVL2, DECODE and others."""
 
 from __future__ import annotations
 

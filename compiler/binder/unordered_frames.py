@@ -106,7 +106,7 @@ def _with_frames(
 ) -> Plan:
     """Return `rows`, which begin with the columns of `ranked`, with the aggregates over one frame.
 
-    The last column of `ranked` is the rank. A frame ends and begins so many rows before its row.
+    The last column of `ranked` is the rank. A frame ends and begins that many rows before its row.
     """
     first, last = frame
     if last - first >= FOLLOWING_MAX:

@@ -1,4 +1,4 @@
-"""Every stage as a person sees it: stable text, JSON, and pictures.
+"""Every stage for display: stable text, JSON, and pictures.
 
 | stage        | functions                                                               |
 |--------------|-------------------------------------------------------------------------|

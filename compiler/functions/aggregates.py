@@ -62,7 +62,7 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     **dict.fromkeys(("APPROX_PERCENTILE", "APPROX_QUANTILE"), _F.PERCENTILE_CONT),
     "QUANTILE_DISC": _F.PERCENTILE_DISC,
 }
-"""The aggregate functions by their names in SQL; some names are others in disguise."""
+"""The aggregate functions by their names in SQL; some names are synonyms."""
 
 _MEASURED: Final = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
 TAKES: Final[Mapping[AggregateFunction, str]] = {

@@ -33,7 +33,7 @@ _SCALE_KEPT: Final = 6
 
 
 def _limited(precision: int, scale: int) -> SqlType:
-    """Return the type of a result of so many digits."""
+    """Return the type of a result with this many digits."""
     if precision <= DECIMAL_DIGITS_MAX:
         return decimal_type(precision, scale)
     whole = precision - scale

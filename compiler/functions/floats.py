@@ -13,7 +13,7 @@ from typing import Final
 _FLOAT: Final = struct.Struct("<f")
 _LEAST_NORMAL: Final = 2.0**-126
 _DIGITS_ENOUGH: Final = 6
-"""Normal FLOATs distinguish all decimals of so many digits."""
+"""Normal FLOATs distinguish all decimals with this many digits."""
 _DIGITS_MAX: Final = 9
 """So many digits distinguish all FLOATs."""
 _EXACT_BITS: Final = 53
@@ -57,7 +57,7 @@ def shortest_double(value: float) -> float:
 
 
 def _short(magnitude: float, digits: int) -> float | None:
-    """Return a decimal of so many digits whose nearest FLOAT is `magnitude`, if there is one.
+    """Return a decimal with this many digits whose nearest FLOAT is `magnitude`, if there is one.
 
     It is the nearest decimal, but of a power of two, from which the next FLOAT is farther above than below,
     it may be the one above.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DEPTH_MAX: Final = 200
-"""Objects and arrays nest at most so deep."""
+"""The greatest depth of objects and arrays."""
 PATH_LENGTH_MAX: Final = 1_000
 
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)

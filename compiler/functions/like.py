@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 PATTERN_LENGTH_MAX: Final = 10_000
-"""A pattern has at most so many characters: a segment with `_` takes space in proportion to their square."""
+"""The longest pattern, in characters: a segment with `_` takes space in proportion to their square."""
 
 
 def like(text: str, pattern: str) -> bool:

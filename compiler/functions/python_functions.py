@@ -30,7 +30,7 @@ PREFIX: Final = "python "
 ROWS_OF_CALL_MAX: Final = 100_000
 """A call of a table function with more rows fails, as one that never ends would take all memory."""
 PROBES: Final = 32
-"""So many calls of a function are made twice in each process, to find one that is not deterministic."""
+"""How many calls of a function are made twice in each process, to find one that is not deterministic."""
 _EXCERPT_CHARACTERS_MAX: Final = 200
 
 

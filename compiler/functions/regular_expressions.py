@@ -37,7 +37,7 @@ class Compiled(Protocol):
 
 
 PATTERN_LENGTH_MAX: Final = 10_000
-"""A pattern has at most so many characters."""
+"""The longest pattern, in characters."""
 
 
 def regexp_error(pattern: str) -> str | None:

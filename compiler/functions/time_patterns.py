@@ -31,7 +31,7 @@ MONTHS: Final = (
 )
 
 PATTERN_LENGTH_MAX: Final = 1_000
-"""A pattern has at most so many characters."""
+"""The longest pattern, in characters."""
 
 _NUMBERS: Final[dict[str, Callable[[datetime], int]]] = {
     "year": lambda at: at.year,

@@ -1,4 +1,4 @@
-"""Syntax errors in the tokens of a person.
+"""Syntax errors, in terms of the tokens that a user has written.
 
 The automaton stops at the first token that cannot stand where it does.  What is wrong is often known
 better than that: each explanation below tries one common mistake and, by running the automaton

@@ -34,7 +34,7 @@ class Pace:
         return start + (row - first) / rate
 
     def rows_due(self, seconds: float) -> int:
-        """Return how many rows have fallen due after so many seconds, which may be less than 0."""
+        """Return how many rows have fallen due after a number of seconds, which may be less than 0."""
         later = (piece for piece in reversed(self._pieces) if piece[0] <= seconds)
         start, first, rate = next(later, self._pieces[0])
         return first + math.floor((seconds - start) * rate) + 1

@@ -30,7 +30,7 @@ _RECORD_BYTES: Final = 64
 LINE_BYTES_MAX: Final = 1 << 19
 """Half a block of a log: a line that is not longer is read as a whole."""
 RECORDS_MIN: Final = 1 << 14
-"""The file of bounds is not rewritten before it has so many records."""
+"""The file of bounds is not rewritten before it has this many records."""
 _KINDS: Final[Mapping[bytes, type[TimeBound]]] = {
     b"least": AtLeast,
     b"most": AtMost,

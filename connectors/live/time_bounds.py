@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SECOND_US: Final = 1_000_000
 _HOUR_US: Final = 3_600 * _SECOND_US
 _SILENCE_US: Final = 200_000
-"""After so much silence the time of a table that is ordered by arrival advances without rows."""
+"""After this period without rows, the time of a table that is ordered by arrival advances with the clock."""
 _STEPS: Final = 16
 """Into how many steps the clock of `max_ahead` is divided; a row may be ahead by one step more."""
 

@@ -37,8 +37,8 @@ def run_query(
 ) -> int | None:
     """Run the job of a statement; return the exit code of the shell if a signal asks it to end.
 
-    `form` is the format of a result, as with `fsql run`; `preview` ends a SELECT after so many changes.  The
-    first Ctrl-C ends the query.
+    `form` is the format of a result, as with `fsql run`; `preview` is the number of changes
+    after which a SELECT ends.  The first Ctrl-C ends the query.
 
     Raises:
         FsqlError: what ended the query; rows released before have been shown or written.

@@ -34,7 +34,7 @@ class TopApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, sampler: Sampler, name: str | None, every: float) -> None:
-        """Show the samples that `sampler` takes `every` so many seconds; `name` is selected at first."""
+        """Show the samples that `sampler` takes once in `every` seconds; `name` is selected at first."""
         super().__init__()
         self._sampler = sampler
         self._name = name

@@ -1,4 +1,4 @@
-"""How busy each worker was in each interval that there are files of, for people to look at."""
+"""How busy each worker was in each interval that there are files of, for display."""
 
 from __future__ import annotations
 

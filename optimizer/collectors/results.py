@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HALF_LIFE: Final = 2.0
 GONE_AFTER: Final = 3
-"""A worker that has written nothing for so many intervals has left."""
+"""A worker that has written nothing for this many intervals has left."""
 _FLAT: Final = 1e-6
 """Below this part of the product of both sums of squares, rows and calls cannot be distinguished."""
 

@@ -40,7 +40,7 @@ _VALUES: Final = tuple(f"value{place}" for place in range(9))
 """The columns of values; a group has as many as it sums, and NULL in the others."""
 _TABLE, _NUMBERS, _TEXTS = "name of table", "numbers", "texts"
 _SETTINGS: Final = {
-    # Paths are listed by a Spark job of its own from so many on.
+    # From this number of paths on, Spark lists them in a separate job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     # What opening a file is taken to cost decides how many tasks read them: as few as there are cores.
     "spark.sql.files.openCostInBytes": "1",

@@ -47,7 +47,7 @@ def results_bytes(interval: int, statistics: Statistics) -> bytes:
     """Return the content of the file, for statistics that know of intervals up to `interval`.
 
     Raises:
-        ValueError: if readers would refuse so many bytes.
+        ValueError: if readers would refuse that many bytes.
     """
     content = encoded(statistics, lambda crc: _Header(RESULTS, interval, crc))
     if len(content) > FILE_BYTES_MAX // 2:

@@ -30,7 +30,7 @@ NUMBERS_MAX: Final = 4000
 """How many numbers the workers of an epoch may get; see `messages.link_number`."""
 
 EPOCHS_MAX: Final = 2
-"""A tick during which so many epochs were lost is refused, since it may be the cause."""
+"""A tick during which this many epochs were lost is refused, since it may be the cause."""
 
 
 class ProposedTicks:

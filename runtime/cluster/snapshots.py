@@ -103,7 +103,7 @@ class Snapshots:
         self.skipped: tuple[SkippedRange, ...] = ()
 
     def hurry(self, snapshots: float = math.inf) -> bool:
-        """Take so many snapshots at short intervals for a tick; return whether any are taken."""
+        """Take a number of snapshots at short intervals for a tick; return whether any are taken."""
         if self._every is None:
             return False
         self._hurried = snapshots

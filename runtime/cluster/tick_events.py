@@ -29,7 +29,7 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The owners of hash bins, of so many workers numbered from 0 without a gap, and the choices."""
+    """The owners of hash bins, the number of workers (numbered from 0), and the choices."""
 
     owners: tuple[tuple[int, int, int], ...]
     workers: int

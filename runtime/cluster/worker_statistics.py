@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class WorkerStatistics:
-    """Counts, and hands over what was counted every so many seconds."""
+    """Counts, and passes on what was counted at an interval in seconds."""
 
     def __init__(self, begin: Begin, loaded: Loaded, now: float) -> None:
         """Record as often from now on as the settings of the job say."""

@@ -35,7 +35,7 @@ class Faults:
     replies_lost: int = 0
     """So many of the next writes are carried out, but their answers are lost."""
     stale_writes: int = 0
-    """Reads do not return so many of the newest writes."""
+    """Reads do not return this many of the newest writes."""
 
 
 @dataclass(slots=True)

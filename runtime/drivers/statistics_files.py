@@ -34,7 +34,7 @@ class StatisticsFiles:
     """The statistics of one job, as its workers write them."""
 
     def __init__(self, directory: StateDirectory, every: float, wall_clock: Clock) -> None:
-        """Write to a state directory `every` so many seconds; `wall_clock` shows the seconds since 1970."""
+        """Write to a state directory, once in `every` seconds; `wall_clock` shows the seconds since 1970."""
         self._directory = directory
         self._every = every
         self._wall_clock = wall_clock

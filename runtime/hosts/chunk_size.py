@@ -22,7 +22,7 @@ class ChunkSize:
         self.rows = rows_max
 
     def on_chunk(self, rows: int, seconds: float) -> None:
-        """Record how long a chunk of so many rows has taken, from its reading to its last effect."""
+        """Record how long a chunk has taken, from its reading to its last effect."""
         if seconds > CHUNK_SECONDS:
             self.rows = min(self.rows, max(1, int(rows * CHUNK_SECONDS / seconds)))
         elif seconds < CHUNK_SECONDS / 2:

@@ -1,4 +1,4 @@
-"""What a set of runs has met: a soak that never met something proves little about it.
+"""Coverage of a set of runs: a soak in which a situation never occurred proves little about it.
 
 `PROBES` are situations that a soak has to meet sometimes.  The table of faults has for each fault the
 steps of the protocol that it struck.  `STEPS` are those that some fault has to strike: whatever travels, and

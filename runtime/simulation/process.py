@@ -266,7 +266,7 @@ class Process:
             raise ProcessKilledError
 
     def charge(self, cost_us: int, *, shared: bool = False) -> None:
-        """Let what the process does take so long; `shared` costs are those of one wait for a disk."""
+        """Let what the process does take this long; `shared` costs are those of one wait for a disk."""
         self._cost_us = max(self._cost_us, cost_us) if shared else self._cost_us + cost_us
 
     def take_cost(self) -> int:

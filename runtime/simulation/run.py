@@ -1,4 +1,4 @@
-"""One run: a seed, a workload, and what came of it."""
+"""One run: a seed, a workload, and the outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tripwire: whatever would bring the real world into a simulation fails at once.
+"""The tripwire: use of real time, entropy, sockets or threads in a simulation fails at once.
 
 Real time, entropy, sockets and threads would make two runs of one seed differ.  The lint rules keep them out
 of the machines; this catches what comes in by a library.

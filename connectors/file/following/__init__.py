@@ -1,1 +1,1 @@
-"""Files that are followed: they grow, are rotated, and new ones come."""
+"""Files that are followed: they grow and are rotated, and new ones appear."""

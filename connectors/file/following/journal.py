@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NAME: Final = "followed"
 _FILES: Final = FileLayer()
 RECORDS_MIN: Final = 4_096
-"""The journal is not written anew before it has so many records."""
+"""The journal is not rewritten before it has this many records."""
 
 
 class FileId(msgspec.Struct, frozen=True, order=True):

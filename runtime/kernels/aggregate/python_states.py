@@ -77,7 +77,7 @@ class PythonStates:
         return Values(to_arrow(after, self._type))
 
     def _advanced(self, state: _State | None, value: Value, weight: int) -> _State | None:
-        """Return the state with a row added or removed so many times; one without rows is none."""
+        """Return the state with a row added `weight` times, or removed; None for a state without rows."""
         rows, accumulator = state or _State(0, self._function.empty)
         step = self._function.accumulate if weight > 0 else self._function.retract
         for _ in range(abs(weight)):

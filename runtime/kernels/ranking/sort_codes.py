@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CODES_OF_KEY: Final = 2
 """How many integers `sort_codes` returns for each row."""
 _DIGITS_MAX: Final = 18
-"""Decimals of so many digits fit 64 bits."""
+"""Decimals with this many digits fit 64 bits."""
 
 
 def has_sort_codes(key: OrderKey) -> bool:

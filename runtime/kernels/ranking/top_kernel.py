@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 LIMIT_MAX: Final = 32
-"""A slot has memory for so many numbers, and a batch is passed over as often."""
+"""A slot has memory for this many numbers, and there are as many passes over a batch."""
 
 
 def shows_first_rows(combine: CombineRank) -> bool:

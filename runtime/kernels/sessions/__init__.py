@@ -1,1 +1,1 @@
-"""Sessions: rows are kept by session, and come when it closes."""
+"""Sessions: rows are kept by session, and are released when it closes."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FORGOTTEN_MAX: Final = 1 << 12
 """So many forgotten rows are always kept."""
 _CHUNK_MIN: Final = 1 << 10
-"""Copying so many rows with each that is added costs less than taking rows from several chunks."""
+"""Copying this many rows with each that is added costs less than taking rows from several chunks."""
 _MERGED_BYTES_MAX: Final = 1 << 29
 """Chunks with a column beyond this are not merged: the offsets of Arrow's strings have 32 bits."""
 
@@ -74,7 +74,7 @@ class NumberedRows:
         return concat(parts).take(order)
 
     def forget(self, count: int) -> None:
-        """Record that nobody refers to so many of the rows any more."""
+        """Record that this many of the rows are not referred to any more."""
         self.live -= count
 
     @property

@@ -124,7 +124,7 @@ class SessionSnapshots:
         return (self._state.rows.take(np.concatenate(every)) if every else None), sizes
 
     def _encoded(self, batch: Batch | None, sizes: Ints) -> pa.RecordBatch:
-        """Return the state of slots with so many rows each."""
+        """Return the state of slots; `sizes` has the number of rows of each."""
         offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int32())
         if batch is None:
             none = pa.array([], pa.int64())
