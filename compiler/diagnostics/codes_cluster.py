@@ -137,6 +137,16 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql run query.sql --workers 4  # on a machine without enough memory",
     ),
     (
+        "E625",
+        "state of an operator that the job does not have",
+        (
+            "The plan is that which the state was made for, but this version of fsql computes it with fewer"
+            " operators: it computes a view that is named twice once, for example."
+        ),
+        "Run the job with the version of fsql that made the state, or begin with an empty state directory.",
+        "fsql run query.sql --state state  # state was made by an earlier version",
+    ),
+    (
         "E631",
         "agent does not answer",
         "No agent runs for the cluster directory, or it has another key or version.",

@@ -275,7 +275,7 @@ class CoordinatorNode:
         self._members.wanted = spec.plan.workers
         if not self._members.are_enough(now):
             return []
-        error = None if manifest is None else fault_of(manifest, spec.graph)
+        error = None if manifest is None else fault_of(manifest, spec.graph, spec.operators)
         if error is not None:
             return [Finish(diagnostics=diagnostics_bytes(error))]
         self._manifest = manifest

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.tick_plan import FoldHead
 from fsql.runtime.batch import START, Root, origin_parts
 from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
@@ -85,6 +86,12 @@ class JobSpec:
     def takes_snapshots(self) -> bool:
         """Return whether snapshots are needed: by a sink, or to trim a front log."""
         return self.logged or any(output.option.is_waited_for for output in self.outputs)
+
+    @property
+    def operators(self) -> frozenset[str]:
+        """Return the ids of the operators with state."""
+        heads = (stage.head for stage in self.plan.stages)
+        return frozenset(head.operator for head in heads if isinstance(head, FoldHead))
 
 
 _LINK: Final = LinkSettings(window_bytes=64 << 20, acknowledge_after=0.1, resend_after=0.4)

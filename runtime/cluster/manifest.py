@@ -20,7 +20,7 @@ from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 FORMAT: Final = 3
 """The number of the format; a manifest of another format is refused.
@@ -131,12 +131,20 @@ class _Format(msgspec.Struct):
     format: int = FORMAT
 
 
-def fault_of(manifest: Manifest, graph: str) -> FsqlError | None:
-    """Return the error of a manifest that is of another plan than the job, None if it is of the same."""
-    if manifest.graph == graph:
-        return None
-    message = f"snapshot {manifest.snapshot} is of another plan than the job"
-    return FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
+def fault_of(manifest: Manifest, graph: str, operators: Collection[str]) -> FsqlError | None:
+    """Return the error of a manifest that is of another plan than the job, None if it is of the same.
+
+    `operators` are those with state that this version of fsql has for the plan.
+    """
+    if manifest.graph != graph:
+        message = f"snapshot {manifest.snapshot} is of another plan than the job"
+        return FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
+    unknown = sorted({segment.operator for segment in manifest.segments}.difference(operators))
+    if unknown:
+        message = f"the job has no operator for the state of {', '.join(unknown)}"
+        note = f"snapshot {manifest.snapshot} was made by a version of fsql that had one"
+        return FsqlError([Diagnostic("E625", message, notes=(note,), helps=(CODES["E625"].fix,))])
+    return None
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
