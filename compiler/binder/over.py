@@ -129,6 +129,12 @@ class RunningCollector:
             )
         if whole and keys and aggregate.parameter is None:
             aggregate, keys = in_order(aggregate, keys), ()
+        if whole and needs_total_order(aggregate):
+            raise not_implemented(
+                f"{name} of a frame without an order",
+                written.span,
+                help=f"say in which order: {name}(… ORDER BY y) OVER (PARTITION BY k)",
+            )
         collects = aggregate.function is AggregateFunction.ARRAY_AGG
         running = frame.preceding is None and not frame.end_preceding
         if not running and collects and needs_total_order(aggregate):

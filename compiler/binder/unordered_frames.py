@@ -164,14 +164,6 @@ def over_whole(
     Raises:
         Refusal: E301, E305.
     """
-    for each in aggregates:
-        if needs_total_order(each):
-            name = each.function.value
-            raise not_implemented(
-                f"{name} of a frame without an order",
-                span,
-                help=f"say in which order: {name}(x ORDER BY y) OVER (PARTITION BY k)",
-            )
     complete = complete_window_keys(plan, partition)
     end = window_end_among(plan, complete)
     if end is None:
