@@ -15,8 +15,8 @@ Places count from 1. Elements are compared as by `=`, but NULL equals NULL and N
 
 A lambda, `x -> a` or `x => a`, gives a value for each element, which is what `x` means in `a`. It can use columns, aggregates, other
 lambdas and any scalar function, but no subquery; a parameter hides a column of its name. It is computed for all elements in their order,
-and the first that fails fails the row. In these functions `->` behind a comma and a name begins a lambda; put a step into JSON in
-brackets: `(j -> 'key')`.
+and the first that fails fails the row. In these functions `->` after a comma and a name begins a lambda; write an access to JSON in
+parentheses: `(j -> 'key')`.
 """
 
 ENTRIES: Final[Mapping[str, Entry]] = {
@@ -26,7 +26,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "CARDINALITY(MAP['a', 1]) = 1",
     ),
     "element_at": entry(
-        "The element at a place, as `a[i]`, or the value of a key, as `m[k]`; NULL if there is none.",
+        "The element at a position, as `a[i]`, or the value of a key, as `m[k]`; NULL if there is none.",
         "ELEMENT_AT(ARRAY['a', 'b'], 2) = 'b'",
         "(ARRAY['a'])[2] IS NULL",
         "ELEMENT_AT(MAP['a', 1], 'a') = 1",
@@ -44,16 +44,16 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "Whether the two have an element in common.", "ARRAYS_OVERLAP(ARRAY[1, 2], ARRAY[2, 3])"
     ),
     "array_position": entry(
-        "The place of the first element that is equal; 0 if there is none.",
+        "The position of the first element that is equal; 0 if there is none.",
         "ARRAY_POSITION(ARRAY['a', 'b'], 'b') = 2",
     ),
     "array_positions": entry(
-        "The places of all elements that are equal; none gives an empty array.",
+        "The positions of all elements that are equal; an empty array if there are none.",
         "ARRAY_POSITIONS(ARRAY['a', 'b', 'a'], 'a') = ARRAY[1, 3]",
     ),
     "flatten": form(
         "(ARRAY<ARRAY<T>>) ARRAY<T>",
-        "The elements of the arrays in an array, one array behind the other; arrays that are NULL are left out.",
+        "The elements of the arrays in an array, one array after the other; NULL arrays are skipped.",
         "FLATTEN(ARRAY[ARRAY[1, 2], ARRAY[3]]) = ARRAY[1, 2, 3]",
         "FLATTEN(ARRAY[ARRAY[1], NULL]) = ARRAY[1]",
     ),
@@ -61,7 +61,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "Each element once, where it first occurs.", "ARRAY_DISTINCT(ARRAY[1, 2, 1]) = ARRAY[1, 2]"
     ),
     "array_concat": entry(
-        "The elements of both, one array behind the other.",
+        "The elements of both, one array after the other.",
         "ARRAY_CONCAT(ARRAY[1], ARRAY[2]) = ARRAY[1, 2]",
     ),
     "array_union": entry(
@@ -84,15 +84,15 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "ARRAY_REPLACE(ARRAY[1, 2], 1, 3) = ARRAY[3, 2]",
     ),
     "array_append": entry(
-        "The array with an element behind it, which may be NULL. NULL of a NULL array.",
+        "The array with an element appended, which may be NULL. NULL of a NULL array.",
         "ARRAY_APPEND(ARRAY[1], 2) = ARRAY[1, 2]",
     ),
     "array_prepend": entry(
-        "The array with an element before it, which may be NULL. NULL of a NULL array.",
+        "The array with an element prepended, which may be NULL. NULL of a NULL array.",
         "ARRAY_PREPEND(ARRAY[1], 2) = ARRAY[2, 1]",
     ),
     "array_insert": entry(
-        "The array with an element, which may be NULL, at a place; a place out of range is the nearest one. NULL of a NULL array or place.",
+        "The array with an element, which may be NULL, inserted at a position; a position out of range is replaced by the nearest one. NULL for a NULL array or position.",
         "ARRAY_INSERT(ARRAY[1, 2], 2, 3) = ARRAY[1, 3, 2]",
     ),
     "array_repeat": entry(
@@ -100,7 +100,9 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "ARRAY_REPEAT('a', 2) = ARRAY['a', 'a']",
         fails="FSQL-E502 of more than 1,000,000 elements",
     ),
-    "array_reverse": entry("The elements backwards.", "ARRAY_REVERSE(ARRAY[1, 2]) = ARRAY[2, 1]"),
+    "array_reverse": entry(
+        "The elements in reverse order.", "ARRAY_REVERSE(ARRAY[1, 2]) = ARRAY[2, 1]"
+    ),
     "array_sort": entry(
         "The elements in order; descending if the second argument is FALSE. NULL comes last ascending, first descending.",
         "ARRAY_SORT(ARRAY[2, NULL, 1]) = ARRAY[1, 2, NULL]",
@@ -110,7 +112,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The elements that are not NULL.", "ARRAY_COMPACT(ARRAY[1, NULL]) = ARRAY[1]"
     ),
     "array_slice": entry(
-        "The elements from a place on, or to another, both included; negative places count from the end.",
+        "The elements from one position to another, or to the end, both included; negative positions count from the end.",
         "ARRAY_SLICE(ARRAY[1, 2, 3], 2, 3) = ARRAY[2, 3]",
         "ARRAY_SLICE(ARRAY[1, 2, 3], -1) = ARRAY[3]",
     ),

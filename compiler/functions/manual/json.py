@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 TITLE: Final = "JSON"
 INTRODUCTION: Final = """\
 JSON is a STRING. A text that is not JSON after RFC 8259, that nests deeper than 200 levels, or that has half of a surrogate pair gives
-NULL and fails no row. What a function gives as JSON is written without spaces, with the keys in their order and numbers as they were
-written; of a key that occurs twice the last value counts.
+NULL and fails no row. JSON results are written without spaces, with the keys in their order and numbers as they were
+written; for a key that occurs twice, the last value is used.
 
-A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; `lax ` may
-stand before it. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS`, `JSON_PATH_QUERY_ARRAY` and `JSON_PATH_QUERY_FIRST` a path may have wildcards: `[*]`, the elements of
+A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; it may
+begin with `lax `. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS`, `JSON_PATH_QUERY_ARRAY` and `JSON_PATH_QUERY_FIRST` a path may have wildcards: `[*]`, the elements of
 an array, and `.*`, the values of an object. There are no filters or ranges: `JSON_ITEMS`, with UNNEST for a row each, or FILTER with a lambda.
 """
 
@@ -31,7 +31,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
     ),
     "json_query": entry(
-        "The object or array at a path, or the whole one; NULL of others, and where there is nothing, or are several values. `WITH WRAPPER` behind the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array.",
+        "The object or array at a path, or the whole one; NULL of others, and where there is nothing, or are several values. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array.",
         f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
         """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
         """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",

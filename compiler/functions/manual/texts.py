@@ -17,10 +17,14 @@ Positions and lengths count code points, from 1 unless stated otherwise.
 _LONG: Final = "FSQL-E502 if the result has more than 1,000,000 characters"
 
 ENTRIES: Final[Mapping[str, Entry]] = {
-    "lower": entry("In small letters, by the full mapping of Unicode.", "LOWER('ÄB') = 'äb'"),
-    "upper": entry("In capitals, by the full mapping of Unicode.", "UPPER('straße') = 'STRASSE'"),
+    "lower": entry(
+        "Converted to lower case, by the full mapping of Unicode.", "LOWER('ÄB') = 'äb'"
+    ),
+    "upper": entry(
+        "Converted to upper case, by the full mapping of Unicode.", "UPPER('straße') = 'STRASSE'"
+    ),
     "initcap": entry(
-        "Each word with a capital and small letters; a word is a run of letters and digits.",
+        "The first letter of each word in upper case, the others in lower case; a word is a run of letters and digits.",
         "INITCAP('new YORK') = 'New York'",
     ),
     "trim": entry(
@@ -43,10 +47,10 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "SUBSTRING('abcd', 2, 2) = 'bc'",
         "SUBSTRING('abcd' FROM 3) = 'cd'",
     ),
-    "concat": entry("The texts one behind the other, as `||`.", "CONCAT('a', 'b', 'c') = 'abc'"),
+    "concat": entry("The concatenation of the texts, as by `||`.", "CONCAT('a', 'b', 'c') = 'abc'"),
     "CONCAT_WS": form(
         "(STRING, STRING, ...) STRING",
-        "The texts behind the first, with it between them; NULLs are left out.",
+        "The texts after the first, concatenated with the first as separator; NULLs are skipped.",
         "CONCAT_WS('-', 'a', NULL, 'b') = 'a-b'",
     ),
     "replace": entry(
@@ -88,29 +92,29 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The last n characters; of a negative n, all but the first -n.", "RIGHT('abc', 2) = 'bc'"
     ),
     "lpad": entry(
-        "Filled up at the beginning, or cut at the end, to n characters; the fill is a space unless given.",
+        "Padded at the beginning, or truncated at the end, to n characters; padded with spaces by default.",
         "LPAD('7', 3, '0') = '007'",
         fails=_LONG,
     ),
     "rpad": entry(
-        "Filled up, or cut, at the end to n characters; the fill is a space unless given.",
+        "Padded or truncated at the end to n characters; padded with spaces by default.",
         "RPAD('abc', 2) = 'ab'",
         fails=_LONG,
     ),
     "repeat": entry("The text n times.", "REPEAT('ab', 2) = 'abab'", fails=_LONG),
-    "reverse": entry("The characters backwards.", "REVERSE('abc') = 'cba'"),
+    "reverse": entry("The characters in reverse order.", "REVERSE('abc') = 'cba'"),
     "translate": entry(
-        "Each character of the second text replaced by the one at the same place in the third, or removed.",
+        "Each character of the second text is replaced by the one at the same position in the third, or removed if there is none.",
         "TRANSLATE('abcd', 'abc', 'xy') = 'xyd'",
     ),
     "overlay": entry(
-        "The characters from a position on replaced, as many as the replacement has unless given.",
+        "The characters from a position on are replaced, by default as many as the replacement has.",
         "OVERLAY('abcdef', 'X', 2, 3) = 'aXef'",
     ),
     "ascii": entry("The code point of the first character; 0 of an empty text.", "ASCII('A') = 65"),
     "chr": entry("The character of a code point; NULL if there is none.", "CHR(233) = 'é'"),
     "levenshtein": entry(
-        "The number of changes of one character between two texts.",
+        "The Levenshtein distance: the number of single-character changes between two texts.",
         "LEVENSHTEIN('kitten', 'sitting') = 3",
         fails="FSQL-E502 if the product of the lengths is above 1,000,000",
     ),
@@ -153,7 +157,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "NOT REGEXP_FULL_MATCH('abcd', 'a.c')",
     ),
     "regexp_extract_all": entry(
-        "The texts of a group of all matches; `''` of a group that took no part. The group is written, since dialects differ in what it is without; 0 is the match.",
+        "The texts of a group of all matches; `''` for a group that did not participate. The group must be given, since its default differs between dialects; 0 is the whole match.",
         "REGEXP_EXTRACT_ALL('a1b22', '[0-9]+', 0) = ARRAY['1', '22']",
     ),
     "regexp_split_to_array": entry(
@@ -161,7 +165,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "REGEXP_SPLIT_TO_ARRAY('a1b22c', '[0-9]+') = ARRAY['a', 'b', 'c']",
     ),
     "regexp_escape": entry(
-        "The text with a backslash before each sign, so that it stands for itself in a regular expression.",
+        "The text with a backslash before each special character, so that a regular expression matches it literally.",
         "REGEXP_ESCAPE('a.b') = 'a\\.b'",
     ),
     "octet_length": entry(
@@ -171,24 +175,24 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "bit_length": entry("The number of bits of its UTF-8.", "BIT_LENGTH('é') = 16"),
     "substring_index": entry(
-        "What comes before the n-th separator; of a negative n, behind the n-th from the end.",
+        "The part before the n-th separator; for a negative n, the part after the n-th from the end.",
         "SUBSTRING_INDEX('a.b.c', '.', 2) = 'a.b'",
         "SUBSTRING_INDEX('a.b.c', '.', -1) = 'c'",
     ),
     "find_in_set": entry(
-        "The place of a text among texts between commas; 0 if it is not there.",
+        "The position, from 1, of a text in a comma-separated list; 0 if it does not occur.",
         "FIND_IN_SET('b', 'a,b') = 2",
     ),
     "elt": entry(
-        "The n-th of the texts behind n; NULL if there is none.", "ELT(2, 'a', 'b') = 'b'"
+        "The n-th of the texts that follow n; NULL if there is none.", "ELT(2, 'a', 'b') = 'b'"
     ),
     "field": entry(
-        "The place of the first text among the others; 0 if it is not there, or NULL.",
+        "The position, from 1, of the first text among the others; 0 if it does not occur, or is NULL.",
         "FIELD('b', 'a', 'b') = 2",
     ),
     "space": entry("n spaces.", "SPACE(2) = '  '", fails=_LONG),
     "mask": entry(
-        "Capitals, small letters and digits as `X`, `x` and `n`, all others as `-`.",
+        "Upper case letters, lower case letters and digits as `X`, `x` and `n`, all others as `-`.",
         "MASK('Ab-12') = 'Xx-nn'",
     ),
     "mask_left": entry("The first n characters masked.", "MASK_LEFT('abc12', 2) = 'xxc12'"),
@@ -201,7 +205,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "printf": form(
         "(STRING, any, ...) STRING",
-        "A text by a pattern, a literal: `%s` stands for a value of any type as CAST to STRING writes it, `%d` for an integer, `%f` for a number with 6 digits behind the point, or `%.2f` with 2, rounded half away from zero; `%%` is `%`. A number before these is the least width; the flag `-` puts the value to the left, `0` fills with zeros, `+` shows the sign, and `,` groups digits. NULL is written `null`, as in Flink.",
+        "A text by a pattern, a literal: `%s` stands for a value of any type as CAST to STRING writes it, `%d` for an integer, `%f` for a number with 6 digits after the point, or `%.2f` with 2, rounded half away from zero; `%%` is `%`. A number before these is the least width; the flag `-` puts the value to the left, `0` fills with zeros, `+` shows the sign, and `,` groups digits. NULL is written `null`, as in Flink.",
         "PRINTF('%s has %d of %.1f%%', 'ann', 3, 12.25) = 'ann has 3 of 12.3%'",
         "PRINTF('[%5d|%-5d|%05d|%+d]', 42, 42, 42, 42) = '[   42|42   |00042|+42]'",
         "PRINTF('%,d %s', 1234567, NULL) = '1,234,567 null'",
@@ -222,26 +226,26 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "NOT IS_DECIMAL('1,5')",
     ),
     "soundex": entry(
-        "The American Soundex of its ASCII letters; `''` if it has none. H and W do not part letters of one sound.",
+        "The American Soundex of its ASCII letters; `''` if it has none. H and W do not separate letters of the same sound.",
         "SOUNDEX('Robert') = 'R163'",
         "SOUNDEX('Ashcraft') = 'A261'",
     ),
     "hamming": entry(
-        "At how many places two texts of one length differ; NULL of other lengths.",
+        "The Hamming distance: at how many positions two texts of equal length differ; NULL for other lengths.",
         "HAMMING('abc', 'abd') = 1",
     ),
     "jaro_similarity": entry(
-        "The likeness after Jaro, from 0 to 1.",
+        "The Jaro similarity, from 0 to 1.",
         "JARO_SIMILARITY('abc', 'abc') = 1",
         fails="FSQL-E502 if the product of the lengths is above 1,000,000",
     ),
     "jaro_winkler_similarity": entry(
-        "The likeness after Jaro and Winkler, from 0 to 1: more where the beginnings agree.",
+        "The Jaro-Winkler similarity, from 0 to 1: greater if the texts begin alike.",
         "JARO_WINKLER_SIMILARITY('abc', 'xyz') = 0",
         fails="FSQL-E502 if the product of the lengths is above 1,000,000",
     ),
     "normalize": entry(
-        "In a normal form of Unicode: NFC unless given, NFD, NFKC or NFKD, a literal or a bare word.",
+        "Converted to a normal form of Unicode: NFC by default, NFD, NFKC or NFKD, a literal or a bare word.",
         "CHAR_LENGTH(NORMALIZE('é', NFD)) = 2",
     ),
     "strip_accents": entry("Without accents.", "STRIP_ACCENTS('é') = 'e'"),

@@ -157,13 +157,13 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         fails=f"FSQL-E503 if there is no such time; {YEARS}",
     ),
     "timestamp_add": entry(
-        "The timestamp a number of units later. Beside this, `t + INTERVAL '1' DAY`.",
+        "The timestamp a number of units later. See also `t + INTERVAL '1' DAY`.",
         "TIMESTAMPADD(MONTH, 1, TIMESTAMP '2024-01-31 10:00:00') = TIMESTAMP '2024-02-29 10:00:00'",
         "DATEADD('hours', -1, TIMESTAMP '2024-01-31 10:00:00') = TIMESTAMP '2024-01-31 09:00:00'",
         fails=YEARS,
     ),
     "timestamp_diff": entry(
-        "How many whole units fit between two times, rounded towards zero: the greatest n for which the first time plus n units is not behind the second.",
+        "How many whole units fit between two times, rounded towards zero: the greatest n for which the first time plus n units is not after the second.",
         "TIMESTAMPDIFF(MONTH, DATE '2024-01-31', DATE '2024-02-28') = 0",
         "TIMESTAMPDIFF(HOUR, TIMESTAMP '2024-01-01 10:00:00', TIMESTAMP '2024-01-01 08:30:00') = -1",
     ),
@@ -196,7 +196,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The last day of the month.", "LAST_DAY(DATE '2024-02-03') = DATE '2024-02-29'"
     ),
     "next_day": entry(
-        "The first date behind a date that is a day of the week; the day is a literal such as 'Monday', 'Mon' or 'Mo'.",
+        "The first date after a date that is a given day of the week; the day is a literal such as 'Monday', 'Mon' or 'Mo'.",
         "NEXT_DAY(DATE '2024-02-29', 'Thu') = DATE '2024-03-07'",
         fails=YEARS,
     ),
