@@ -1,6 +1,6 @@
-"""The matcher: all ways of matching at once, in the order of preference.
+"""The matcher: follows all candidates at once, in the order of preference.
 
-A **partial match** begins at one row; its **threads** are the ways in which it may go on, the preferred
+A **partial match** begins at one row; its **threads** are the alternatives for continuing it, the preferred
 one first.  A thread that reaches the end of the pattern makes its candidate, and those after it are dropped.
 A partial match without threads is decided: its candidate is a match, or there is none.  Matches come in the
 order of their first rows, so each is found at the row that decides it and all before it.
@@ -40,18 +40,18 @@ _SPARE_ROWS = 16
 """How many rows more than needed are held before they are copied."""
 
 
-class Way(NamedTuple):
-    """A way of matching rows: the last of them, its variable, and the way up to the row before."""
+class MatchedRows(NamedTuple):
+    """The rows of a match or a candidate: the last of them, its variable, and the rows before it."""
 
     variable: int
     number: int
     row: Fields
-    before: Way | None
+    before: MatchedRows | None
 
 
 class _Thread(NamedTuple):
     state: int
-    way: Way | None
+    matched: MatchedRows | None
     registers: Registers
 
 
@@ -59,7 +59,7 @@ class _PartialMatch(NamedTuple):
     first: int
     time: int
     threads: tuple[_Thread, ...]
-    candidate: Way | None
+    candidate: MatchedRows | None
 
 
 class _Rows(NamedTuple):
@@ -109,16 +109,16 @@ class Matcher:
         begun = {self._automaton.variables[state] for state in self._automaton.begin}
         self._begin_fields = [self._conditions[each].field for each in sorted(begun)]
 
-    def measures(self, matching: Matching, ways: Sequence[Way]) -> list[Fields]:
+    def measures(self, matching: Matching, matches: Sequence[MatchedRows]) -> list[Fields]:
         """Return the measures of the matches that `advance` returned last.
 
         Raises:
             RowFailure: E505.
         """
-        first = matching.found - len(ways) + 1
-        return [self._measures(way, first + index) for index, way in enumerate(ways)]
+        first = matching.found - len(matches) + 1
+        return [self._measures(matched, first + index) for index, matched in enumerate(matches)]
 
-    def advance(self, matching: Matching, row: Fields) -> tuple[Matching, Sequence[Way]]:
+    def advance(self, matching: Matching, row: Fields) -> tuple[Matching, Sequence[MatchedRows]]:
         """Return the matching after `row`, and the matches that it decides."""
         open_matches, rows, held, next_row, next_first, found = matching
         time = row[TIME]
@@ -133,13 +133,13 @@ class Matcher:
             open_matches = self._expired(open_matches, time, ends=True)
         else:
             return matching, ()
-        ways: list[Way] = []
+        matches: list[MatchedRows] = []
         if open_matches and not open_matches[0].threads:
-            open_matches, next_first = self._decided(open_matches, next_first, ways)
+            open_matches, next_first = self._decided(open_matches, next_first, matches)
         if self._numbers:
-            found += len(ways)
+            found += len(matches)
         after = Matching(open_matches, rows, held, next_row, next_first, found)
-        return self._without_old_rows(after), ways
+        return self._without_old_rows(after), matches
 
     def _may_begin(self, row: Fields) -> bool:
         """Return whether a match may begin with a row, as far as its own fields say."""
@@ -220,43 +220,43 @@ class Matcher:
             registers = holds(variable, thread.registers)
             if registers is None:
                 continue
-            way = Way(variable, number, row, thread.way)
+            matched = MatchedRows(variable, number, row, thread.matched)
             for state in following[thread.state]:
                 if state == END:
-                    return _PartialMatch(partial.first, partial.time, tuple(threads), way)
-                place = (state, registers) if self._looks_back else state
-                if place not in seen:
-                    seen.add(place)
-                    threads.append(_Thread(state, way, registers))
+                    return _PartialMatch(partial.first, partial.time, tuple(threads), matched)
+                key = (state, registers) if self._looks_back else state
+                if key not in seen:
+                    seen.add(key)
+                    threads.append(_Thread(state, matched, registers))
         del threads[THREADS_MAX:]
         return _PartialMatch(partial.first, partial.time, tuple(threads), candidate)
 
     def _decided(
-        self, open_matches: Sequence[_PartialMatch], next_first: int, ways: list[Way]
+        self, open_matches: Sequence[_PartialMatch], next_first: int, matches: list[MatchedRows]
     ) -> tuple[Sequence[_PartialMatch], int]:
         """Take the partial matches that are decided, up to the first open one; return the others."""
-        place = 0
-        while place < len(open_matches) and not open_matches[place].threads:
-            partial = open_matches[place]
-            place += 1
+        index = 0
+        while index < len(open_matches) and not open_matches[index].threads:
+            partial = open_matches[index]
+            index += 1
             if partial.candidate is None or partial.first < next_first:
                 continue
-            ways.append(partial.candidate)
+            matches.append(partial.candidate)
             next_first = self._next_first(partial.first, partial.candidate)
-            while place < len(open_matches) and open_matches[place].first < next_first:
-                place += 1
-        return open_matches[place:], next_first
+            while index < len(open_matches) and open_matches[index].first < next_first:
+                index += 1
+        return open_matches[index:], next_first
 
-    def _next_first(self, first: int, way: Way) -> int:
+    def _next_first(self, first: int, matched: MatchedRows) -> int:
         """Return the row at which the next match may begin."""
         match self._pattern.skip_to:
             case SkipTo.PAST_LAST_ROW:
-                return way.number + 1
+                return matched.number + 1
             case SkipTo.NEXT_ROW:
                 return first + 1
             case skip_to:
                 wanted = self._pattern.skip_variables
-                rows = [each.number for each in _rows_of(way) if each.variable in wanted]
+                rows = [each.number for each in _rows_of(matched) if each.variable in wanted]
                 if not rows:
                     return first + 1
                 return max(first + 1, rows[0 if skip_to is SkipTo.FIRST else -1])
@@ -274,13 +274,13 @@ class Matcher:
             rows = _Rows(row, rows)
         return matching._replace(rows=rows, held=wanted)
 
-    def _measures(self, way: Way, number: int) -> Fields:
+    def _measures(self, matched: MatchedRows, number: int) -> Fields:
         measures = self._pattern.measures
         registers = empty_registers(measures)
-        for each in _rows_of(way):
+        for each in _rows_of(matched):
             registers = with_row(measures, registers, each.variable, each.row)
         return tuple(
-            self._measure(navigation, register, way, number)
+            self._measure(navigation, register, matched, number)
             for navigation, register in zip(measures, registers, strict=True)
         )
 
@@ -288,13 +288,13 @@ class Matcher:
         self,
         navigation: Navigation,
         register: Any,  # noqa: ANN401 - each kind has its own
-        way: Way,
+        matched: MatchedRows,
         number: int,
     ) -> Value:
         if navigation.kind is NavigationKind.MATCH_NUMBER:
             return number
         if navigation.kind is NavigationKind.CLASSIFIER:
-            return self._pattern.names[way.variable]
+            return self._pattern.names[matched.variable]
         return value_of(navigation, register)
 
     def registers_if(
@@ -343,12 +343,12 @@ class _Holds:
         self._known: dict[object, Registers | None] = {}
 
     def __call__(self, variable: int, registers: Registers) -> Registers | None:
-        place = (variable, registers)
-        if place not in self._known:
-            self._known[place] = self._matcher.registers_if(
+        key = (variable, registers)
+        if key not in self._known:
+            self._known[key] = self._matcher.registers_if(
                 variable, registers, self._row, self._rows
             )
-        return self._known[place]
+        return self._known[key]
 
 
 def _value_before(navigation: Navigation, rows: _Rows | None) -> Value:
@@ -367,10 +367,10 @@ def _last_rows(rows: _Rows | None, count: int) -> list[Fields]:
     return found[::-1]
 
 
-def _rows_of(way: Way) -> list[Way]:
-    """Return the rows of a way of matching, in their order."""
-    found: list[Way] = []
-    current: Way | None = way
+def _rows_of(matched: MatchedRows) -> list[MatchedRows]:
+    """Return each row of a match, in their order."""
+    found: list[MatchedRows] = []
+    current: MatchedRows | None = matched
     while current is not None:
         found.append(current)
         current = current.before

@@ -18,7 +18,7 @@ from fsql.compiler.functions.decimals import rounded
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.python_aggregates import registered_aggregate
-from fsql.compiler.row_matching import NO_ROWS, Matcher, Matching, Way
+from fsql.compiler.row_matching import NO_ROWS, MatchedRows, Matcher, Matching
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind, SqlType
 from fsql.runtime.model.ordered_result import keeps_rows, ordered_result
 from fsql.runtime.model.value_order import Key, as_key, order, row_order
@@ -240,15 +240,15 @@ class Matches:
 
     matcher: Matcher
     matching: Matching = NO_ROWS
-    decided: Sequence[Way] = ()
+    decided: Sequence[MatchedRows] = ()
 
     def add(self, value: Value, weight: int, _place: object) -> Matches:
         """Follow the row."""
         assert isinstance(value, tuple)
-        matching, decided = self.matching, list[Way]()
+        matching, decided = self.matching, list[MatchedRows]()
         for _ in range(weight):
-            matching, ways = self.matcher.advance(matching, value)
-            decided += ways
+            matching, matches = self.matcher.advance(matching, value)
+            decided += matches
         return Matches(self.matcher, matching, decided)
 
     def result(self) -> Value:
