@@ -52,6 +52,13 @@ BAD_TEXT = ((1, 1.0, "x"),)
 ZEROS = ((1, -0.0), (2, 0.0))
 CORNERS = (
     Corner(
+        "products of deviations may leave the range of DOUBLE",
+        f"SELECT CORR(d, -d), window_end FROM {WINDOW}",
+        ((1, 1e308), (2, -1e308), (3, 3.0)),
+        "x DOUBLE, y TIMESTAMP",
+        ('{"x":-1.0,"y":"1970-01-01T00:00:10Z"}',),
+    ),
+    Corner(
         "a window's sum may leave the range before the window closes",
         f"SELECT window_end, SUM(v) FROM {WINDOW}",
         ((BIGINT_MAX,), (1,), (-5,)),

@@ -20,8 +20,8 @@ from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.simulation.workloads import workload_of
 
-SEEDS = 40
-FAULTY_SEEDS = 16
+SEEDS = 24
+FAULTY_SEEDS = 8
 
 
 def cases(seeds: range) -> list[Case]:

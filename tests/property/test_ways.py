@@ -32,10 +32,10 @@ BATCH = 85
 BATCHES = 2
 
 
-def seed_ranges(batches: int = BATCHES) -> list[range]:
+def seed_ranges(batches: int = BATCHES, batch: int = BATCH) -> list[range]:
     """Return the seeds to run, in ranges each of which has to meet everything."""
-    first, last = map(int, os.environ.get("FSQL_SEEDS", f"0:{BATCH * batches}").split(":"))
-    return [range(start, min(start + BATCH, last)) for start in range(first, last, BATCH)]
+    first, last = map(int, os.environ.get("FSQL_SEEDS", f"0:{batch * batches}").split(":"))
+    return [range(start, min(start + batch, last)) for start in range(first, last, batch)]
 
 
 @pytest.mark.slow

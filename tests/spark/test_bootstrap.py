@@ -80,13 +80,12 @@ def written(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", CUT)
-@pytest.mark.parametrize("seed", [1, 2])
 def test_a_stream_that_is_cut_anywhere_goes_on(
-    name: str, seed: int, session: SparkSession, tmp_path: Path
+    name: str, session: SparkSession, tmp_path: Path
 ) -> None:
     example = EXAMPLES[name]
     script = example.copy_to(tmp_path)
-    drawn = random.Random(f"{name} {seed}")
+    drawn = random.Random(name)
     until = drawn.choice(times_of(compile_job(read_script(str(script), {})))) + drawn.choice((0, 1))
     done = begin(script, session, Until(until, is_row=False), workers=drawn.choice((1, 2, 3)))
     assert done.position.time == until
