@@ -67,6 +67,9 @@ NO_CHOICES = PlanChoices()
 CONDITION: Final = "#"
 """Stands in the name of a condition between the filter run and the number of the conjunct."""
 
+PAIR: Final = "&"
+"""Stands in the name of a pair of conditions between that of the first and the number of the second."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilterRun:
@@ -101,6 +104,11 @@ def condition_names(stage: Stage, place: int) -> list[str]:
     found = filter_runs(stage)[place].conjuncts
     run = f"filter-{digest(conjunction(found))[:ID_DIGITS]}"
     return [f"{run}{CONDITION}{number}" for number in range(len(found))]
+
+
+def pair_name(first: str, second: int) -> str:
+    """Return the name by which condition `second` is measured where a condition, given by name, is true."""
+    return f"{first}{PAIR}{second}"
 
 
 def choices_of(plan: TickPlan) -> PlanChoices:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """The version of the tables; a reader ignores files of another one."""
 
 TICK_SECONDS: Final = 10.0
@@ -15,6 +15,9 @@ TICK_SECONDS: Final = 10.0
 
 SAMPLED_EVERY: Final = 32
 """Conditions of filters are measured one by one in one batch out of this many."""
+
+AGES_PER_OCTAVE: Final = 4
+"""Into how many buckets the ages between a power of 2 of microseconds and the next one fall."""
 
 DIRECTORY: Final = "statistics"
 """The directory in a state directory that has a directory for each table."""
@@ -60,6 +63,7 @@ TABLES: Final = {
         ("redone", "int64"),
         ("held", "int64"),
         ("state_rows", "int64"),
+        ("state_bytes", "int64"),
     ),
     "fronts": (
         ("table", "string"),
@@ -67,5 +71,10 @@ TABLES: Final = {
         ("rows", "int64"),
         ("bytes", "int64"),
         ("lag_us", "int64"),
+    ),
+    "latency": (
+        ("table", "string"),
+        ("bucket", "int32"),
+        ("chunks", "int64"),
     ),
 }

@@ -14,6 +14,7 @@ import click
 
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.owner_map import BINS
+from fsql.compiler.plan_choices import PAIR
 from fsql.console.panel import sparkline
 from fsql.console.text_table import text_table
 from fsql.deployment.statistics_service import StatisticsService, hold_service
@@ -144,13 +145,17 @@ class TextRows(NamedTuple):
 def statistics_tables(statistics: Statistics) -> dict[str, TextRows]:
     """Return the tables for people, by name."""
     costs = ("operator", "rows/s", "busy", "a row", "a call", "rows out/in")
-    folds = ("fold", "policy", "recomputed", "waited", "state rows")
+    folds = ("fold", "policy", "recomputed", "waited", "state rows", "bytes")
+    pairs = ("filter", "condition", "is true", "behind", "is true then")
+    latency = ("table", "chunks/s", "median", "99 %")
     splits = ("table", "split", "rows/s", "lag", "rate by mean")
     heavy = ("into", "side", "key", "of all rows", "error")
     return {
         "workers": TextRows(("worker", "busy", "by interval"), list(_workers(statistics))),
         "operators": TextRows(costs, list(_costs(statistics))),
         "folds": TextRows(folds, list(_folds(statistics))),
+        "pairs": TextRows(pairs, list(_pairs(statistics))),
+        "latency": TextRows(latency, list(_latency(statistics))),
         "splits": TextRows(splits, list(_fronts(statistics))),
         "loads": TextRows(
             ("into", "side", "rows/s", "busiest bin", "by bin"), list(_loads(statistics))
@@ -168,6 +173,8 @@ def _workers(statistics: Statistics) -> Iterator[tuple[str, ...]]:
 
 def _costs(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in sorted(statistics.costs, key=lambda cost: (-cost.busy, cost.operator)):
+        if PAIR in each.operator:
+            continue  # has a table of its own
         selectivity = "" if each.selectivity is None else f"{each.selectivity:.3g}"
         row, call = short_time(each.seconds_per_row), short_time(each.seconds_per_call)
         rows = count_text(round(each.rows_per_second))
@@ -185,12 +192,24 @@ def short_time(seconds: float | None) -> str:
 
 def _folds(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in statistics.folds:
-        state = count_text(each.state_rows)
-        yield each.operator, each.policy, _part(each.redone), _part(each.held), state
+        state = count_text(each.state_rows), count_text(each.state_bytes)
+        yield each.operator, each.policy, _part(each.redone), _part(each.held), *state
 
 
 def _part(part: float | None) -> str:
     return "no estimate" if part is None else f"{part:.1%}"
+
+
+def _pairs(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for each in statistics.pairs:
+        second, first = f"#{each.second}", f"#{each.first}"
+        yield each.filter, second, _part(each.selectivity), first, _part(each.given_first)
+
+
+def _latency(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for each in statistics.latency:
+        chunks = f"{each.chunks_per_second:.3g}"
+        yield each.table, chunks, short_time(each.median), short_time(each.p99)
 
 
 def _fronts(statistics: Statistics) -> Iterator[tuple[str, ...]]:

@@ -20,7 +20,7 @@ intervals for the next one, as long as it is among the last `REMEMBERED` interva
 causes few ticks, and a new one is followed at once.
 
 A gain is in seconds that the busiest worker saves.  A cost is what a tick takes: `TICK_SECONDS`, and
-`ROW_SECONDS` for each row of state that moves.
+`ROW_SECONDS` and `BYTE_SECONDS` for each row and byte of state that moves.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ SPREAD_ABOVE: Final = 0.5
 HORIZON: Final = 300.0
 GAIN_LEAST: Final = 2.0
 TICK_SECONDS: Final = 0.002
-ROW_SECONDS: Final = 3e-6
-"""0.8 µs to hand a key over, and about 100 bytes of state to copy at 50 MiB a second."""
+ROW_SECONDS: Final = 0.8e-6
+"""What it takes to hand a row of state over."""
+BYTE_SECONDS: Final = 1 / (50 << 20)
+"""What it takes to copy a byte of state."""
 REDONE_MOST: Final = 0.05
 """The part of a core that may be spent on repairs of one fold."""
 REMEMBERED: Final = 60
@@ -150,7 +152,8 @@ def _levelled(
     moved = sum(one != other for one, other in zip(now.owners, after.owners, strict=True))
     gain = (max(busy) - most) * HORIZON
     rows = sum(each.state_rows for each in statistics.folds) * moved / BINS
-    cost = TICK_SECONDS + ROW_SECONDS * rows
+    size = sum(each.state_bytes for each in statistics.folds) * moved / BINS
+    cost = TICK_SECONDS + ROW_SECONDS * rows + BYTE_SECONDS * size
     numbers = (
         f"the busiest worker takes {max(busy):.0%} of a core, {over_mean(busy):.2f} times the mean,"
         f" and would take {most:.0%} after {moved} bins have moved:"

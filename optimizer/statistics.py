@@ -52,6 +52,7 @@ class FoldLoad(NamedTuple):
     redone: float | None
     held: float | None
     state_rows: int
+    state_bytes: int
 
 
 class FrontLoad(NamedTuple):
@@ -86,6 +87,32 @@ class OperatorLoad(NamedTuple):
     busy: float
 
 
+class ConditionPair(NamedTuple):
+    """Two conditions of a filter, by number: how often the second one is true, of all rows and of some.
+
+    `given_first` is the part of the rows for which the first one is true: it differs from `selectivity` where
+    the two depend on each other.
+    """
+
+    filter: str
+    first: int
+    second: int
+    selectivity: float
+    given_first: float
+
+
+class Latency(NamedTuple):
+    """How old the chunks of a table were when all that was made of them was released, in seconds.
+
+    Quantiles are known to a fifth: those of the bucket's upper end.
+    """
+
+    table: str
+    chunks_per_second: float
+    median: float
+    p99: float
+
+
 class Statistics(NamedTuple):
     """All tables, each in ascending order, and what could not be read."""
 
@@ -96,4 +123,6 @@ class Statistics(NamedTuple):
     fronts: tuple[FrontLoad, ...] = ()
     workers: tuple[WorkerLoad, ...] = ()
     operators: tuple[OperatorLoad, ...] = ()
+    pairs: tuple[ConditionPair, ...] = ()
+    latency: tuple[Latency, ...] = ()
     problems: tuple[str, ...] = ()

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
+from fsql.compiler.plan_choices import CONDITION, PAIR
+from fsql.compiler.statistics import AGES_PER_OCTAVE
 from fsql.optimizer.collectors.results import Sums, cost_of
 from fsql.optimizer.statistics import (
+    ConditionPair,
     Cost,
     FoldLoad,
     FrontLoad,
     HeavyKey,
+    Latency,
     Load,
     OperatorLoad,
     Statistics,
@@ -67,6 +71,8 @@ def statistics_of(sums: Mapping[str, Rows], problems: Sequence[str]) -> Statisti
         _fronts(sums["fronts"]),
         _workers(sums["workers"]),
         _operators(sums["operators"]),
+        _pairs(sums["costs"]),
+        _latency(sums["latency"]),
         tuple(problems),
     )
 
@@ -133,6 +139,7 @@ def _fold_values(folds: Weighted) -> dict[str, Any]:
     values = {name: folds.column(name) * folds.smooth for name in ("applied", "redone", "held")}
     return values | {
         "state": folds.column("state_rows") * folds.is_newest,
+        "bytes": folds.column("state_bytes") * folds.is_newest,
         "newest": folds.is_newest,
     }
 
@@ -144,6 +151,7 @@ def _folds(sums: Rows) -> tuple[FoldLoad, ...]:
             each["redone"] / each["applied"] if each["applied"] > 0 else None,
             each["held"] / each["applied"] if each["applied"] > 0 else None,
             round(each["state"]),
+            round(each["bytes"]),
         )
         for each in sums
         if each["newest"] > 0
@@ -168,6 +176,47 @@ def _fronts(sums: Rows) -> tuple[FrontLoad, ...]:
 def _mean(sums: Rows, table: str) -> float:
     rates: list[float] = [each["rows"] for each in sums if each["table"] == table]
     return sum(rates) / len(rates)
+
+
+def _pairs(sums: Rows) -> tuple[ConditionPair, ...]:
+    """Return the pairs of conditions that were measured: an operator `FILTER#FIRST&SECOND` is one."""
+    rows = {each["operator"]: (each["rows"], each["out"]) for each in sums}
+    found = []
+    for name, (first_true, both) in rows.items():
+        condition, is_pair, second = name.partition(PAIR)
+        label, _, first = condition.partition(CONDITION)
+        seen, second_true = rows.get(f"{label}{CONDITION}{second}", (0.0, 0.0))
+        if is_pair and first_true > 0 and seen > 0:
+            numbers = int(first), int(second)
+            found.append(ConditionPair(label, *numbers, second_true / seen, both / first_true))
+    return tuple(sorted(found))
+
+
+def _latency_values(latency: Weighted) -> dict[str, Any]:
+    return {"chunks": latency.column("chunks") * latency.smooth}
+
+
+def _latency(sums: Rows) -> tuple[Latency, ...]:
+    by_table: dict[str, list[tuple[int, float]]] = {}
+    for each in sums:
+        by_table.setdefault(each["table"], []).append((each["bucket"], each["chunks"]))
+    return tuple(
+        Latency(
+            *(table, sum(chunks for _, chunks in ages)),
+            *(_quantile(ages, part) for part in (0.5, 0.99)),
+        )
+        for table, ages in sorted(by_table.items())
+    )
+
+
+def _quantile(ages: Sequence[tuple[int, float]], part: float) -> float:
+    """Return the upper end of the bucket, in seconds, up to which there is a part of all chunks."""
+    wanted, so_far, last = part * sum(chunks for _, chunks in ages), 0.0, 0
+    for last, chunks in ages:  # noqa: B007 - it is read behind the loop
+        so_far += chunks
+        if so_far >= wanted:
+            break
+    return float(2 ** ((last + 1) / AGES_PER_OCTAVE) / 1e6)
 
 
 def _worker_values(operators: Weighted) -> dict[str, Any]:
@@ -205,6 +254,7 @@ GROUPS: Final = {
     "costs": Group("operators", ("operator",), _cost_values),
     "folds": Group("folds", ("operator", "policy"), _fold_values),
     "fronts": Group("fronts", ("table", "split"), _front_values),
+    "latency": Group("latency", ("table", "bucket"), _latency_values),
     "workers": Group("operators", ("interval", "worker"), _worker_values),
     "operators": Group("operators", ("interval", "worker", "operator"), _operator_values),
 }

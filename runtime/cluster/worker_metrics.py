@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.worker_statistics import WorkerStatistics
+from fsql.runtime.cluster.worker_statistics import Ages, WorkerStatistics
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.metrics import MeasuredOperator, Metrics
 
@@ -81,4 +81,5 @@ class WorkerMetrics:
         """Return the statistics since the last time, if it is time."""
         behind = self._freshness.seconds_behind(self._fronts.released, now)
         folds, operators = worker.folds.values(), self.instrumentation.operators
-        return self._statistics.record(folds, self._fronts, operators, self._reading, behind, now)
+        ages = Ages(behind, self._freshness)
+        return self._statistics.record(folds, self._fronts, operators, self._reading, ages, now)

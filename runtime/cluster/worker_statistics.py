@@ -6,10 +6,11 @@ They are for the optimizer; nothing that is released depends on them.  The host 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.runtime.cluster.tick_events import RecordStatistics
 from fsql.runtime.dataflow.bin_loads import BinLoads
+from fsql.runtime.dataflow.state_size import state_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +18,19 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Begin
     from fsql.runtime.cluster.worker_events import Loaded
     from fsql.runtime.dataflow.fold import Fold
+    from fsql.runtime.dataflow.freshness import Freshness
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.metrics import MeasuredOperator
 
     Counters = tuple[int, ...]
     Rows = list[tuple[object, ...]]
+
+
+class Ages(NamedTuple):
+    """The lag of the output in seconds, and what knows the ages of the chunks that were released."""
+
+    behind: float
+    freshness: Freshness
 
 
 class WorkerStatistics:
@@ -47,12 +56,12 @@ class WorkerStatistics:
         fronts: Iterable[Front],
         operators: Mapping[str, MeasuredOperator],
         reading: MeasuredOperator,
-        behind: float,
+        ages: Ages,
         now: float,
     ) -> list[RecordStatistics]:
         """Return the statistics since the last call, if it is time.
 
-        `behind` is the lag of the output in seconds.
+        `ages` are those of chunks.
         """
         if self.loads is None or now < self.next_timer:
             return []
@@ -76,11 +85,16 @@ class WorkerStatistics:
                     front.table.name,
                     front.split,
                     *self._since(("fronts", front.number), (front.rows_read, front.bytes_read)),
-                    round(behind * 1e6),
+                    round(ages.behind * 1e6),
                 )
                 for front in fronts
             ],
+            "latency": [
+                (table, bucket, chunks)
+                for (table, bucket), chunks in sorted(ages.freshness.released.items())
+            ],
         }
+        ages.freshness.released.clear()
         begin = self._begin
         loads = self.loads.take()
         return [
@@ -97,6 +111,7 @@ class WorkerStatistics:
                     (fold.rows_applied, fold.rows_redone, fold.rows_held),
                 ),
                 fold.state_rows(),
+                state_bytes(fold),
             )
             for fold in folds
         ]

@@ -2,15 +2,17 @@
 
 One in `SAMPLED_EVERY` batches is evaluated again, condition by condition, and the results are dropped: what
 is released does not depend on it.  The conditions cannot fail.  Each sees all rows that come to its filter
-run, whatever the order that is in force.
+run, whatever the order that is in force.  Of each run, one pair of conditions in turn is evaluated together:
+the second condition on the rows for which the first one is true.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.graph import Select
-from fsql.compiler.plan_choices import condition_names, filter_runs
+from fsql.compiler.plan_choices import condition_names, filter_runs, pair_name
 from fsql.compiler.statistics import SAMPLED_EVERY
 from fsql.compiler.tick_plan import schema_of
 from fsql.runtime.kernels.maps import compile_map
@@ -23,6 +25,19 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
     from fsql.runtime.kernels.maps.map_result import MapResult
 
+    Condition = Callable[[Batch], MapResult]
+
+
+class _SampledRun(NamedTuple):
+    """The conditions of a filter run, which read the rows of a step, and those that are evaluated in pairs.
+
+    A pair has the number of its first condition, and the second one.
+    """
+
+    source: int
+    conditions: list[Condition]
+    pairs: list[tuple[int, Condition]]
+
 
 class FilterSamples:
     """The conditions of one stage that are measured, by the step whose rows they see."""
@@ -30,26 +45,30 @@ class FilterSamples:
     def __init__(self, stage: Stage, instrument: Instrumentation) -> None:
         """Compile the conditions of the filter runs of a stage, if `instrument` measures."""
         self._batches = 0
-        self._conditions: list[tuple[int, list[Callable[[Batch], MapResult]]]] = []
+        self._runs: list[_SampledRun] = []
         if not instrument.measures:
             return
         for index, run in enumerate(filter_runs(stage)):
             source = stage.steps[run.steps[0]].input
             schema = schema_of(stage, source)
             names = condition_names(stage, index)
-            conditions = [
-                instrument(name, compile_map(Select(condition), schema))
-                for name, condition in zip(names, run.conjuncts, strict=True)
+            compiled = [compile_map(Select(condition), schema) for condition in run.conjuncts]
+            conditions = [instrument(*each) for each in zip(names, compiled, strict=True)]
+            pairs = [
+                (first, instrument(pair_name(names[first], second), compiled[second]))
+                for first, second in combinations(range(len(names)), 2)
             ]
-            self._conditions.append((source, conditions))
+            self._runs.append(_SampledRun(source, conditions, pairs))
 
     def take(self, results: Mapping[int, Batch]) -> None:
         """Measure the conditions on a batch, if it is its turn; `results` has the rows of each step."""
-        if not self._conditions:
+        if not self._runs:
             return
         self._batches += 1
         if self._batches % SAMPLED_EVERY == 1:
-            for source, conditions in self._conditions:
-                if len(results[source]):
-                    for condition in conditions:
-                        condition(results[source])
+            for run in self._runs:
+                if len(results[run.source]):
+                    kept = [condition(results[run.source]).rows for condition in run.conditions]
+                    first, second = run.pairs[self._batches // SAMPLED_EVERY % len(run.pairs)]
+                    if len(kept[first]):
+                        second(kept[first])

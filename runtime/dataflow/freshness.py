@@ -1,9 +1,15 @@
-"""Freshness: the age of the oldest chunk that is not fully released."""
+"""Freshness: the age of the oldest chunk that is not fully released, and how old chunks were when they were.
+
+Ages are counted in buckets: one of `AGES_PER_OCTAVE` for each power of 2 of microseconds.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+import math
+from collections import Counter, deque
 from typing import TYPE_CHECKING
+
+from fsql.compiler.statistics import AGES_PER_OCTAVE
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root
@@ -15,17 +21,27 @@ class Freshness:
 
     def __init__(self) -> None:
         self._chunks: dict[int, deque[tuple[Root, float]]] = {}
+        self._tables: dict[int, str] = {}
+        self.released: Counter[tuple[str, int]] = Counter()
+        """How many chunks of each table were released at which age, by its bucket."""
 
     def on_chunk(self, front: Front, now: float) -> None:
         """Record that a front has read a chunk; all of it is below the promise of the front."""
+        self._tables[front.number] = front.table.name
         self._chunks.setdefault(front.number, deque()).append((front.promised, now))
 
     def seconds_behind(self, min_time: Root, now: float) -> float:
         """Return the age of the oldest chunk that min time has not passed, 0 if there is none."""
         oldest = now
-        for chunks in self._chunks.values():
+        for front, chunks in self._chunks.items():
             while chunks and chunks[0][0] <= min_time:
-                chunks.popleft()
+                _, read = chunks.popleft()
+                self.released[self._tables[front], bucket_of_age(now - read)] += 1
             if chunks:
                 oldest = min(oldest, chunks[0][1])
         return now - oldest
+
+
+def bucket_of_age(seconds: float) -> int:
+    """Return the bucket of an age, 0 for a microsecond and less."""
+    return max(0, math.floor(math.log2(max(seconds, 1e-6) * 1e6) * AGES_PER_OCTAVE))

@@ -1,4 +1,4 @@
-"""Conditions of filters are measured one by one, on all rows of one in some batches."""
+"""Conditions of filters are measured one by one and in pairs, on all rows of one in some batches."""
 
 from __future__ import annotations
 
@@ -40,5 +40,7 @@ def test_each_condition_sees_all_rows_of_a_sampled_batch_in_any_order() -> None:
             for name, seen in watch.operators.items()
             if "#" in name
         }
+        pair = found.pop("0&1")
         assert sorted(found.values()) == [(2, 2 * ROWS, 20), (2, 2 * ROWS, ROWS)]
         assert sorted(found) == ["0", "1"]
+        assert pair == (2, found["0"][2], 0)  # no row has both

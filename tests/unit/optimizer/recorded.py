@@ -40,8 +40,12 @@ def drawn(random: Random, worker: int) -> RecordStatistics:
         "operators": [
             ("read", 0, rows, rows, rows * 100, rows * 150),
             ("aggregate-a", calls, rows, rows * 2, busy, busy * 2),
+            ("filter-c#0", 1, 1000, 500, 9000, 9000),
+            ("filter-c#1", 1, 1000, 250, 9000, 9000),
+            ("filter-c#0&1", 1, 500, 200 + worker, 9000, 9000),
         ],
-        "folds": [("aggregate-a", "speculative", rows + 10, 10, 5, random.randrange(1000))],
+        "folds": [("aggregate-a", "speculative", rows + 10, 10, 5, random.randrange(1000), 9000)],
+        "latency": [("lines", bucket, random.randrange(1, 9)) for bucket in range(40, 44)],
         "fronts": [("lines", worker, rows, rows * 20, random.randrange(1_000_000))],
     }
     counts = np.zeros(BINS, np.int64)

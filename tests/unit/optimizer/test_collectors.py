@@ -62,6 +62,22 @@ def test_rates_and_costs(tmp_path: Path) -> None:
     assert len(found.workers) == 3 * 5 - 1
 
 
+def test_pairs_of_conditions_and_latency(tmp_path: Path) -> None:
+    record(tmp_path)
+    found = collect(tmp_path)
+    [pair] = found.pairs
+    assert (pair.filter, pair.first, pair.second) == ("filter-c", 0, 1)
+    assert pair.selectivity == pytest.approx(0.25)
+    assert 200 / 500 <= pair.given_first <= 202 / 500
+    [latency] = found.latency
+    assert latency.table == "lines"
+    ends = [2 ** ((bucket + 1) / 4) / 1e6 for bucket in range(40, 44)]
+    assert latency.median in ends[1:3]
+    assert latency.p99 == ends[3]
+    assert latency.chunks_per_second > 0
+    assert [each.state_bytes for each in found.folds] == [3 * 9000]
+
+
 def test_nothing_is_known_at_first(tmp_path: Path) -> None:
     assert collect(tmp_path) == Statistics()
 
