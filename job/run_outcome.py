@@ -1,4 +1,4 @@
-"""How the coordinator of a run says that the job has ended."""
+"""How the coordinator of a run reports that the job has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has written where, and which rows it has written nowhere."""
+"""The outputs of a run: what was written to each, and which rows were not written."""
 
 from __future__ import annotations
 

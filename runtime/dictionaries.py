@@ -1,4 +1,4 @@
-"""Dictionaries that only grow, and what is worth remembering about them.
+"""Dictionaries that only grow, and what is cached about them.
 
 Text has the same words again and again.  A `Vocabulary` gives the columns of a stream dictionaries each of
 which begins with the one before it, so that what is known of each word (its slot, its rank) has to be found

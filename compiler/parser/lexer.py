@@ -1,12 +1,12 @@
-"""Text to tokens: names, numbers, strings and signs, with their places.
+"""Text to tokens: names, numbers, strings and signs, with their spans.
 
 A token made of letters is a WORD here: whether it is a keyword depends on where it
-stands (`keywords`).  What can be judged without grammar is judged here: characters that have no business
-in a script, and what is not closed.
+stands (`keywords`).  Errors that do not need the grammar are found here: characters that are not
+allowed in a script, and strings and comments that are not closed.
 
 Control characters, lone surrogates and marks that change the direction of text are refused everywhere,
-because they make a script look like another one than it is.  Other characters that cannot be
-seen are refused in names only; strings may have them.  Names are in Unicode normal form C.
+because they can make a script misleading.  Other invisible characters are refused in names only; strings may
+have them.  Names are in Unicode normal form C.
 """
 
 from __future__ import annotations

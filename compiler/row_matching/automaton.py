@@ -1,4 +1,4 @@
-"""The automaton of a pattern: a state for each place where a variable stands, and the states after it.
+"""The automaton of a pattern: a state for each occurrence of a variable, and the states after it.
 
     PATTERN (A B* C)       states A0 B1 C2       begin: A0      after A0, B1: B1, C2      after C2: the end
 

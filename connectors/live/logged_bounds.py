@@ -1,4 +1,4 @@
-"""The bounds of a front log, in a file beside its segments, so that a replay finds each at its place.
+"""The bounds of a front log, in a file next to its segments, so that a replay finds each at its offset.
 
 A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes after it, any
 other at once.  Once there are many records, the file is rewritten without those that nobody needs any

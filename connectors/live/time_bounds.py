@@ -1,4 +1,4 @@
-"""Bounds on the event times of live input by the clock, at their places in the stream.
+"""Bounds on the event times of live input by the clock, at their offsets in the stream.
 
 `Arrived` is the time at which rows have come, where a table is ordered by that.  `AtLeast` is a lower bound
 for the times of later rows: a source was silent for the duration of its option `idle`, and its time advances

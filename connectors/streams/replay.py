@@ -1,4 +1,4 @@
-"""Whether a file still has what was read of it, checked cheaply: by its last bytes before the place.
+"""Whether a file still has what was read of it, checked cheaply: by its last bytes before the offset.
 
 A file that was put in the place of another, was cut, or was written again is noticed unless it has the same
 64 KiB before the place.  A change further before is not; the rows that it would change are in the state

@@ -1,4 +1,4 @@
-"""The way to coordination: calls take a while, fail, lose their answers, or see what is old.
+"""Calls of coordination in a simulation: they take time, fail, lose their answers, or read old values.
 
 Coordination itself is that of `fsql.runtime.coordination` in memory; it lives outside of the cluster and
 outlives it.

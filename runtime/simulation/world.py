@@ -1,4 +1,4 @@
-"""The world: virtual time.  What is to happen waits in one heap; the next thing to happen sets the time.
+"""The world: virtual time.  Future events are in one heap; the next one sets the time.
 
 Things that are to happen at the same microsecond come in an order that the tape draws.
 """

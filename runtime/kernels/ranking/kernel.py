@@ -1,4 +1,4 @@
-"""The kernel of ranks: the rows of each partition in their order, and what changes in those that show.
+"""The kernel of ranks: the rows of each partition in their order, and the changes of the visible ones.
 
 At every root position that changes what shows of a partition, the kernel takes rows back and adds rows:
 

@@ -1,4 +1,4 @@
-"""Which rows of a partition show, and with which ranks.
+"""Which rows of a partition are visible, and with which ranks.
 
 The rows are in their order: `keys` has for each what it is ordered by, then what orders rows that are
 equal in that.  A row that is there several times has its key as often.
