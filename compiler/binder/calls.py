@@ -16,7 +16,7 @@ from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.binder.scalar_calls import bind_argument, bind_scalar, unknown_function
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.functions.aggregates import AGGREGATES
-from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
+from fsql.compiler.functions.ranks import OVER_ONLY
 from fsql.compiler.functions.refused import (
     LATER,
     NOT_DETERMINISTIC,
@@ -54,7 +54,7 @@ def _bind_named(  # noqa: PLR0911 - one a kind
     declared = binder.functions.get(name)
     if name in AGGREGATES or name in _GROUPING or (declared and declared.is_aggregate):
         return _bind_aggregate(binder, written, name)
-    if name in RANK_FUNCTIONS or name in ROW_FUNCTIONS:
+    if name in OVER_ONLY:
         raise refusal(
             "E404",
             f"function {name} requires OVER",
@@ -230,7 +230,7 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
     declared = binder.functions.get(name)
     if declared is not None and declared.function is None:
         raise Abandoned
-    if name in RANK_FUNCTIONS or name in ROW_FUNCTIONS:
+    if name in OVER_ONLY:
         _refuse_clauses(written, name)
     elif name not in AGGREGATES and not (declared and declared.is_aggregate):
         _refuse_clauses(written, name)

@@ -21,13 +21,14 @@ from fsql.compiler.binder.frames import (
 )
 from fsql.compiler.binder.pending import RunningValue
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, refuse_frame
+from fsql.compiler.binder.relative_ranks import bind_relative_rank, check_relative_rank
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_values import bind_lag, nth_value
 from fsql.compiler.binder.running_call import RunningCall
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.binder.unordered_frames import in_order
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
-from fsql.compiler.functions.ranks import RANK_FUNCTIONS
+from fsql.compiler.functions.ranks import RANK_FUNCTIONS, RELATIVE_RANKS
 from fsql.compiler.logical import FrameEnd, OverCall
 from fsql.compiler.sqltypes import BIGINT
 
@@ -76,6 +77,8 @@ class RunningCollector:
                 RankCall(function, partition, bind_order(inner, window.order_by)), written.span
             )
         self.first_span = self.first_span or written.span
+        if name in RELATIVE_RANKS:
+            return self._relative_rank(inner, written, window, partition)
         lags = name in {"LAG", "LEAD"}
         if lags:
             refuse_frame(name, window)
@@ -94,6 +97,29 @@ class RunningCollector:
                 lambda call: self._running(RunningCall(partition, order, call, keys)),
             )
         return self._aggregate(inner, written, window, (partition, order, keys))
+
+    def _relative_rank(
+        self,
+        inner: ExpressionBinder,
+        written: syntax.FunctionCall,
+        window: syntax.WindowSpecification,
+        partition: tuple[Expression, ...],
+    ) -> Expression:
+        name = written.name.parts[-1].name.upper()
+        check_relative_rank(written, name, window)
+        keys = bind_order(inner, window.order_by)
+        order = self._order(inner, window, any_order=True)
+        count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
+        self.source_spans.add(count, written.span)
+        so_far = OverCall(count, FrameEnd.CURRENT_ROW, time=order)
+        total = OverCall(count, FrameEnd.CURRENT_ROW)
+        return bind_relative_rank(
+            written,
+            name,
+            lambda function: self._rank(RankCall(function, partition, keys), written.span),
+            lambda: self._running(RunningCall(partition, order, so_far, keys, peers=True)),
+            self._running(RunningCall(partition, None, total, whole=True)),
+        )
 
     def _aggregate(
         self,

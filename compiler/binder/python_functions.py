@@ -14,7 +14,7 @@ from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.python_aggregates import LoadedAggregate, register_aggregate
 from fsql.compiler.functions.python_functions import LoadError, Types, register
-from fsql.compiler.functions.ranks import RANK_FUNCTIONS, ROW_FUNCTIONS
+from fsql.compiler.functions.ranks import OVER_ONLY
 from fsql.compiler.functions.refused import LATER, NOT_DETERMINISTIC, WINDOW_FUNCTIONS
 from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.sqltypes import array_of, row_of
@@ -31,8 +31,7 @@ _TAKEN: Final = frozenset(
     {
         *CALLABLE,
         *AGGREGATES,
-        *RANK_FUNCTIONS,
-        *ROW_FUNCTIONS,
+        *OVER_ONLY,
         *NOT_DETERMINISTIC,
         *LATER,
         *WINDOW_FUNCTIONS,

@@ -102,6 +102,21 @@ QUERIES = (
         "SELECT id, LAG(n) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a,"
         " COALESCE(LAG(n) IGNORE NULLS OVER (ORDER BY id DESC), -1) AS b FROM t"
     ),
+    # Ranks in proportion to the rows of the partition: each row changes all others, which the model does
+    # item by item, so there are few of them.
+    (
+        "SELECT id, NTILE(3) OVER (PARTITION BY k ORDER BY n, id DESC) AS a, 0 AS b"
+        " FROM (SELECT * FROM t WHERE id % 2 = 0) AS s"
+    ),
+    "SELECT id, NTILE(9) OVER (ORDER BY id DESC) AS a, 0 AS b FROM " + GROUPED,
+    (
+        "SELECT id, CAST(ROUND(1000 * PERCENT_RANK() OVER (ORDER BY n)) AS BIGINT) AS a, 0 AS b"
+        " FROM (SELECT * FROM t WHERE id % 2 = 0) AS s"
+    ),
+    (
+        "SELECT id, CAST(ROUND(1000 * CUME_DIST() OVER (PARTITION BY k ORDER BY n DESC)) AS BIGINT) AS a,"
+        " 0 AS b FROM (SELECT * FROM t WHERE id % 2 = 0) AS s"
+    ),
     # NULLs that are kept.
     (
         "SELECT id, (ARRAY_AGG(n ORDER BY id) FILTER (WHERE id % 3 > 0) OVER (PARTITION BY k))[2] AS a,"
