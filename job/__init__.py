@@ -8,7 +8,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `plan_file`                        | compiled plans as files                                            |
 | `stages`                           | all stages from text to tick plan, with their verifiers            |
 | `compilation`                      | a compiled script, with the data of each stage                     |
-| `inferred_columns`                 | columns that a script leaves to its input                          |
+| `inferred_columns`                 | columns that a script does not declare                             |
 | `functions`, `udf`                 | functions of scripts in Python, and how they are declared          |
 | `explain_stage`, `inspections`     | a script at one stage; what SHOW and DESCRIBE ask for              |
 | `planning`                         | opens the sources of a job and chooses its tick plan               |
@@ -30,7 +30,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `overview`                         | the sources and sinks of a job by name, for display                |
 | `open_files`, `small_file`         | the limit of open files; files that a user writes for a command    |
 | `input_warnings`                   | warnings about missing inputs and about the first rows             |
-| `places`                           | the spans of options, for errors about what they name              |
+| `option_spans`                     | the spans of options, for errors about what they name              |
 | `description`                      | the description of a job that its processes exchange               |
 | `state_directory`                  | the directory that keeps state between runs                        |
 | `state_operators`                  | the stateful operators of a job, by their ids                      |
