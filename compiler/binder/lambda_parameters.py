@@ -13,20 +13,27 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.expression import Expression
+    from fsql.compiler.sqltypes import SqlType
+    from fsql.compiler.text.source import Span
 
 
 class Parameters(NamedTuple):
-    """What the names of the lambdas around an expression mean, and how many placeholders they have."""
+    """What the names of the lambdas around an expression mean, and how many placeholders they have.
+
+    `kinds` has the types of the accumulators in the outermost of these lambdas, as far as they are known: its
+    body may be bound twice, and with it those inside, which without this would be bound 4, 8, 16 times.
+    """
 
     values: Mapping[str, Expression]
     placeholders: int
+    kinds: dict[Span, SqlType]
 
     def get(self, name: syntax.Identifier) -> Expression | None:
         """Return what a name means; None if it is that of no parameter."""
         return self.values.get(name.name if name.quoted else name.name.lower())
 
 
-NO_PARAMETERS: Final = Parameters({}, 0)
+NO_PARAMETERS: Final = Parameters({}, 0, {})
 
 
 def refuse_parameters(binder: ExpressionBinder, written: syntax.FunctionCall) -> None:

@@ -127,7 +127,7 @@ class _Call(NamedTuple):
         inner = replace(
             self.binder,
             clause="a lambda",
-            parameters=Parameters(values, count),
+            parameters=Parameters(values, count, self.binder.parameters.kinds),
             subqueries=None,
         )
         return inner, written.body
@@ -193,6 +193,8 @@ def bind_lambda_call(
     """
     if binder.navigations is not None:
         raise not_implemented("a lambda in MATCH_RECOGNIZE", written.span)
+    if not binder.parameters.values:
+        binder = replace(binder, parameters=Parameters({}, 0, {}))
     form, bind = _FUNCTIONS[name]
     return bind(_Call(binder, written, name, form))
 
@@ -287,7 +289,10 @@ def _reduce(bound: _Call) -> Expression:
         raise refusal("E206", "NULL to start with has no type", start_text.span, help=help_)
     element = bound.placeholder(_element(array), 1)
     given: Sequence[Expression] = _fields(element) if of_map else [element]
-    kind = start.type
+    kinds, kind = bound.binder.parameters.kinds, start.type
+    known = kinds.get(bound.written.span)
+    if known is not None and common_type([kind, known]) == known:
+        kind = known
     total, body = _step(bound, written, kind, given)
     wider = _accumulated(kind, body.type)
     if wider is None:
@@ -302,6 +307,7 @@ def _reduce(bound: _Call) -> Expression:
     if wider != kind:
         kind = wider
         total, body = _step(bound, written, kind, given)
+    kinds[bound.written.span] = kind
     if not coercible(body.type, kind) and not {body.type.kind, kind.kind} <= {Kind.DECIMAL}:
         raise refusal(
             "E206",
