@@ -10,6 +10,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.casts import cast_value
+from fsql.compiler.functions.coercion import as_written
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.times import parse_time
@@ -137,7 +138,7 @@ def _timestamp(literal: syntax.TimeLiteral, zone: str) -> Literal:
         return _date(literal)
     type_ = TIMESTAMP if literal.type == "TIMESTAMP" else instants(zone)
     try:
-        value_us = cast_value(literal.value.value, STRING, type_)
+        value_us = cast_value(as_written(literal.value.value, type_), STRING, type_)
     except RowFailure as failure:
         raise refusal(
             "E215",

@@ -14,8 +14,9 @@ A number with a fraction that is written in the query is a DOUBLE.  Beside a DEC
 writes (`exact_literals`): `price * 0.1` is exact.
 
 and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP, DATE or TIME where one is
-compared with it or expected: `at >= '2024-01-01T00:00:00Z'`.  The text is read when the query is
-compiled, so it cannot fail a row.  Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
+compared with it or expected: `at >= '2024-01-01T00:00:00Z'`, or
+`at >= '2024-01-01'` for midnight.  The text is read when the query is compiled, so it cannot fail a row.
+Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
 is the elements that are coerced, as are the fields of `ROW(1, 'a')`, and the keys and values of
 `MAP['a', 1]`.  A ROW converts to a ROW with as many fields if each field converts; names do not matter.  An
 ARRAY of rows converts if the rows do, a MAP if its keys and values do.
@@ -27,6 +28,7 @@ takes a CAST in the query.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -39,9 +41,12 @@ from fsql.compiler.sqltypes import NULL, NUMERIC, Kind, SqlType, array_of, row_o
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.expression import Value
+
 
 OF_QUOTED: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
 """The kinds of which a text in quotes is a value where one is expected."""
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one a kind
@@ -132,10 +137,16 @@ def _readable(expression: Expression, target: SqlType) -> bool:
     if not isinstance(expression, Literal) or expression.type.kind is not Kind.STRING:
         return False
     try:
-        cast_value(expression.value, expression.type, target)
+        cast_value(as_written(expression.value, target), expression.type, target)
     except RowFailure:
         return False
     return True
+
+
+def as_written(value: Value, target: SqlType) -> Value:
+    """Return what is written in quotes as a cast reads it: a day is its midnight for a TIMESTAMP."""
+    is_day = isinstance(value, str) and _DAY.fullmatch(value) is not None
+    return f"{value} 00:00:00" if is_day and target.kind is Kind.TIMESTAMP else value
 
 
 def accepts(expression: Expression, target: SqlType) -> bool:
@@ -185,7 +196,8 @@ def coerce(expression: Expression, target: SqlType) -> Expression:
     assert accepts(expression, target)
     if isinstance(expression, Literal):
         with suppress(TimestampRangeFailure):
-            value = cast_value(expression.value, expression.type, target)
+            written = as_written(expression.value, target)
+            value = cast_value(written, expression.type, target)
             return Literal(target, expression.nullable, value)
     if target.element is not None and constructs_map(expression, target):
         entries = coerce(expression.arguments[0], array_of(target.element))
