@@ -150,6 +150,7 @@ def test_pairs_are_made_in_parts(
     assert 0 < largest <= 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", Policy)
 def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
     policy: Policy, monkeypatch: pytest.MonkeyPatch

@@ -75,6 +75,7 @@ def test_a_malformed_record_is_rejected(bad: Malformed) -> None:
     assert read(data) == Read({0: GOOD_ROW, 2: GOOD_ROW}, [expected], len(data))
 
 
+@pytest.mark.slow
 def test_the_corpus_is_the_same_in_every_cut() -> None:
     """Rejects have numbers that count them, and neither blocks nor chunks change anything."""
     data = b"".join(bad.record + b"\r\n\n" + GOOD for bad in MALFORMED)
