@@ -114,7 +114,8 @@ def bootstrap(
             *(state, "bootstrap", {}), coordination=coordination, lease_seconds=_LEASE_SECONDS
         )
         stack.callback(job_state.close)
-        take_lease(job_state, state)
+        # The lease of a bootstrap that was killed must run out before another one can begin.
+        take_lease(job_state, state, _LEASE_SECONDS + _RENEWED_EVERY)
         try:
             return _Bootstrap(job, state, job_state, stack).run(master, position, on_progress)
         except (CoordinationError, SnapshotNotWrittenError, StateFailedError, OSError) as error:

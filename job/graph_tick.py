@@ -52,7 +52,7 @@ _Result = TypeVar("_Result")
 
 _NEXT: Final = ".next"
 _ENDS: Final = "ends"
-_LEASE_ATTEMPTS: Final = 100
+_LEASE_WAIT_SECONDS: Final = 10.0
 _LEASE_POLL_SECONDS: Final = 0.1
 
 
@@ -149,13 +149,13 @@ def change_plan(
     _remove_journals(state, old, compiled)
 
 
-def take_lease(job_state: JobState, state: Path) -> None:
-    """Get the lease, so that no coordinator that still lives can write.
+def take_lease(job_state: JobState, state: Path, seconds: float = _LEASE_WAIT_SECONDS) -> None:
+    """Get the lease, so that no coordinator that still lives can write; wait for it so long at most.
 
     Raises:
         FsqlError: E621, if another coordinator holds it.
     """
-    for _ in range(_LEASE_ATTEMPTS):
+    for _ in range(round(seconds / _LEASE_POLL_SECONDS)):
         if run_steps(job_state.renew_lease()) is not None:
             return
         time.sleep(_LEASE_POLL_SECONDS)
