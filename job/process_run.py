@@ -297,8 +297,15 @@ def _serve_standard_output(
 ) -> StandardOutputServer | None:
     """Start the server of standard output, if the job writes to it."""
     inserts = job.compiled.job.inserts
-    if "stdout" not in {dict(insert.sink.options)["connector"] for insert in inserts}:
+    sinks = [each.sink for each in inserts if dict(each.sink.options)["connector"] == "stdout"]
+    if not sinks:
         return None
+    if len(sinks) > 1:
+        names = " and ".join(f'"{sink.name}"' for sink in sinks[:2])
+        message = (
+            f"standard output can be written by one table on several processes, not by {names}"
+        )
+        raise FsqlError([Diagnostic("E532", message, helps=("write the others to files",))])
     if stdout is None:
         message = "standard output cannot be written: it is closed"
         raise FsqlError([Diagnostic("E532", message)])
