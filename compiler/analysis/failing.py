@@ -80,7 +80,7 @@ def codes_of(part: Node) -> set[int]:  # noqa: PLR0911 - one line for each kind
                 return _OF_PYTHON
             return _DIVIDED.get(name, {504} if kind in {DATE, TIMESTAMP} else {502})
         case Cast(argument=argument):
-            return {502, 503, 504} if argument.type.kind is Kind.STRING else {502}
+            return {502, 503, 504} if argument.type.contains(Kind.STRING) else {502}
         case _:
             return set()
 
