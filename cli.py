@@ -23,6 +23,7 @@ from fsql.console.flags import (
     coordination_credentials,
     define,
     delivery,
+    execute,
     existing_of,
     existing_outputs,
     keys,
@@ -113,9 +114,7 @@ def main(ctx: click.Context) -> None:
 
 @main.command(short_help="Run a script.")
 @click.argument("script", required=False)
-@click.option(
-    "--execute", "-e", "text", metavar="SQL", help="SQL text of the script instead of a file."
-)
+@execute
 @define
 @_workers
 @_policy
@@ -229,9 +228,7 @@ class _ExplainFlags(TypedDict):
 
 @main.command(short_help="Show a script at one stage of compilation.")
 @click.argument("script", required=False)
-@click.option(
-    "--execute", "-e", "text", metavar="SQL", help="SQL text of the script instead of a file."
-)
+@execute
 @click.option(
     "--stage",
     type=click.Choice(_STAGES),

@@ -8,7 +8,7 @@ import click
 
 from fsql.console import exit_codes
 from fsql.console.commands import reporting
-from fsql.console.flags import define
+from fsql.console.flags import define, execute
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Check scripts without running them.")
 @click.argument("files", nargs=-1)
+@execute
 @define
 @reporting
 def check(
-    reporter: Reporter, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]
+    reporter: Reporter,
+    files: tuple[str, ...],
+    text: str | None,
+    parameters: tuple[tuple[str, str], ...],
 ) -> None:
     """Print the errors and warnings of the scripts FILES.
 
@@ -28,10 +32,14 @@ def check(
     its bound.  No input is read and no output is written.
     """
     from fsql.console.check import check_json, check_script, check_text
-    from fsql.console.project.scripts import named_script, script_names
+    from fsql.console.project.scripts import named_script, one_script, script_names
     from fsql.console.unused_parameters import warn_unused_parameters
 
-    scripts = [named_script(name, dict(parameters)) for name in script_names(files)]
+    given = dict(parameters)
+    if text is not None:
+        scripts = [one_script(files[0] if files else None, text, given)]
+    else:
+        scripts = [named_script(name, given) for name in script_names(files)]
     checks = [check_script(script) for script in scripts]
     warn_unused_parameters(scripts, reporter)
     if reporter.json:

@@ -69,6 +69,10 @@ def define(command: Callable[..., Any]) -> Callable[..., Any]:
     return _define(_functions(command))
 
 
+execute = click.option(
+    "--execute", "-e", "text", metavar="SQL", help="SQL text of the script instead of a file."
+)
+
 snapshot_ms = click.option(
     "--snapshot-ms",
     type=click.IntRange(min=1),

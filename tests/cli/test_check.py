@@ -24,6 +24,14 @@ def test_what_a_script_does() -> None:
     )
 
 
+def test_text_instead_of_a_file(tmp_path: Path) -> None:
+    assert fsql("check", "-q", "-e", "SELECT 1 AS n") == (0, "", "")
+    code, out, err = fsql("check", "-e", "SELECT n")
+    assert (code, out) == (1, "")
+    assert err.startswith('error[FSQL-E203]: column "n" does not exist\n --> <command line>:1:8\n')
+    assert fsql("check", "-e", "SELECT 1 AS n", tmp_path / "job.sql").code == 2
+
+
 def test_a_warning_is_no_error(tmp_path: Path) -> None:
     script = tmp_path / "sum.sql"
     script.write_text(f"{NUMBERS}SELECT n, COUNT(*) AS c FROM numbers GROUP BY n;\n")
