@@ -40,6 +40,7 @@ from fsql.job.listener import joining_address, open_listener
 from fsql.job.planning import choose_plan, open_splits, source_surroundings
 from fsql.job.process_flags import access_flags, coordinator_flags, worker_flags
 from fsql.job.run_outcome import stopped_of
+from fsql.job.sinks import standard_outputs
 from fsql.job.standard_output_server import StandardOutputServer
 from fsql.job.state_directory import (
     deletion_check,
@@ -296,16 +297,8 @@ def _serve_standard_output(
     job: PreparedJob, key: bytes, stdout: OutputStream | None, stack: ExitStack
 ) -> StandardOutputServer | None:
     """Start the server of standard output, if the job writes to it."""
-    inserts = job.compiled.job.inserts
-    sinks = [each.sink for each in inserts if dict(each.sink.options)["connector"] == "stdout"]
-    if not sinks:
+    if not standard_outputs(job.compiled):
         return None
-    if len(sinks) > 1:
-        names = " and ".join(f'"{sink.name}"' for sink in sinks[:2])
-        message = (
-            f"standard output can be written by one table on several processes, not by {names}"
-        )
-        raise FsqlError([Diagnostic("E532", message, helps=("write the others to files",))])
     if stdout is None:
         message = "standard output cannot be written: it is closed"
         raise FsqlError([Diagnostic("E532", message)])

@@ -87,8 +87,27 @@ def job_consumers(  # noqa: PLR0913 - each of them matters to what is promised
     """
     making = _SinkFactory(compiled, splits, positions, stdout, option, append=append)
     making.files.check()
+    standard_outputs(compiled)
     consumed = [*making.sinks(), *making.late(), *making.dead_letters()]
     return [_existing_since(each, since) for each in consumed]
+
+
+def standard_outputs(compiled: Compiled) -> list[SinkTable]:
+    """Return the table that writes standard output, if there is one.
+
+    The lines of two tables would come in an order that depends on batches.
+
+    Raises:
+        FsqlError: E532, if there are several.
+    """
+    sinks = [each.sink for each in compiled.job.inserts]
+    found = [sink for sink in sinks if dict(sink.options)["connector"] == "stdout"]
+    if len(found) > 1:
+        names = " and ".join(f'"{sink.name}"' for sink in found[:2])
+        message = f"standard output can be written by one table, not by {names}"
+        with locate_errors(compiled.syntax, found[1].name, "connector"):
+            raise FsqlError([Diagnostic("E532", message, helps=("write the others to files",))])
+    return found
 
 
 def _existing_since(

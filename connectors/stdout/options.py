@@ -15,6 +15,6 @@ CONNECTOR: Final = Connector(
     layouts=(Layout.LINES,),
     notes="""\
 Rows are written exactly once as long as the process that owns standard output lives.
-With `--workers`, one table of a job can write it.
+One table of a job can write it: the order of lines of several would not be defined.
 """,
 )

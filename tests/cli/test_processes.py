@@ -156,24 +156,6 @@ def test_standard_output_that_is_closed() -> None:
     assert done.stderr == (b"error[FSQL-E532]: standard output cannot be written: it is closed\n")
 
 
-def test_standard_output_of_two_tables_on_several_processes() -> None:
-    tables = "".join(
-        f"CREATE TABLE {name} (n BIGINT) WITH ('connector' = 'stdout'); INSERT INTO {name} VALUES (1);"
-        for name in ("a", "b")
-    )
-    done = subprocess.run(
-        [*COMMAND, "run", "--workers", "2", "-e", tables],
-        capture_output=True,
-        check=False,
-        timeout=HANGS_AFTER_SECONDS,
-    )
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.decode() == (
-        "error[FSQL-E532]: standard output can be written by one table on several processes,"
-        ' not by "a" and "b"\n  = help: write the others to files\n'
-    )
-
-
 def test_standard_output_that_is_full() -> None:
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
         done = subprocess.run(

@@ -203,3 +203,24 @@ def test_a_script_that_only_shows_prints_its_warnings_and_is_no_job(numbers: Pat
     assert err.startswith(
         "error[FSQL-E314]: script has no INSERT and no SELECT: nothing of it runs\n"
     )
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_standard_output_is_written_by_one_table(workers: str) -> None:
+    script = (
+        "CREATE TABLE a (n BIGINT) WITH ('connector' = 'stdout');\n"
+        "CREATE TABLE b (n BIGINT) WITH ('connector' = 'stdout');\n"
+        "INSERT INTO a VALUES (1);\nINSERT INTO b VALUES (1);\n"
+    )
+    assert fsql("run", "--workers", workers, "-e", script) == (
+        1,
+        "",
+        """\
+error[FSQL-E532]: standard output can be written by one table, not by "a" and "b"
+ --> <command line>:2:47
+  |
+2 | CREATE TABLE b (n BIGINT) WITH ('connector' = 'stdout');
+  |                                               ^^^^^^^^
+  = help: write the others to files
+""",
+    )
