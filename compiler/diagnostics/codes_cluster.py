@@ -62,7 +62,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E608",
         "module with functions has changed",
-        "A compiled plan and a state belong to the source of the Python functions that they were made with.",
+        "A compiled plan and a state can be used only with the Python functions that they were made with.",
         "Restore the module; or compile the script again, or start with another state directory.",
         "fsql run query.sql --state state  # after the module text.py was changed",
     ),
@@ -77,7 +77,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E612",
         "state segment of a snapshot is damaged",
         "State cannot be read as it was written: a disk failed, or files were replaced.",
-        f"Have the store replaced: `fsql snapshot salvage`. If no snapshot verifies then: {_ANEW}",
+        f"Replace the store with `fsql snapshot salvage`. If no snapshot verifies then: {_ANEW}",
         "fsql snapshot verify --state state  # files of state/worker-0 were deleted",
     ),
     (
@@ -140,8 +140,8 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E625",
         "state of an operator that the job does not have",
         (
-            "The plan is that which the state was made for, but this version of fsql computes it with fewer"
-            " operators: it computes a view that is named twice once, for example."
+            "The state belongs to this plan, but this version of fsql computes it with fewer operators:"
+            " a view that is used twice is computed once, for example."
         ),
         "Run the job with the version of fsql that made the state, or begin with an empty state directory.",
         "fsql run query.sql --state state  # state was made by an earlier version",
@@ -184,7 +184,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E636",
         "no snapshot could be taken",
-        "The job has committed none in time: an input is silent and holds it back, or a sink waits.",
+        "No snapshot was committed in time: a silent input holds it back, or a sink waits.",
         "See why with `fsql status NAME --why`; give it more time with `--drain-seconds`.",
         "fsql stop orders --drain  # while one of two sockets is silent",
     ),
@@ -275,7 +275,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E654",
         "invalid plan choices",
-        "The file is not of the plan that the job has, or changes more of it than a tick can change.",
+        "The file was made for another plan, or changes more than a tick can change.",
         "Write the file with `fsql tick plan JOB -o FILE`; change policies and the order of conditions only.",
         "fsql tick propose orders --plan words.json  # where words.json is of another job",
     ),

@@ -46,7 +46,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E506",
         "texts too large",
-        "REPLACE makes more than 2 GiB of text of one batch of rows.",
+        "REPLACE makes more than 2 GiB of text from one batch of rows.",
         "Use a shorter replacement, or filter long texts before it.",
         "SELECT REPLACE(s, 'a', 'a long text') FROM t;  -- gigabytes of text",
     ),
@@ -158,14 +158,14 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E523",
         "not a CSV record",
-        "A record has a field for each column, and a quote is closed before a delimiter or its end.",
+        "A record needs a field for each column; a closing quote is followed by a delimiter or the end.",
         "Repair the record, or give the table the options `delimiter`, `quote` and `escape` of the file.",
         'a,"b  -- of two columns',
     ),
     (
         "E524",
         "not a kind of change",
-        "A row of changes has one of four kinds, in the field of 'op_column': +I, -U, +U or -D; NULL is +U.",
+        "The kind of a change, in the field that 'op_column' names, is +I, -U, +U or -D; NULL is +U.",
         "Correct the row, or reject it: 'on_error' = 'reject'.",
         '{"op": "delete", "k": 1}',
     ),
@@ -179,8 +179,8 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E532",
         "sink cannot be opened",
-        "The directory does not exist, or the file is not writable.",
-        "Create the directory, or correct the path or the permissions.",
+        "The directory does not exist, the file is not writable, or two tables write standard output.",
+        "Create the directory, or correct the path, the permissions or the table.",
         "INSERT INTO t SELECT a FROM u;  -- t with 'path' = 'missing/t.jsonl'",
     ),
     (
@@ -228,7 +228,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E539",
         "too many splits or rows",
-        "Rows are ordered by the numbers of their split, of which a table has 65,536, and in it, up to 2^40.",
+        "A table has at most 65,536 splits, and a split at most 2^40 rows.",
         "Merge small files, or declare several tables; start the job again with an empty state directory.",
         "SELECT a FROM t;  -- t is a directory of 70,000 files",
     ),

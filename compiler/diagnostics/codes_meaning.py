@@ -13,7 +13,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "not implemented yet",
         "The grammar has this feature, but this version does not implement it.",
         "Rewrite the query; the message shows an alternative if there is one.",
-        "SELECT a FROM t ORDER BY a LIMIT 3;",
+        "SELECT a FROM t ORDER BY a;",
     ),
     (
         "E302",
@@ -62,7 +62,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         (
             "A window function takes a table, an event-time column and constant intervals: TUMBLE takes "
             "a size, HOP a slide and a size, CUMULATE a step and a size, SESSION a gap. A frame of OVER "
-            "begins a number of rows or a constant interval before its row."
+            "is bounded by numbers of rows, or begins a constant interval before its row."
         ),
         "Write the window as shown in the message.",
         "SELECT * FROM TUMBLE(t, at);",
@@ -170,7 +170,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E403",
         "argument is not constant",
-        "The pattern of LIKE, the separator of SPLIT and the unit of DATE_TRUNC must be constants.",
+        "Arguments such as the pattern of LIKE and the unit of DATE_TRUNC must be constants.",
         "Use a string literal.",
         "SELECT a FROM t WHERE s LIKE p;",
     ),
@@ -194,7 +194,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E411",
         "Python function cannot be used",
-        "The module or the function does not exist, fails to load, or has no types, or other ones.",
+        "The module or the function does not exist, fails to load, or its types are missing or differ.",
         "Name the folder of the module with `--functions DIR`, and correct what the message names.",
         "CREATE FUNCTION f(s STRING) RETURNS STRING LANGUAGE PYTHON AS 'm:f';",
     ),
@@ -211,15 +211,15 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         (
             "A join without a time range keeps all rows of both sides, since each row can match later; so do"
             " subqueries in expressions, and OVER that is not in the order of event time. A pattern"
-            " without WITHIN keeps the rows of a match that goes on."
+            " without WITHIN keeps the rows of each unfinished match."
         ),
-        "Add a time range: `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at`; to a pattern WITHIN.",
+        "Add a time range, `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at`, or WITHIN to a pattern.",
         "SELECT a.k FROM a JOIN b ON a.k = b.k;",
     ),
     (
         "W303",
         "comparison with NULL",
-        "Nothing is equal to NULL, nor different from it: the comparison is NULL, and no row passes it.",
+        "The result of a comparison with NULL is NULL and never TRUE, so no row satisfies it.",
         "Write `IS NULL` or `IS NOT NULL`.",
         "SELECT k FROM t WHERE k = NULL;",
     ),
@@ -241,8 +241,8 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "E321",
         "window function is not allowed here",
         (
-            "A window function stands in FROM, or once in GROUP BY; TUMBLE_START and the like have its"
-            " arguments."
+            "A window function can be used in FROM, or once in GROUP BY. TUMBLE_START and similar"
+            " functions must have the same arguments as the window function."
         ),
         "Use it in FROM or GROUP BY, and window_start and window_end elsewhere.",
         "SELECT TUMBLE(at, INTERVAL '1' SECOND) FROM t;",
@@ -272,15 +272,15 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
             "A subquery as a value has at most one row, which must be known before the query runs. It is"
             " an aggregate without GROUP BY, has LIMIT 1, or its WHERE equates a whole key of what it reads."
         ),
-        "Aggregate the values, `(SELECT MAX(a) FROM t)`, or write IN if each of them may be equal.",
+        "Aggregate the values, `(SELECT MAX(a) FROM t)`, or compare with all of them by IN.",
         "SELECT a FROM t WHERE a = (SELECT a FROM u);",
     ),
     (
         "E325",
         "invalid option of LIKE",
         (
-            "The options of LIKE say for each part of the other table, or for ALL, whether it is included,"
-            " excluded or overwritten."
+            "The options of LIKE define for each part of the other table, or for ALL, whether it is"
+            " included, excluded or overwritten."
         ),
         "Correct the option as the message says.",
         "CREATE TABLE u LIKE t (EXCLUDING COLUMNS);",
@@ -289,8 +289,8 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "E326",
         "invalid row pattern",
         (
-            "MATCH_RECOGNIZE has a PATTERN that matches at least one row, an ORDER BY, and conditions and"
-            " measures of the variables of the pattern."
+            "MATCH_RECOGNIZE needs an ORDER BY and a PATTERN that matches at least one row. DEFINE and"
+            " MEASURES can use only the variables of the pattern."
         ),
         "Correct the clause as the message says.",
         "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY at PATTERN (A) DEFINE B AS a > 1);",
@@ -300,7 +300,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "rows have no time here",
         (
             "PROCTIME(), NOW() and CURRENT_TIMESTAMP are the time of a row where a table is read: the event"
-            " time that has been reached, or when the row came from a live source. Rows of a file without a"
+            " time that has been reached, or the arrival of a row of a live source. Rows of a file without a"
             " WATERMARK have no time, and rows of a join or of a view have several."
         ),
         "Declare a WATERMARK, or the column `proc AS PROCTIME()` in CREATE TABLE.",

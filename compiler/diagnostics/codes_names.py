@@ -129,7 +129,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "E218",
         "value is not an ARRAY",
-        "UNNEST and subscripts need an ARRAY value.",
+        "UNNEST and subscripts need an ARRAY or a MAP.",
         "Use an ARRAY column, or make an array: `SPLIT(s, ' ')`.",
         "SELECT x FROM t CROSS JOIN UNNEST(t.name) AS u(x);",
     ),
@@ -177,7 +177,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "E224",
         "setting is not supported",
-        "SET names a setting that does not exist, or a value that would need other results.",
+        "SET names a setting that does not exist, or a value with which results would differ.",
         "Remove the statement, and do as the message says.",
         "SET 'table.local-time-zone' = 'Europe/Olso';",
     ),
@@ -191,7 +191,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "W201",
         "format does not match the path",
-        "The table has no option `format`, and its path ends like a file of another format.",
+        "The table has no option `format`, and its path has the extension of another format.",
         "Write the option `format`.",
         "CREATE TABLE t (a INT) WITH ('connector' = 'file', 'path' = 'a.csv');",
     ),

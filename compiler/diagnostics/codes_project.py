@@ -36,7 +36,7 @@ PROJECT_ROWS: Final = (
     (
         "E711",
         "malformed file of tests",
-        "A file of cases cannot be read, or has a block that is not known, or rows of another form.",
+        "A file of cases cannot be read, or has an unknown block or malformed rows.",
         "Correct the place that is shown; `docs/projects.md` describes the form.",
         "```json inputs views",
     ),

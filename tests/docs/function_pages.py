@@ -35,7 +35,7 @@ _MADE: Final = (
 _NULLS: Final = {
     Nullability.ANY_ARGUMENT: "NULL if an argument is NULL.",
     Nullability.ALL_ARGUMENTS: "NULL if every argument is NULL.",
-    Nullability.ALWAYS: "NULL if an argument is NULL, and where said above.",
+    Nullability.ALWAYS: "Also NULL if an argument is NULL.",
     Nullability.NEVER: "Never NULL.",
 }
 
@@ -63,7 +63,7 @@ def _index() -> str:
     names = [name for each in ENTRIES for name in names_of(each)]
     head = (
         f"There are {len(ENTRIES)} functions, with {len(names)} names. Each has an entry with its"
-        " signatures, what it gives of NULL,\nwhich rows it fails, and examples, which are"
+        " signatures, its result for NULL,\nwhich rows it fails, and examples, which are"
         " conditions that are TRUE. Aggregate functions are in\n"
         "[language.md](language.md#aggregate-functions).\n"
     )
@@ -83,7 +83,7 @@ def _page(family: ModuleType) -> str:
         fails = f" Fails a row: {entry.fails}." if entry.fails else ""
         parts.append(
             f"\n## {first}\n\n{_signatures(name, first, entry)}\n{entry.meaning}{also}"
-            f" {_nulls(name)}{fails}\n\n"
+            f"{_nulls(name)}{fails}\n\n"
         )
         parts += [f"    {example}\n" for example in entry.examples]
     return "".join(parts)
@@ -95,13 +95,15 @@ def _signatures(name: str, first: str, entry: Entry) -> str:
 
 
 def _nulls(name: str) -> str:
-    """Return what a function gives of NULL; an expression's entry says it."""
+    """Return the sentence on NULL: none where the entry describes it, or without arguments."""
     if name not in FUNCTIONS:
-        return "NULL as the meaning says."
+        return ""
     function = FUNCTIONS[name]
+    if all(str(each).startswith("()") for each in function.signatures):
+        return ""
     if function.strict or function.nullability is not Nullability.ALWAYS:
-        return _NULLS[function.nullability]
-    return "NULL as the meaning says."
+        return f" {_NULLS[function.nullability]}"
+    return ""
 
 
 def written_names(text: str) -> set[str]:
