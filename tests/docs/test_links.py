@@ -13,6 +13,7 @@ PAGES = sorted(
     for path in (
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/decisions/*.md"),
         *ROOT.glob("docs/functions/*.md"),
         *ROOT.glob("docs/internals/*.md"),
         *ROOT.glob("queries/**/README.md"),
