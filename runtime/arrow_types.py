@@ -263,11 +263,11 @@ _REMEMBERED: Final[deque[tuple[pa.Array, list[Any]]]] = deque(maxlen=8)
 
 
 _REMEMBERED_MAX: Final = 1024
-"""Who deals with more rows than this does not go by Python values."""
+"""Code for more rows than this does not use Python values."""
 
 
 def remember_values(array: pa.Array, values: list[Any]) -> None:
-    """Remember what `array.to_pylist()` gives, for those who will soon ask for it of the very same array."""
+    """Cache the result of `array.to_pylist()`, for a caller that soon needs it for the same array object."""
     if len(values) <= _REMEMBERED_MAX:
         _REMEMBERED.append((array, values))
 

@@ -77,9 +77,9 @@ def position_text(root: Root) -> str:
 class Batch:
     """Weighted rows: payload `columns`, root `(time, origin)`, `path` columns, `weight`.
 
-    `span` is asked for at every station of a batch's way, so it is computed once; who makes a batch of
-    the same roots hands it on.  So it is with what is known of the order: `ascending` says that every row's
-    position is greater than the one before it; False says nothing.
+    `span` is read at every step of the dataflow, so it is computed once, and copied to a batch that is
+    made of the same roots.  The same holds for the known order: `ascending` means that the position of each
+    row is greater than that of the row before; False means that the order is not known.
     """
 
     columns: Sequence[pa.Array]

@@ -1,7 +1,7 @@
-"""The ports between the machines and the world: what a source hands in, what a sink is given.
+"""The ports between the machines and the world: what a source returns, what a sink receives.
 
-The machines see nothing else of the outside.  Clocks, files and standard streams live behind these
-protocols, in `fsql.connectors` and `fsql.runtime.drivers`.
+The machines see nothing else of the outside.  Clocks, files and standard streams are used through these
+protocols; `fsql.connectors` and `fsql.runtime.drivers` implement them.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Chunk:
     `bytes_read` is how much input the chunk used up, `unknown_fields` how many fields its rows had besides
     that are no columns, `nulled_fields` how many malformed values of them are NULL.
 
-    Rows with an event time after `time_at_most`, in microseconds since 1970, are malformed.  All rows behind
-    the chunk count as at least `time_at_least`: a source that is silent says so, with a chunk without rows.
+    Rows with an event time after `time_at_most`, in microseconds since 1970, are malformed.  All rows after
+    the chunk count as at least `time_at_least`: a silent source returns it with a chunk without rows.
     `arrivals` are the times at which the rows came, where that is the table's time.
     """
 
@@ -148,7 +148,7 @@ class Release:
     """Rows that a barrier lets go to one sink: final, in order, whole groups.
 
     `operations` are indexes into `OPERATIONS`, or None for an append-only sink.  `time` and `origin`
-    are the rows' root positions, for those who measure; a sink writes columns and operations only.
+    are the rows' root positions, for measurements; a sink writes columns and operations only.
     If the rows are `encoded`, the first column has their lines, with the operations (`row_encoding`); if they
     are sharded as well, the second has the numbers of their shards until they are split.
     """

@@ -145,7 +145,7 @@ class CoordinatorEpoch:
         self._effects += self.deliveries.on_sink_position(event)
 
     def begin_loading(self, now: float) -> None:
-        """Watch the workers from now on, since they have been told that they take part."""
+        """Watch the workers from now on, since they know that they take part."""
         self.detector.watch(self._links.by_peer, now)
 
     def receive(self, frame: Frame, now: float) -> None:

@@ -74,7 +74,7 @@ class CopiedState:
 
     @property
     def next_peer(self) -> int:
-        """Return who gets the next part."""
+        """Return the worker that gets the next part."""
         return self._parts[0][0]
 
     def on_stored_state(self, state: State) -> None:
@@ -116,7 +116,7 @@ class CopiedState:
         return count
 
     def take(self) -> tuple[int, State]:
-        """Return the next part, and who gets it."""
+        """Return the next part, and the worker that gets it."""
         peer, part = self._parts.popleft()
         return peer, (part,)
 

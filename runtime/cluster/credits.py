@@ -26,7 +26,7 @@ class Credits:
 
     @property
     def any_blocked(self) -> bool:
-        """Return whether any front has said that it is blocked."""
+        """Return whether any front has reported that it is blocked."""
         return bool(self._blocked)
 
     def on_blocked(self, blocked: Blocked) -> None:

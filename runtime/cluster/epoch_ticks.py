@@ -88,7 +88,7 @@ class EpochTicks:
         self._links.put_each(members, preparation)
 
     def on_item(self, worker: int, item: TickItem) -> None:
-        """Record what a worker says of a tick."""
+        """Record the report of a worker about a tick."""
         tick = self.current
         if tick is None or item.tick != tick.number:
             return

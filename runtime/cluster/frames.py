@@ -220,7 +220,7 @@ class Failure:
 
 
 TickItem = TickCopied | TickPrepared | TickDeclined | BinsReleased | BinsAdopted
-"""What a worker tells the coordinator of a tick."""
+"""The messages about a tick that a worker sends to the coordinator."""
 
 Control = (
     Ready

@@ -9,8 +9,9 @@ Contract.  `docs/internals/distribution.md`, section 9.  A tick has these phases
     MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
                 owner; then the workers switch.  So min time after an operator does not
                 pass the position before the new owners have the state.
-    COMPLETED   all have their bins, and those who had them hold nothing back for them any more; everything
-                below the position is final.  So a worker may leave: nothing of it is left in the ack table
+    COMPLETED   all new owners have their bins, and the old owners hold nothing back for them any more;
+                everything below the position is final.  So a worker may leave: nothing of it is left in
+                the ack table
 
 Before MOVING a tick can be abandoned without a trace.  After that a failure ends the epoch, and the newest
 manifest is restored under the old owners.
@@ -86,7 +87,7 @@ class LayoutTick:
         self._not_copied = set(self._releasing)
 
     def preparation(self, *, snapshots: bool) -> PrepareTick:
-        """Return the item that prepares the workers; `snapshots` tells whether any are taken."""
+        """Return the item that prepares the workers; `snapshots` is whether any are taken."""
         return PrepareTick(self.number, self.owners.ranges, snapshots, self.choices)
 
     def on_copied(self, worker: int) -> bool:

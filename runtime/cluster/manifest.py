@@ -75,7 +75,7 @@ class Manifest(msgspec.Struct, frozen=True):
     `choices` are the fold policies and orders of filters.  `members` are
     the numbers of these `workers`, ascending; () stands for 0, 1 and so on.  `present` are the numbers of all
     workers of the epoch when it was made, with those that join and those that leave.
-    `skipped` are rows behind the position that were lost to failures (at-most-once): an epoch that starts
+    `skipped` are rows after the position that were lost to failures (at-most-once): an epoch that starts
     from this manifest does not read them.  `graph` is the digest of the plan that the state is of.
     """
 

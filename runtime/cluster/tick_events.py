@@ -107,7 +107,7 @@ class LoadMeasured:
 
 @dataclass(frozen=True, slots=True)
 class ProposeTick:
-    """Effect: propose that the next tick has this owner map, of so many workers as there are.
+    """Effect: propose that the next tick has this owner map, with an unchanged number of workers.
 
     Answer: `TickProposed`, if it is proposed.
     """

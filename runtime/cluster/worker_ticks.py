@@ -123,7 +123,7 @@ class WorkerTicks:
         return self._worker.has_switched or not self._worker.foreign.is_released
 
     def go_on(self, now: float, is_behind: Callable[[int], bool]) -> None:
-        """Do one part of what is left; `is_behind` tells whether a peer has not taken what was sent."""
+        """Do one part of what is left; `is_behind` is whether a peer has not taken what was sent."""
         if now < self.next_timer():
             return
         due = min(1 + int((now - self._next_part) / PART_SECONDS), _PARTS_AT_ONCE)

@@ -1,1 +1,1 @@
-"""What nodes agree on: who leads, which epoch it is, which snapshot is the newest."""
+"""What nodes agree on: the leader, the epoch, the newest snapshot."""

@@ -62,7 +62,7 @@ class EmbeddedCoordination:
     """A connection to the file; each process, and each thread, has its own.
 
     Args:
-        path: the file; others beside it are SQLite's.
+        path: the file; SQLite keeps auxiliary files in the same directory.
         create: make the file, for its owner alone, if there is none.  Otherwise a missing file is
             damage: agreed decisions are lost.
         read_only: write nothing, not even SQLite's auxiliary files.
@@ -275,7 +275,7 @@ class EmbeddedCoordination:
     def _writing(self, session: int | None = None) -> Iterator[float]:
         """Run one write transaction, under a live session if one is given; yield the time."""
         with self._telling(), self._transaction():
-            now = self._clock()  # behind the lock: no one else writes between this and the commit
+            now = self._clock()  # under the lock: no one else writes between this and the commit
             for ended in self._over(now):
                 self._end(ended)
             alive = session is None or self._lives(session, now)
@@ -319,7 +319,7 @@ class EmbeddedCoordination:
 
 
 def _make(path: Path) -> None:
-    """Create the file, if there is none, before SQLite does: the files beside it get its permissions.
+    """Create the file, if there is none, before SQLite does: its auxiliary files get its permissions.
 
     A file that exists is not opened: closing it would end the locks that other connections of this process
     have on it.
@@ -331,7 +331,7 @@ def _make(path: Path) -> None:
 def _uri(path: Path, *, read_only: bool) -> str:
     """Return the file's name for SQLite.
 
-    A reader may lack the permission to write the files beside it by which SQLite separates readers from
+    A reader may lack the permission to write the auxiliary files by which SQLite separates readers from
     writers.  If there is no log, there is no writer, and the reader does not need them.
     """
     mode = "rw"

@@ -28,7 +28,7 @@ class Lease:
     Args:
         coordination: where it is.
         key: the key of the entry.
-        owner: the value of the entry: who holds the lease.
+        owner: the value of the entry: the holder of the lease.
         ttl_seconds: how long the lease is held without being renewed.
         clock: returns seconds that never go back.  It may differ from the clock of coordination, but must run
             about as fast.

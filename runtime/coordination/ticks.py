@@ -56,7 +56,7 @@ class TickProposal(msgspec.Struct, frozen=True):
 
 
 class TickRecord(msgspec.Struct, frozen=True):
-    """The outcome of a proposal: it was taken at `position`, or `refused` says why not.
+    """The outcome of a proposal: it was taken at `position`, or `refused` is the reason why not.
 
     If it was taken, `proposal` has all owners and choices that are in force since then.  `changes` says which
     choices have changed, a line each.

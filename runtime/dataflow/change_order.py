@@ -79,7 +79,7 @@ def order_of_replacements(rows: Batch, key: tuple[int, ...] | None) -> ChangeOrd
 
 
 def _all_differ(columns: list[pa.Array], some: Ints, others: Ints) -> bool:
-    """Return whether each of `some` rows differs from the row beside it in one of the columns."""
+    """Return whether each row of `some` differs in a column from the one at the same index of `others`."""
     for column in sorted(columns, key=lambda column: not fixed_width(column.type)):
         if not len(some):
             break

@@ -6,7 +6,7 @@ position, and hands the state over when min time has passed them; the new owner 
 it has adopted that state.
 
     announce    The worker agrees only if it has applied and read nothing at or above the position.  Until it
-                is told how the change ends, it cuts there what its fronts read, and defers the rest.
+                learns how the change ends, it cuts there what its fronts read, and defers the rest.
     switch      All have agreed: what was deferred goes on, by the new owners.
     cancel      One has not: it goes on by the old ones.
     adopt       The new owner adds the state and applies the queued rows.

@@ -69,7 +69,7 @@ class Outbox:
         return ids
 
     def take_for_workers(self) -> list[SendMessage]:
-        """Return what has been sent to other workers, who can begin before the step ends."""
+        """Return the messages to other workers, which can begin before the step ends."""
         first = [sent for sent in self._sent if sent.receiver != BARRIER]
         self._sent = [sent for sent in self._sent if sent.receiver == BARRIER]
         self._sent_first += first

@@ -8,7 +8,7 @@ order and to net rows:
 * the key, where there is at most one change of a key at a root;
 * all columns otherwise.
 
-If the rows are sharded, the column behind the lines has the numbers of their shards.
+If the rows are sharded, the column after the lines has the numbers of their shards.
 
 A worker does not know whether a row with a negative weight is a removal, or undoes an addition that was sent
 too early.  So it gives every row the label of an addition, and the undo has the bytes of what it undoes.  The

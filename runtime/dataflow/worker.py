@@ -223,7 +223,7 @@ class Worker:
 
     @property
     def owners(self) -> OwnerMap:
-        """Return who owns the bins, for rows below the position of a change that is under way."""
+        """Return the owners of the bins, for rows below the position of a change that is under way."""
         return self._routing.owners
 
     @property

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | DeadLetter]:
-    """Return the rows of a chunk as tuples, the malformed ones in their places.
+    """Return the rows of a chunk as tuples, with malformed rows at their positions.
 
-    Where a chunk says when its rows came, that stands behind the values of each row.
+    If a chunk has arrival times, the arrival time follows the values of each row.
     """
     if not len(chunk.rows) and not chunk.dead_letters:
         return []

@@ -158,7 +158,7 @@ def _cluster(
 def chunk_of(rows: Sequence[Row | DeadLetter], first: int, table: Table) -> Chunk:
     """Return rows of a table as a chunk; `first` is the row number of the first.
 
-    Where the time of the table is their arrival, it stands behind the values of each row.
+    If the time of the table is the arrival of rows, it follows the values of each row.
     """
     good = [(first + i, row) for i, row in enumerate(rows) if not isinstance(row, DeadLetter)]
     columns = [

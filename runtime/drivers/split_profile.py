@@ -61,7 +61,7 @@ def profile_split(plan: TickPlan, task: FrontTask, split: Split) -> SplitProfile
     source = SourceTask(plan, task, times, loads)
     begun = time.thread_time()
     for _ in source.run(split):
-        pass  # what becomes of the rows is not needed
+        pass  # only the counts are needed, not the rows
     busy = time.thread_time() - begun
     front = source.front
     sides = tuple(loads.sides())

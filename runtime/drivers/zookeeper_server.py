@@ -129,7 +129,7 @@ class ZooKeeperServer:
             raise _not_running(
                 f'its directory "{self._options.directory}" cannot be used: {reason}'
             ) from None
-        with (self._options.directory / LOG).open("ab") as log:  # what Java says before it logs
+        with (self._options.directory / LOG).open("ab") as log:  # what Java prints before it logs
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 command,
                 cwd=self._options.directory,

@@ -1,4 +1,4 @@
-"""A coordinator and a worker in one process: what they tell each other is a call.
+"""A coordinator and a worker in one process: they exchange messages by calls.
 
 Both have the address of the process.  Frames and datagrams between them are handed over as they are: not
 encoded, not copied, and in their order.  All else goes over the transport of the process.

@@ -220,7 +220,7 @@ class PythonRows:
         return replace(self, entries=(*others, *entry))
 
     def result(self) -> Value:
-        """Return the accumulator of all rows, anew; NULL without rows."""
+        """Return the value of the function, computed from all rows; NULL without rows."""
         assert self.call.python is not None
         rows: dict[object, list[tuple[tuple[Key, Key], Value, int]]] = {}
         for place, key, value, weight in self.entries:

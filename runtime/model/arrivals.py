@@ -30,7 +30,7 @@ def arrivals(
 ) -> Iterator[tuple[Root, Row | DeadLetter | Failure]]:
     """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
 
-    Where the time is the arrival of rows, it stands behind the values of each.  Then, and under event time, a
+    If the time is the arrival of rows, it follows the values of each row.  Then, and under event time, a
     malformed row gets the time of the row before it.
     """
     stop = dict(table.options).get("on_error", "stop") == "stop"

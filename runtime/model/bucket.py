@@ -110,7 +110,7 @@ class Bucket:
         """Raise ValueError if the caller's order puts a descendant before its ancestor."""
         for other in self._same_root(item, range(index - 1, -1, -1)):
             if other.meta.descends_from(item.meta):
-                raise ValueError("the order puts an item behind its descendant")
+                raise ValueError("the order puts an item after its descendant")
         for other in self._same_root(item, range(index, len(self._items))):
             if item.meta.descends_from(other.meta):
                 raise ValueError("the order puts an item before its ancestor")

@@ -1,7 +1,7 @@
 """Running aggregates of which some have a bounded frame, or one by time: recomputed for each row.
 
 A frame by time has the peers of its row, which may follow it at the same root.  Then rows come with the
-punctuation behind their root.
+punctuation that follows their root.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The state holds the rows of both sides so far, in their order.  A row of weight 
 there is none, which may happen within one root, the row is kept; the weight of a pair is the product of the
 weights of its rows.
 
-The rows of a side that are kept without a partner stand beside NULLs while the other side has no rows: they
-come with the row, or when the last row of the other side goes, and go when its first row comes.
+The rows of a side that are kept without a partner are paired with NULLs while the other side has no rows.
+These pairs come with the row, or when the last row of the other side goes, and go when its first row comes.
 """
 
 from __future__ import annotations

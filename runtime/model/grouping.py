@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupingRule:
-    """What the payloads have to say in a grouping.
+    """Facts about the payloads of a grouping.
 
     `key` names the bucket of a payload (None: it enters none) and balances the load; `order` orders
     payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.  With
@@ -80,7 +80,7 @@ class Grouping:
             check_lineage=rule.check_lineage,
         )
         if rule.closes_at is not None and not rule.closes_anew:
-            # The punctuations of all buckets may share a root.  Vertex and key tell their lineages apart.
+            # The punctuations of all buckets may share a root.  Vertex and key distinguish their lineages.
             meta = Meta(rule.closes_at(item.payload), (self._vertex, key_hash))
             sent += bucket.accept(Item(meta, Punctuation(key)))
         return bucket

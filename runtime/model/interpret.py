@@ -48,7 +48,7 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
     """Return the rule of a grouping.
 
     Rows of one root are ordered by path, then the side of a join, then their own columns; a state has the
-    place of the item that made it, and its longer lineage puts it right behind.
+    position of the item that made it, and its longer lineage puts it directly after that item.
     """
     operation = vertex.operation
     if isinstance(operation, GroupBy):

@@ -150,7 +150,7 @@ class SimulatedCluster:
         yield from self.workers
 
     def coordinator_ends_workers(self) -> bool:
-        """Return whether the coordinator that has ended the job still tells workers so.
+        """Return whether the coordinator that has ended the job still informs the workers.
 
         If not, it is the launcher that ends them.
         """
@@ -168,7 +168,7 @@ class SimulatedCluster:
         for process in self.processes():
             process.start()
 
-    # What nodes and drivers are told.
+    # Events for nodes and drivers.
 
     def plan(self, workers: int) -> TickPlan:
         """Return the plan for a number of workers."""

@@ -26,7 +26,7 @@ class WireCodec:
         return [bytes(part) for part in self._seal.close(source, encode(what))]
 
     def decode(self, parts: Sequence[bytes]) -> Frame | Datagram:
-        """Return what parts say.
+        """Return the item that parts encode.
 
         Raises:
             WireError: if they are not what was encoded.
@@ -35,4 +35,4 @@ class WireCodec:
 
 
 STRANGERS: Final = (WireCodec(version=VERSION + 1), WireCodec(key=b"another"))
-"""How nodes write that speak another version, or belong to another cluster."""
+"""The codecs of nodes of another version, and of another cluster."""

@@ -64,7 +64,7 @@ class Coordination:
         return committed(MemoryCoordination(self.ensemble))
 
     def end_leadership(self, owner: str) -> bool:
-        """End the session of a coordinator that was killed, as the launcher does; say whether it led."""
+        """End the session of a coordinator that was killed, as the launcher does; return whether it led."""
         if not self.reachable or self.read_only:
             return False
         entry = self.ensemble.states[-1].entries.get(LEADER)

@@ -109,7 +109,7 @@ STEPS: Final = (
         if (side, effect) != ("behind", "Leave")
     ),
 )
-"""The steps of the protocol that some fault has to strike; who has left cannot be killed any more."""
+"""The steps of the protocol that some fault has to strike; a worker that has left cannot be killed."""
 
 
 @dataclass(slots=True)

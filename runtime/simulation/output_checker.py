@@ -2,7 +2,7 @@
 
 * exactly-once: after each bundle the sink has the expected output below the end of the bundle: that
   prefix, nothing else, in that order.
-* at-least-once: each bundle is the expected output between its two positions, and leaves no gap behind the
+* at-least-once: each bundle is the expected output between its two positions, and leaves no gap after the
   position of the sink.
 * at-most-once: at the end the sink has the expected output of the input without the rows that
   were skipped; until then its positions only grow.
@@ -101,7 +101,7 @@ class _Ledger:
         self.position = START
 
     def expect(self, expected: Sequence[Row]) -> None:
-        """Expect other rows, which may differ behind the position alone.
+        """Expect other rows, which may differ only after the position.
 
         Raises:
             DivergenceError: if they differ before it.

@@ -281,7 +281,7 @@ class SimulatedSink:
         return positions
 
     def wait(self, seconds: float) -> None:
-        """See `ExternalSink`; a host is told when there is an acknowledgement."""
+        """See `ExternalSink`; a host is notified of an acknowledgement."""
 
     def sync(self) -> None:
         """See `ExternalSink`."""

@@ -55,7 +55,7 @@ class World:
         self.at(self.now_us + delay_us, action, *arguments)
 
     def run(self, until_us: int, *, over: Callable[[], bool] = lambda: False) -> None:
-        """Let happen what is to happen up to a time, or until `over` says so.
+        """Run the scheduled calls up to a time, or until `over` returns True.
 
         Raises:
             StandstillError: if time does not pass any more.

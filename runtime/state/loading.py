@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DamagedSegmentError(Exception):
-    """A state segment that a manifest names cannot be read; says which, and why.
+    """A state segment that a manifest names cannot be read; the message names it and the reason.
 
     If `passing`, another attempt may succeed.
     """

@@ -56,7 +56,7 @@ _FILE_BYTES: Final = 8 << 20
 _END_OF_KEY: Final = b"\0"
 """After the key of a head; in a slice its number follows."""
 _BEHIND_KEY: Final = b"\1"
-"""After a key, this is behind its head and all its slices."""
+"""Appended to a key, this sorts after its head and all its slices."""
 _NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json")
 _HEAD: Final = struct.Struct("<QI")
 """The content of a head: the size of the value, and that of its slices."""
@@ -131,7 +131,7 @@ class RocksStore:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             options = _options(read_only=self._read_only)
             directory = self._links() if self._read_only else self._directory
-            # Said for its only column family too: rocksdict would take what an older version said.
+            # Set for its only column family too: rocksdict would use the options of an older version.
             self._database = Rdict(str(directory), options, {"default": options}, access)
         return self._database
 
@@ -151,7 +151,7 @@ class RocksStore:
     def _links(self) -> Path:
         """Return a directory of links to the files of the store.
 
-        RocksDB and rocksdict write beside what they open, even for reading only; the store may be on a
+        RocksDB and rocksdict write into the directory that they open, even read-only; the store may be on a
         disk that is read-only, or belong to another user.
         """
         if self._link_directory is not None:

@@ -1,7 +1,7 @@
 """The launcher: starts the processes of a run, restarts them, and leaves none behind.
 
 A process that ends before the job does is started again.  A process that writes nothing for too long hangs
-and is killed, so that no stopped process can continue beside its replacement.  It may have been in a long
+and is killed, so that no stopped process can continue next to its replacement.  It may have been in a long
 step that its replacement has to repeat.  So each killed process doubles the timeout of all others.
 
 The launcher detects at once that a process has ended.  It reports an ended worker to the coordinator; if the

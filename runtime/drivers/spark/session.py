@@ -44,7 +44,7 @@ appender.log.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 
 _OF_SPARK: Final = frozenset({"pyspark", "py4j"})
 _SAYS_WHY: Final = 'Exception in thread "main"'
-"""How the line of Spark's launcher begins that tells why it has ended."""
+"""The beginning of the line in which Spark's launcher reports why it has ended."""
 
 _BLOBS_PER_BATCH: Final = 16
 """Rows are whole batches of fsql, so Spark hands over few of them at once."""
@@ -81,7 +81,7 @@ def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
 
 
 def spark_error(error: Exception, log: Path) -> FsqlError:
-    """Return the error that Spark has failed, with the line that says most."""
+    """Return the error that Spark has failed, with the most informative line of its output."""
     java_exception = getattr(error, "java_exception", None)
     text = str(error if java_exception is None else java_exception)
     lines = [line.strip() for line in text.splitlines() if line.strip()]

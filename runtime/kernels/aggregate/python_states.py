@@ -130,7 +130,7 @@ _in_order = cmp_to_key(compare)
 
 
 class KeptRows(OrderedValues):
-    """`SlotState` of a function that cannot retract: all rows, accumulated anew in the order of values."""
+    """`SlotState` of a function that cannot retract: all rows, accumulated again in the order of values."""
 
     def __init__(self, call: AggregateCall) -> None:
         super().__init__(call)

@@ -77,7 +77,7 @@ _EXPONENT: Final = r"[eE][+-]?[0-9]{3}"
 _SHORT: Final = 100
 """A number of at most this many characters, with an exponent of at most two digits, is finite."""
 _DIGITS_MAX: Final = 19
-"""More digits than this, leading zeros apart, are out of the range of BIGINT; so many fit uint64."""
+"""More digits than this, without leading zeros, are out of the range of BIGINT; 19 digits fit uint64."""
 
 
 def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one a kind

@@ -1,8 +1,8 @@
 """Functions that take a lambda: its body is an ordinary program, over a row for each element.
 
-The elements of all arrays are laid end to end, with what the lambda captures repeated beside them.  The body
-is computed over them in parts, so that what it captures is never repeated too often at a time.  REDUCE goes
-from place to place, over the rows that have an element there.
+The elements of all arrays are concatenated, with the values that the lambda captures repeated for each
+element.  The body is computed over them in parts, which limits how often captured values are repeated at a
+time.  REDUCE goes from index to index, over the rows that have an element there.
 """
 
 from __future__ import annotations

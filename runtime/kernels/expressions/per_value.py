@@ -37,7 +37,7 @@ def per_value(call: Call) -> Kernel:
     match = match_call(call)
     compute = _guarded(match.signature.scalar, strict=FUNCTIONS[call.function].strict)
     types = match.parameters
-    # Other values tell themselves apart.
+    # Other values are distinguished by `==`.
     exact = not any(kind.kind in (*FLOATING, *STRUCTURED) for kind in types)
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
@@ -69,7 +69,7 @@ def _values(argument: Vector, kind: object) -> list[Value]:
 
 
 def _identity(value: Value) -> object:
-    """Return what tells values apart: -0.0 is not 0.0, also inside of an array or a row."""
+    """Return a key that distinguishes values: -0.0 is not 0.0, also inside an array or a row."""
     return repr(value) if isinstance(value, float | tuple) else value
 
 

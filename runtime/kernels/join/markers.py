@@ -1,11 +1,11 @@
 """Markers: for each slot, a row that exists while a side has no row there, or while it has one.
 
-An outer join is an inner one in which a side has, beside its rows, a row of NULLs while it has no other:
+An outer join is an inner one in which a side has a row of NULLs while it has no row of its own:
 
     right side    -          u@2        -u@5                 marker "absent"    +@0   -@2   +@5
-    left side     x@1                                         x beside NULLs     +@1   -@2   +@5
+    left side     x@1                                         x with NULLs       +@1   -@2   +@5
 
-A left row beside its marker is an unmatched row.  SEMI and ANTI joins have the marker only: `present` or
+A left row paired with the marker is an unmatched row.  SEMI and ANTI joins have the marker only: `present` or
 absent.  So the cost is linear in the changes, and in the rows that find a partner or lose it.
 """
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 _ONE_ROOT: Final = 2
-"""The length of a table of roots that has one beside `BEFORE`."""
+"""The length of a table of roots that has one root besides `BEFORE`."""
 _PRODUCTS_MAX: Final = 3
 _BOTH: Final = (LEFT, RIGHT)
 _NO_SLOTS: Final = np.empty(0, np.int64)

@@ -144,7 +144,7 @@ class KernelSnapshots(Protocol):
     def adopt(self, position: Root) -> None:
         """Let the staged state take part from now on: it is as of `position`.
 
-        The next snapshot does not include it: who adopts stores it by other means.
+        The next snapshot does not include it: the caller stores it by other means.
         """
 
     def discard_staged(self) -> None:

@@ -108,7 +108,7 @@ class Ranks:
                 return len(keys)
 
     def never_shows(self, keys: Sequence[Key], key: Key) -> bool:
-        """Return whether a new row comes after all that show; False where this takes long to say."""
+        """Return whether a new row comes after all that show; False where this is expensive to decide."""
         limit = self._limit
         if limit is None or len(keys) < limit or self._function is RankFunction.DENSE_RANK:
             return False

@@ -59,7 +59,7 @@ def sort_bytes(
 def row_bytes(columns: Sequence[pa.Array], count: int) -> list[bytes]:
     """Return for each of `count` rows what it is ordered by as a whole; same rows only have the same.
 
-    Behind the values is what tells equal ones apart, the signs of zeros.
+    After the values come the signs of zeros, which distinguish values that compare equal.
     """
     arrays = [plain(column) for column in columns]
     parts = [_column(array, down=False, first=False) for array in arrays]
