@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from fsql.connectors.file.following.follower import Follower, FollowOptions
@@ -29,7 +30,7 @@ def text() -> LineDecoder:
 
 
 class Job:
-    """A front log and its follower, driven step by step; what is killed is only not used any more."""
+    """A front log and its follower, driven step by step; what is killed loses its descriptors only."""
 
     def __init__(
         self,
@@ -44,9 +45,12 @@ class Job:
         self.rereads = rereads
         self.decoder = decoder
         self.notes: list[str] = []
+        self._opened = ExitStack()
         self.start()
 
     def start(self) -> None:
+        """Start, or start again after being killed."""
+        self.close()
         journal = FollowJournal(self.logs)
         self.log = LogWriter(self.logs, LARGE, segment_bytes=200, known_end=journal.end)
         pattern = "*" in self.path.name
@@ -60,6 +64,12 @@ class Job:
         self.follower = Follower(options, lambda: 0.0)
         self.follower.resume(journal, self.log)
         self.log.before_flush.append(journal.sync)
+        for each in (self.log, self.follower):
+            self._opened.callback(each.close)
+
+    def close(self) -> None:
+        """Close all files; nothing is written."""
+        self._opened.close()
 
     def step(self, bytes_max: int = LARGE) -> bytes | None:
         """Carry what is there from the files to the log, as a feed does; return it."""
@@ -82,7 +92,8 @@ class Job:
         self.log.flush()
 
     def lines(self) -> list[str]:
-        return available(LogSplit("t", self.logs, self.decoder, BoundOptions()).open())
+        with closing(LogSplit("t", self.logs, self.decoder, BoundOptions()).open()) as reader:
+            return available(reader)
 
 
 def available(reader: SplitReader) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,7 @@ from fsql.tests.unit.connectors.follow_jobs import Job, append, available, job_o
 from fsql.tests.unit.connectors.tables import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from fsql.formats.lines import LineDecoder
@@ -32,8 +33,9 @@ def no_power_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
-    return job_of(tmp_path)
+def job(tmp_path: Path) -> Iterator[Job]:
+    with closing(job_of(tmp_path)) as job:
+        yield job
 
 
 def test_lines_count_once_their_end_is_there(job: Job) -> None:

@@ -112,3 +112,4 @@ def test_each_line_comes_once_and_in_order_whatever_happens(
     assert sorted(seen) == sorted(line for each in writers.written.values() for line in each)
     for name, expected in writers.written.items():
         assert [line for line in seen if line.split()[0] == name] == expected
+    job.close()
