@@ -1,10 +1,11 @@
 """Accumulators: the state of one aggregate call for every slot, in columns.
 
-All share one contract.  `add` adds the argument's values and weights of rows sorted by slot and position to
-the state, and returns the aggregate's value after each step.  `save` returns a copy from which `restore`
-restores any of the saved slots; its cost is proportional to the slots, not to the state.  `columns` returns
-the state of slots for snapshots, and `load` loads it: the first column is NULL for an empty slot, and all
-columns depend on the content of the slot only.  Accumulators of updating input are exact under retraction.
+All of them have one contract.  `add` adds the argument's values and weights of rows sorted by slot and
+position to the state, and returns the aggregate's value after each step.  `save` returns a copy from which
+`restore` restores any of the saved slots; its cost is proportional to the slots, not to the state.  `columns`
+returns the state of slots for snapshots, and `load` loads it: the first column is NULL for an empty slot, and
+all columns depend on the content of the slot only.  Accumulators of updating input are exact under
+retraction.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Accumulator(Protocol):
     def read(self, slots: Ints) -> Values:
         """Return the values of `slots`."""
 
-    def save(self, slots: Ints) -> Any:  # noqa: ANN401 - what it is, is the accumulator's own
+    def save(self, slots: Ints) -> Any:  # noqa: ANN401 - its type depends on the accumulator
         """Return a copy of the state of `slots`."""
 
     def restore(self, slots: Ints, saved: Any, kept: Ints) -> None:  # noqa: ANN401
@@ -78,7 +79,7 @@ class Accumulator(Protocol):
 
 
 def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -> Accumulator:
-    """Return an empty accumulator for `call`; not `shown`, it is read when its group closes only."""
+    """Return an empty accumulator for `call`; without `shown`, it is read only when its group closes."""
     by_value = call.function in OF_ORDER or (
         call.distinct and call.function is AggregateFunction.ARRAY_AGG
     )
@@ -99,8 +100,8 @@ def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -
 def _in_python(call: AggregateCall, *, shown: bool) -> Accumulator:
     """Return the accumulator of a function in Python.
 
-    Where rows leave and only the last result is shown, a step has the rows of a batch; so that the calls do
-    not depend on batches, the rows are kept, and accumulated once.
+    If rows may be removed and only the last result is shown, a step has the rows of a batch.  The rows are
+    then kept and accumulated once, so that the calls of the function do not depend on the batches.
     """
     assert call.python is not None
     retracts = shown and registered_aggregate(call.python).retracts
@@ -239,7 +240,7 @@ class DoubleSum:
 
 
 class Arrays:
-    """ARRAY_AGG over append-only input: a list for each slot, which only ever grows at its end."""
+    """ARRAY_AGG over append-only input: a list for each slot, to which values are only appended."""
 
     def __init__(self, call: AggregateCall) -> None:
         self._type = arrow_type(call.type)

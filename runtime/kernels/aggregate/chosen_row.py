@@ -1,7 +1,7 @@
 """FIRST_VALUE and LAST_VALUE over append-only input: one row for each slot.
 
 Without ORDER BY the first or the last row in the total order is kept, with it the one that sorts first or
-last.  A copy of the row undoes an application.
+last.  An application is undone with a copy of the row.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import AggregateFunction
 from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
-from fsql.runtime.kernels.aggregate.ordered_values import canonical, place_of
+from fsql.runtime.kernels.aggregate.ordered_values import canonical, sort_key_of
 from fsql.runtime.kernels.aggregate.steps import Values
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import AggregateCall, Value
-    from fsql.runtime.kernels.aggregate.ordered_values import Place
+    from fsql.runtime.kernels.aggregate.ordered_values import SortKey
     from fsql.runtime.kernels.aggregate.steps import Steps
 
     Ints = NDArray[np.int64]
     Arguments = tuple[Value, ...]
-    _Row = tuple[Place, Arguments] | None
+    _Row = tuple[SortKey, Arguments] | None
 
 
 class ChosenRow:
@@ -49,17 +49,17 @@ class ChosenRow:
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         del weights
         assert values is not None
-        rows = self._given(values)
+        rows = self._arguments_of_rows(values)
         ends = [*steps.start[1:].tolist(), steps.rows]
         after: list[Value] = []
         for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
             for given in rows[start:end]:
                 if given[0] is not None:
-                    self._rows[slot] = self._chosen(self._rows[slot], given)
+                    self._rows[slot] = self._choose(self._rows[slot], given)
             after.append(self._value(slot))
         return Values(to_arrow(after, self._call.type))
 
-    def _given(self, values: pa.Array) -> list[Arguments]:
+    def _arguments_of_rows(self, values: pa.Array) -> list[Arguments]:
         if len(self._types) == 1:
             return [(value,) for value in from_arrow(decoded(values), self._types[0])]
         columns = [
@@ -67,13 +67,13 @@ class ChosenRow:
         ]
         return list(zip(*columns, strict=True))
 
-    def _chosen(self, known: _Row, given: Arguments) -> _Row:
+    def _choose(self, known: _Row, given: Arguments) -> _Row:
         given = tuple(map(canonical, given))
         if not self._call.directions:
             return ((), given) if known is None or self._last else known
-        place = place_of(given, self._call.directions)
-        if known is None or (known[0] < place if self._last else place < known[0]):
-            return place, given
+        sort_key = sort_key_of(given, self._call.directions)
+        if known is None or (known[0] < sort_key if self._last else sort_key < known[0]):
+            return sort_key, given
         return known
 
     def _value(self, slot: int) -> Value:
@@ -103,4 +103,4 @@ class ChosenRow:
         ]
         for slot, *given in zip(slots.tolist(), *fields, strict=True):
             if given[0] is not None:
-                self._rows[slot] = self._chosen(None, tuple(given))
+                self._rows[slot] = self._choose(None, tuple(given))

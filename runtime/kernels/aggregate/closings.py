@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 COLUMN_BYTES_MAX: Final = 2**31 - 1
-"""How many bytes a column of texts or arrays can have: Arrow counts them with 32 bits."""
+"""The most bytes that a column of texts or arrays can have: Arrow's offsets have 32 bits."""
 _SLOTS_OF_PART: Final = 1 << 14
 _BUFFERS_OF_NUMBERS: Final = 2
 
@@ -44,7 +44,7 @@ class ClosedColumns:
         """Count the bytes of a part of the rows.
 
         Raises:
-            FsqlError: E507, if a column has too many.
+            FsqlError: E507, if a column has more than `COLUMN_BYTES_MAX`.
         """
         for index, column in enumerate(columns):
             if column.type.num_buffers > _BUFFERS_OF_NUMBERS or pa.types.is_nested(column.type):

@@ -1,13 +1,14 @@
 """DISTINCT within an aggregate: the weight of each value of each slot.
 
-    rows of a slot   weights        what the aggregate is given
+    rows of a slot   weights        changes for the aggregate
     +a +a +b         a: 2, b: 1     +a +b
     -a               a: 1, b: 1     nothing
     -a               b: 1           -a
 
-The aggregate is given a value when its weight becomes positive, and its retraction when it no longer is.
-A value without weight is freed at once, so the state is one entry for each value that is present.  All
-entries of all slots are in one table of slots, by slot and value, so that a batch is looked up by columns.
+The aggregate receives a value when the weight of the value becomes positive, and a retraction when it is no
+longer positive.  A value whose weight is 0 is freed at once, so the state has one entry for each value that
+is present.  The entries of all slots are in one slot table, by slot and value, so that a batch is looked up
+in columns.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Distinct:
         return appears
 
     def _free(self, entries: Ints) -> None:
-        """Free entries; no journal refers to one, so that they can be used again."""
+        """Free entries and let them be reused: no journal refers to entries."""
         self._entries.free(entries)
         self._entries.recycle(self._entries.take_retired())
 

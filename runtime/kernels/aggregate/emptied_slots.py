@@ -1,6 +1,6 @@
 """The slots of groups without rows, which can be freed.
 
-A slot may be freed when its group has no row and no undo refers to it: then everything applied to it is
+A slot can be freed when its group has no row and no undo refers to it: everything applied to it is then
 final, and its rows have cancelled out.  Slots are checked when a row is finally removed and when an undo is
 discarded, so the cost is proportional to the changes.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CountsRows(Protocol):
-    """What knows how many rows each slot has."""
+    """A state that counts the rows of each slot."""
 
     def read(self, slots: Ints) -> Values:
         """Return the number of rows of each of the slots."""
@@ -36,7 +36,7 @@ class EmptiedSlots:
         self._noted: list[Ints] = []
 
     def on_apply(self, slots: Ints, *, undoable: bool) -> None:
-        """Record an application to slots, each named once."""
+        """Record an application to slots, which are distinct."""
         if undoable:
             self._undos.grow(int(slots.max()) + 1)
             self._undos.values[slots] += 1
@@ -49,7 +49,7 @@ class EmptiedSlots:
         self._noted.append(slots)
 
     def take(self, rows: CountsRows) -> Ints:
-        """Return once the slots that can be freed, ascending; `rows` counts the rows of each."""
+        """Return the slots that can be freed, ascending, each once; `rows` counts the rows of each slot."""
         if not self._noted:
             return np.empty(0, np.int64)
         slots, self._noted = np.concatenate(self._noted), []

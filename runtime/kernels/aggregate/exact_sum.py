@@ -6,7 +6,7 @@ could overflow, all bins are carried.  A bin exists for all keys once any key ha
 magnitude uses three to five.  NaN and the infinities are counted.  Integers are exact, so the sum does not
 depend on the order, and retracting a value is adding its negative.  A sum is rounded to double once, when it
 is read: to nearest, ties to even.  It is saved as the digits of its magnitude, each with the sign of the sum,
-which depend on the sum only.
+which are determined by the sum.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Bins: TypeAlias = "dict[int | str, Ints]"
 """A column for each bin by number, and one for each special value by name."""
 
 BIAS: Final = 1152
-"""2**-1152 is below the least bit that `frexp` can hand out for a subnormal (2**-1126)."""
+"""2**-1152 is below the least bit that `frexp` can return for a subnormal (2**-1126)."""
 ADDENDS_MAX: Final = 1 << 29
-"""How many addends are added to bins before all are carried: half the capacity."""
+"""The most addends that bins receive before they are carried: half of their capacity."""
 _LOW: Final = np.int64(0xFFFFFFFF)
 _SPECIALS: Final = ("nan", "+inf", "-inf")
 
@@ -112,7 +112,7 @@ class ExactSums:
 
     def read(self, slots: Ints) -> Doubles:
         """Return the rounded sums of `slots`."""
-        return _rounded({name: column[slots] for name, column in self._bins.items()}, len(slots))
+        return _round({name: column[slots] for name, column in self._bins.items()}, len(slots))
 
     def add(self, values: Doubles, weights: Ints, steps: Steps) -> Doubles:
         """Add `values * weights` (rows sorted by slot); return the rounded sum after each step."""
@@ -124,7 +124,7 @@ class ExactSums:
         else:
             self._addends += addends
             after = self._add(dict(_contributions(values, weights)), steps)
-        return _rounded(after, len(steps.slot))
+        return _round(after, len(steps.slot))
 
     def _add(self, added: Bins, steps: Steps) -> Bins:
         """Add each row's contribution to each bin; return the bins after each step."""
@@ -151,10 +151,10 @@ class ExactSums:
             sum(int(self._bins[name][slot]) << 32 * name for name in numbers)
             for slot in steps.slots.tolist()
         ]
-        mantissa, place = _parts(np.where(finite, values, 0.0))
+        mantissa, bit = _parts(np.where(finite, values, 0.0))
         added = [
             (m * w) << p
-            for m, w, p in zip(mantissa.tolist(), weights.tolist(), place.tolist(), strict=True)
+            for m, w, p in zip(mantissa.tolist(), weights.tolist(), bit.tolist(), strict=True)
         ]
         totals = exact_running(base, added, steps)
         bits = max((abs(total).bit_length() for total in totals), default=0)
@@ -176,7 +176,7 @@ class ExactSums:
                 column = self._bin(number)
                 column += carry
                 if number == greatest and (np.abs(column) <= _LOW).all():
-                    break  # the greatest keeps its sign
+                    break  # the greatest bin keeps its sign
                 carry = column >> 32
                 column &= _LOW
                 if number == greatest and carry.any():
@@ -241,9 +241,9 @@ def _parts(values: Doubles) -> tuple[Ints, Ints]:
     """Return the mantissas of finite values as integers, and the bit, counted from -BIAS, of their units."""
     fraction, exponent = np.frexp(values)
     mantissa = np.ldexp(fraction, 53).astype(np.int64)
-    place = exponent.astype(np.int64) - 53 + BIAS
-    place[mantissa == 0] = BIAS
-    return mantissa, place
+    bit = exponent.astype(np.int64) - 53 + BIAS
+    bit[mantissa == 0] = BIAS
+    return mantissa, bit
 
 
 def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, Ints]]:
@@ -252,8 +252,8 @@ def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, 
     if not finite.all():
         yield from _specials(values, weights)
         values = np.where(finite, values, 0.0)
-    mantissa, place = _parts(values)
-    index, shift = place >> 5, place & 31
+    mantissa, bit = _parts(values)
+    index, shift = bit >> 5, bit & 31
     low = (mantissa & _LOW) << shift
     high = (mantissa >> 32) << shift
     parts = (
@@ -270,7 +270,7 @@ def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, 
         yield b, rows
 
 
-def _rounded(bins: Bins, count: int) -> Doubles:
+def _round(bins: Bins, count: int) -> Doubles:
     """Return the doubles nearest to the integers in `bins`, ties to even; then the specials."""
     numbers = sorted(name for name in bins if isinstance(name, int))
     result = np.zeros(count)
@@ -320,15 +320,15 @@ def _magnitude(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the digits in `[0, 2**32)` of each sum's magnitude, and which sums are negative."""
     zero = np.zeros(count, np.int64)
-    digits, top = _carried([bins.get(b, zero) for b in range(least, end)])
+    digits, top = _propagate_carries([bins.get(b, zero) for b in range(least, end)])
     negative = top < 0
     if negative.any():
-        flipped, _ = _carried([-bins.get(b, zero) for b in range(least, end)])
+        flipped, _ = _propagate_carries([-bins.get(b, zero) for b in range(least, end)])
         digits = np.where(negative, flipped, digits)
     return digits, negative
 
 
-def _carried(columns: list[Ints]) -> tuple[NDArray[np.int64], Ints]:
+def _propagate_carries(columns: list[Ints]) -> tuple[NDArray[np.int64], Ints]:
     """Return the digits in `[0, 2**32)` of each row's integer, and what is carried out at the top."""
     digits = np.empty((len(columns), len(columns[0])), np.int64)
     carry = np.zeros(len(columns[0]), np.int64)

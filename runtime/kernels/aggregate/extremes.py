@@ -1,4 +1,4 @@
-"""MIN and MAX: over append-only input by columns, over updating input with a multiset for each slot."""
+"""MIN and MAX: of append-only input in columns, of updating input with a multiset for each slot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     _Journal = dict[int, list[tuple[object, int]]]
-    """The changes of each slot: values and what was added to their weights."""
+    """The changes of each slot: values, and the changes of their weights."""
 
 _STALE_FREE: Final = 16
 """A heap may hold this many stale values, and as many as the slot has values, before it is rebuilt."""
@@ -100,12 +100,12 @@ class Extreme:
         else:
             keys = np.where(valid, keys, _GREATEST)
         after, some = self._running(keys, valid, steps)
-        return Values(self._decoded(after, some))
+        return Values(self._decode(after, some))
 
     def _running(
         self, keys: Ints, valid: NDArray[np.bool_], steps: Steps
     ) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the least key and whether there is one, after each step; update both columns."""
+        """Return the least key and whether one exists, after each step; update both columns."""
         slots = steps.slots
         least, some = keys, valid
         if len(steps.start) != steps.rows:
@@ -126,7 +126,7 @@ class Extreme:
         self._some[slots] = some[steps.last]
         return least, some
 
-    def _decoded(self, keys: Ints, some: NDArray[np.bool_]) -> pa.Array:
+    def _decode(self, keys: Ints, some: NDArray[np.bool_]) -> pa.Array:
         keys = np.where(some, ~keys if self._greatest else keys, 0)
         if pa.types.is_floating(self._type):
             return pa.array(doubles_of_sortable(keys), mask=~some)
@@ -138,7 +138,7 @@ class Extreme:
 
     def read(self, slots: Ints) -> Values:
         if self._fixed:
-            return Values(self._decoded(self._keys[slots], self._some[slots]))
+            return Values(self._decode(self._keys[slots], self._some[slots]))
         return Values(pa.array([self._values[slot] for slot in slots.tolist()], self._type))
 
     def save(self, slots: Ints) -> tuple[Ints, NDArray[np.bool_], list[object]]:
@@ -172,9 +172,9 @@ class Extreme:
 class RetractableExtreme:
     """MIN or MAX of updating input: for each slot the weights of its values, and a heap of candidates.
 
-    A heap may hold removed values, or one value twice.  They are dropped when they reach the top, and a heap
-    is rebuilt when most of its values are stale.  Weights may be temporarily negative while changes of one
-    root position are applied one by one.
+    A heap may hold removed values, and a value twice.  These stale values are dropped when they reach the
+    top, and a heap is rebuilt when most of its values are stale.  Weights may be temporarily negative while
+    changes of one root position are applied one by one.
     """
 
     def __init__(self, call: AggregateCall) -> None:
@@ -209,7 +209,7 @@ class RetractableExtreme:
                     if journal is not None:
                         journal[slot].append((elements[i], row_weights[i]))
             after.append(self._top(slot))
-        return Values(self._decoded(after))
+        return Values(self._decode(after))
 
     def _change(self, slot: int, value: object, weight: int) -> None:
         known = self._weights[slot]
@@ -239,7 +239,7 @@ class RetractableExtreme:
             heapq.heappop(heap)
         return heap[0].value if heap else None
 
-    def _decoded(self, values: list[object]) -> pa.Array:
+    def _decode(self, values: list[object]) -> pa.Array:
         if fixed_width(self._type):
             some = np.array([value is not None for value in values], np.bool_)
             keys = np.array([value or 0 for value in values], np.int64)
@@ -253,7 +253,7 @@ class RetractableExtreme:
         return pa.array(values, self._type)
 
     def read(self, slots: Ints) -> Values:
-        return Values(self._decoded([self._top(slot) for slot in slots.tolist()]))
+        return Values(self._decode([self._top(slot) for slot in slots.tolist()]))
 
     def save(self, slots: Ints) -> _Journal:
         """See `Accumulator`: a journal of the changes that the next `add` makes."""
@@ -268,7 +268,7 @@ class RetractableExtreme:
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
         known = [self._weights[slot] for slot in slots.tolist()]
         lengths = np.array([len(weights) for weights in known], np.int64)
-        values = self._decoded([value for weights in known for value in weights])
+        values = self._decode([value for weights in known for value in weights])
         weight = np.array([weight for weights in known for weight in weights.values()], np.int64)
         order = lexicographic_order(
             [np.repeat(np.arange(len(known)), lengths), canonical_rank(values)]

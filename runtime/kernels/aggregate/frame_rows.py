@@ -1,7 +1,7 @@
-"""The rows that frames hold, by slot: those that the frame of a slot's last row has.
+"""The rows that frames hold, by slot: those in the frame of the last row of the slot.
 
-They are numbered, and those of a slot have consecutive numbers.  This is an accumulator in so far as
-snapshots and undoing use one: the state of a slot is a list for each column.
+The rows are numbered, and the rows of a slot have consecutive numbers.  `FrameRows` has the methods of an
+accumulator that snapshots and undoing use: the state of a slot is a list for each column.
 """
 
 from __future__ import annotations

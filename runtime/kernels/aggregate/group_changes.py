@@ -1,4 +1,4 @@
-"""The values of groups before and after each step, and how the rows that show them change."""
+"""The values of groups before and after each step, and the changes of the rows of the groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Groups(NamedTuple):
-    """The values of groups; which groups have a row, and which exist but fail."""
+    """The values of groups; which groups have a row, and which exist and fail."""
 
     values: list[Values]
     shown: Bools
@@ -53,9 +53,8 @@ def same_value(one: pa.Array, other: pa.Array) -> bool:
 class Changes(NamedTuple):
     """Which steps retract their group's previous row, and which add a new one; both if they differ.
 
-    `shown_before` and `shown_after` mark the steps at which the group has a row.
-
-    `columns` hold the values after all steps, then those before each slot's first.
+    `shown_before` and `shown_after` mark the steps before and after which the group has a row.
+    `columns` have the values after all steps, then the values before the first step of each slot.
     """
 
     removed: Ints

@@ -1,4 +1,4 @@
-"""What kernels share that keep the state of each group in a slot.
+"""The common part of the kernels that keep the state of each group in a slot.
 
 Groups of windows are freed when their window closes, and other groups when their last row is removed.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SlotUndo(Protocol):
-    """The undo of an application: it names the slots that it restores."""
+    """The undo of an application, with the slots that it restores."""
 
     @property
     def slots(self) -> Ints:
@@ -40,7 +40,7 @@ UndoT = TypeVar("UndoT", bound=SlotUndo)
 
 
 class GroupKernel(Generic[UndoT]):
-    """The slots of groups: the part of `Kernel` that does not depend on what is computed of them."""
+    """The slots of groups: the part of `Kernel` that does not depend on the aggregates."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class GroupKernel(Generic[UndoT]):
         *,
         final: bool,
     ) -> None:
-        """Begin without groups; `states` has their state, the first one the number of their rows."""
+        """Begin without groups; `states` has their state; the first one counts their rows."""
         self._key_types = key_types
         self._states = states
         self._table = SlotTable()
@@ -81,7 +81,7 @@ class GroupKernel(Generic[UndoT]):
             return
         slots = self._table.live_of(self._emptied.take(self._states[0]))
         if len(slots):
-            # The snapshots take the keys along, so the slots are freed after them.
+            # The snapshots copy the keys, so the slots are freed afterwards.
             self._clear(slots)
             self._snapshots.on_emptied(slots)
             self._table.free(slots)

@@ -1,4 +1,4 @@
-"""What a kernel of groups keeps for each of them, by the operator that it carries out."""
+"""The state that a kernel of groups keeps for each group, by operator."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.aggregate.accumulators import Accumulator
 
 _ROWS_OF_GROUP = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
-"""COUNT(*), the sum of a group's weights, which is always computed: a group exists while it is positive."""
+"""COUNT(*), the sum of the weights of a group, always computed: a group exists while it is positive."""
 
 
 class GroupState(NamedTuple):
-    """The accumulators of a group, and what they are given.
+    """The accumulators of a group, and their arguments.
 
-    A group exists while the value of the first is positive.  `shown` are those whose values are columns of
-    the group's row; `in_order` marks those that take the rows of one position in canonical order.
-    With `rows_remove`, a row of weight 1 can end the group.
+    A group exists while the value of the first accumulator is positive.  `shown` has the indexes of those
+    whose values are columns of the row of the group; `in_order` marks those that take the rows of one
+    position in canonical order.  With `rows_remove`, a row of weight 1 can end the group.
     """
 
     arguments: Sequence[tuple[Expression, ...]]

@@ -88,7 +88,7 @@ class AggregateKernel(GroupKernel[_Undo]):
         super().__init__(key_types, self._accumulators, combine.closing, final=combine.final)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """Return keys, then the distinct arguments of the aggregates, then the end of the window."""
+        """Return the keys, then the distinct arguments of the aggregates, then the end of the window."""
         del side
         values, kept, errors = self._evaluate(batch)
         values[: self._keys] = map(key_values, values[: self._keys])
@@ -235,8 +235,8 @@ class AggregateKernel(GroupKernel[_Undo]):
             rows, root, slot = first_rows[taken], roots.number[taken], steps.slot[taken]
             replaces = changes.shown_before[taken]
             replaces[: len(removed)] = False
-            places = pa.array(np.concatenate([steps.places_before[removed], added]))
-            values = [column.take(places) for column in changes.columns]
+            value_indexes = pa.array(np.concatenate([steps.indexes_before[removed], added]))
+            values = [column.take(value_indexes) for column in changes.columns]
         if len(removed):
             weight = np.ones(count, np.int64)
             weight[: len(removed)] = -1

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 ADDENDS_MAX: Final = 1 << 30
-"""How many addends can be added at once in int64."""
+"""The most addends that can be added at once in int64."""
 TOP_BITS: Final = 62
 """`high` remains below 2**TOP_BITS in magnitude; the excess is carried to `top`."""
 _LOW: Final = 0xFFFFFFFF
@@ -39,8 +39,8 @@ _LOW: Final = 0xFFFFFFFF
 class IntegerSum:
     """The sums of all slots: `top * 2**(32 + TOP_BITS) + high * 2**32 + low`, in columns of int64.
 
-    `low` has 32 bits.  There is no column `top` until a sum needs it.  A SUM that does not fit BIGINT has
-    failed.
+    `low` has 32 bits.  The column `top` is created when a sum first needs it.  A SUM that does not fit BIGINT
+    fails.
     """
 
     def __init__(self, call: AggregateCall) -> None:
@@ -82,7 +82,7 @@ class IntegerSum:
         return self._value(count, low, high, top)
 
     def _numbers(self, values: pa.Array) -> Ints:
-        """Return the addends, 0 for NULL; they may be of Python's integers."""
+        """Return the addends, 0 for NULL; the dtype may be `object`, with Python integers."""
         if pa.types.is_duration(values.type):
             values = values.view(pa.int64())
         filled = values.fill_null(0) if values.null_count else values
@@ -146,7 +146,7 @@ class IntegerSum:
         return Values(sums, failed if failed.any() else None)
 
     def _only_value(self, count: int, total: int) -> Values:
-        """Return the value of one slot, without the dozen NumPy calls for many."""
+        """Return the value of one slot; this avoids the NumPy calls for many slots."""
         if count <= 0:
             return Values(pa.nulls(1, self._type))
         if self._average:
@@ -185,7 +185,7 @@ class IntegerSum:
 
 
 def total_of(low: int, high: int, top: int) -> int:
-    """Return the sum that columns stand for."""
+    """Return the sum that the columns represent."""
     return low + (high << 32) + (top << 32 + TOP_BITS)
 
 

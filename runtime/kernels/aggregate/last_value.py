@@ -1,8 +1,9 @@
 """The last value of each slot, and whether the slot has a row: the state of `graph.CombineChanges`.
 
-Values of any type are kept in Arrow arrays to which the values of each batch are appended; a slot has the
-place of its value.  Chunks are merged so that each is at least twice as long as the next, and are packed when
-half of their values belong to no slot any more.  So a change costs the same however many slots there are.
+Values of any type are kept in chunks, which are Arrow arrays: the values of each batch are appended, and a
+slot has the index of its value.  Chunks are merged so that each is at least twice as long as the next, and
+are packed when half of their values belong to no slot any more.  The cost of a change does not depend on the
+number of slots.
 """
 
 from __future__ import annotations
@@ -73,18 +74,18 @@ class LastValue:
 
     def __init__(self, sql_type: SqlType) -> None:
         self._type = arrow_type(sql_type)
-        self._place = StateColumn()
-        """For each slot the place of its value, from 1 through all chunks; 0 for NULL."""
+        self._index = StateColumn()
+        """For each slot the index of its value in all chunks, from 1; 0 for NULL."""
         self._chunks: list[pa.Array] = []
         self._starts = np.zeros(1, np.int64)
-        """How many values are before each chunk, and in all."""
+        """The number of values before each chunk, and in all chunks."""
         self._packed_at = _PACKED_FROM
 
     def grow(self, slots: int) -> None:
-        self._place.grow(slots)
+        self._index.grow(slots)
 
     def clear(self, slots: Ints) -> None:
-        self._place.values[slots] = 0
+        self._index.values[slots] = 0
 
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         del weights
@@ -95,11 +96,11 @@ class LastValue:
         return Values(after)
 
     def read(self, slots: Ints) -> Values:
-        return Values(self._values(self._place.values[slots]))
+        return Values(self._values(self._index.values[slots]))
 
     def save(self, slots: Ints) -> pa.Array:
-        """Return the values: places change when chunks are packed."""
-        return self._values(self._place.values[slots])
+        """Return the values: indexes change when chunks are packed."""
+        return self._values(self._index.values[slots])
 
     def restore(self, slots: Ints, saved: pa.Array, kept: Ints) -> None:
         self._set(slots[kept], saved.take(pa.array(kept)))
@@ -111,10 +112,10 @@ class LastValue:
         self._set(slots, columns["value"])
 
     def _set(self, slots: Ints, values: pa.Array) -> None:
-        """Append the values of slots, each named once."""
+        """Append the values of slots, which are distinct."""
         some = values.is_valid().to_numpy(zero_copy_only=False)
         indexes = np.cumsum(some) + self._starts[-1]
-        self._place.values[slots] = np.where(some, indexes, 0)
+        self._index.values[slots] = np.where(some, indexes, 0)
         chunk = values.drop_null() if values.null_count else values
         if len(chunk):
             self._chunks.append(chunk)
@@ -132,9 +133,9 @@ class LastValue:
 
     def _pack(self) -> None:
         """Drop the values that belong to no slot."""
-        slots = np.flatnonzero(self._place.values)
-        slots = slots[np.argsort(self._place.values[slots], kind="stable")]
-        indexes = self._place.values[slots] - 1
+        slots = np.flatnonzero(self._index.values)
+        slots = slots[np.argsort(self._index.values[slots], kind="stable")]
+        indexes = self._index.values[slots] - 1
         bounds = np.searchsorted(indexes, self._starts)
         self._chunks = [
             chunk.take(pa.array(indexes[low:high] - start))
@@ -143,7 +144,7 @@ class LastValue:
             )
             if high > low
         ]
-        self._place.values[slots] = np.arange(1, len(slots) + 1)
+        self._index.values[slots] = np.arange(1, len(slots) + 1)
         self._packed_at = 2 * len(slots) + _PACKED_FROM
         self._merge()
 

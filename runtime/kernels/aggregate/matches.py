@@ -1,7 +1,7 @@
 """MATCH_RECOGNIZE: the matches that each row decides, by slot.
 
-The matching of a slot is immutable, so undoing is to put an earlier one back.  A snapshot has the rows that
-are followed; the matching is made of them again.
+The matching of a slot is immutable, so an application is undone by restoring the earlier matching.  A
+snapshot has the rows of partial matches, from which the matching is created again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Matches:
 
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
-        assert weights is None or (weights == 1).all(), "rows in order have places of their own"
+        assert weights is None or (weights == 1).all(), "rows in order are never merged"
         matcher, matchings = self._matcher, self._matchings
         after: list[Value] = [None] * steps.rows
         failed: list[int] = []
@@ -81,7 +81,7 @@ class Matches:
             self._matchings[slots[i]] = saved[i]
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
-        """Return the rows that are followed, how many are before them, and the number of matches."""
+        """Return the rows of partial matches, the number of rows before them, and the number of matches."""
         held: list[Value] = []
         before: list[int] = []
         found: list[int] = []

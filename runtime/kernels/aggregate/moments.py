@@ -2,7 +2,7 @@
 
 The state is a row of integers: counts and sums of any size, so that a row is retracted by subtracting it.
 A DOUBLE is an integer multiple of 2**-1074.  A result is an exact fraction, rounded to DOUBLE once; a
-standard deviation and CORR are the square root of that.  Where a value is NaN or infinite, they are NaN.
+standard deviation and CORR are the square root of that.  If a value is NaN or infinite, the result is NaN.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Moments(Numbers):
             numbers[1] += weight
             return
         # COVAR(y, x): the dependent variable comes first, as in SQL.
-        scaled = [_scaled(value, unit) for value, unit in zip(given, self._units, strict=True)]
+        scaled = [_scale(value, unit) for value, unit in zip(given, self._units, strict=True)]
         x, y = scaled[-1], scaled[0]
         numbers[2] += weight * x
         numbers[3] += weight * y
@@ -87,7 +87,7 @@ class Moments(Numbers):
         exact = self._exact(function, count)
         if exact is None:
             return None
-        rounded = _rounded(abs(exact))
+        rounded = _round(abs(exact))
         if function in _ROOTS:
             rounded = math.sqrt(rounded)
         return -rounded if exact < 0 else rounded
@@ -192,13 +192,13 @@ class NumberStates(SlotStates):
         return state
 
 
-def _scaled(value: Value, unit: int) -> int:
+def _scale(value: Value, unit: int) -> int:
     assert isinstance(value, int | float)
     numerator, denominator = value.as_integer_ratio()
     return numerator * (unit // denominator)
 
 
-def _rounded(value: Fraction) -> float:
+def _round(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""NTH_VALUE of frames that begin with the partition: up to n values for each slot, which stay."""
+"""NTH_VALUE of frames that begin with the partition: up to n values for each slot."""
 
 from __future__ import annotations
 

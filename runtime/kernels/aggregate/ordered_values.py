@@ -1,8 +1,8 @@
 """Values in order, with their weights: ORDER BY within an aggregate, percentiles, MODE.
 
 The rows of a slot are kept sorted by the keys of ORDER BY, then by the value itself, so that the result
-does not depend on the order in which they came.  Adding a row costs a search, and moves pointers; a
-percentile or MODE is read by a pass over the distinct values of its group.
+does not depend on the order of their arrival.  Adding a row costs a binary search and an insertion into a
+list; reading a percentile or MODE costs a pass over the distinct values of the group.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class _Key:
         return sign > 0 if self.descending else sign < 0
 
 
-Place = tuple[_Key, ...]
+SortKey = tuple[_Key, ...]
 
 
-def place_of(given: Arguments, directions: tuple[tuple[bool, bool], ...]) -> Place:
-    """Return what a row sorts by: the keys that follow its value, then the value."""
+def sort_key_of(given: Arguments, directions: tuple[tuple[bool, bool], ...]) -> SortKey:
+    """Return the sort key of a row: the keys of ORDER BY, then the value, which is the first argument."""
     value, *keys = given
     return tuple(
         _Key(*each) for each in zip((*keys, value), (*directions, (False, False)), strict=True)
@@ -58,19 +58,19 @@ class OrderedValues:
     def __init__(self, call: AggregateCall) -> None:
         self._call = call
         self._directions = call.directions
-        self._rows: list[tuple[Place, Arguments]] = []
+        self._rows: list[tuple[SortKey, Arguments]] = []
         self._weights: list[int] = []
 
     def add(self, given: Arguments, weight: int) -> None:
         given = tuple(map(canonical, given))
-        place = place_of(given, self._directions)
-        index = bisect_left(self._rows, place, key=lambda row: row[0])
-        if index < len(self._rows) and self._rows[index][0] == place:
+        sort_key = sort_key_of(given, self._directions)
+        index = bisect_left(self._rows, sort_key, key=lambda row: row[0])
+        if index < len(self._rows) and self._rows[index][0] == sort_key:
             self._weights[index] += weight
             if not self._weights[index]:
                 del self._rows[index], self._weights[index]
         else:
-            self._rows.insert(index, (place, given))
+            self._rows.insert(index, (sort_key, given))
             self._weights.insert(index, weight)
 
     def entries(self) -> list[Entry]:
@@ -97,7 +97,7 @@ class OrderedValues:
                 return self._continuous(present)
 
     def _rank(self, present: list[tuple[Value, int]], *, whole: bool) -> int:
-        """Return the place of the percentile, from 0."""
+        """Return the index of the percentile, from 0."""
         fraction = self._call.parameter
         assert isinstance(fraction, float)
         count = sum(weight for _, weight in present)

@@ -5,7 +5,7 @@ a         1                                                              0
 b         1                                                              0
 a         2                                                              1
 
-Other frames are those of `frames`.
+For other frames see `frames`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
 from fsql.runtime.kernels.aggregate.accumulators import accumulator
-from fsql.runtime.kernels.aggregate.frames import Frames, chosen
+from fsql.runtime.kernels.aggregate.frames import Frames, take_values
 from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import Steps, Values, only_step, steps_of
@@ -51,37 +51,37 @@ class _RunningUndo(NamedTuple):
 
 
 class _Framed(NamedTuple):
-    """The calls of one frame that is no running one: their places among all, and its time."""
+    """The calls of one frame that is not a running one: their indexes among all calls, and its time."""
 
-    places: list[int]
+    indexes: list[int]
     time: Expression | None
     frames: Frames
 
 
 class OverKernel:
-    """`graph.CombineOver` over slots.  Prepared columns: partition, arguments, then the input's."""
+    """`graph.CombineOver` over slots.  Prepared columns: partition, arguments, then those of the input."""
 
     def __init__(self, combine: CombineOver) -> None:
         self._combine = combine
         self._keys = len(combine.partition)
         read = [part for call in combine.calls for part in (call.aggregate.argument, call.time)]
         distinct = list(dict.fromkeys(part for part in read if part is not None))
-        self._column_of = {part: self._keys + place for place, part in enumerate(distinct)}
+        self._column_of = {part: self._keys + index for index, part in enumerate(distinct)}
         self._added = self._keys + len(distinct)
         self._evaluate = Evaluator((*combine.partition, *distinct))
         self._table = SlotTable()
         self._framed = _by_frame(combine.calls)
         self._accumulators: dict[int, Accumulator] = {
-            place: accumulator(call.aggregate, append_only=True)
-            for place, call in enumerate(combine.calls)
+            index: accumulator(call.aggregate, append_only=True)
+            for index, call in enumerate(combine.calls)
             if call.is_running
         }
         for framed in self._framed:
-            made = zip(framed.places, framed.frames.accumulators, strict=True)
-            self._accumulators |= {place: one for place, one in made if one is not None}
+            made = zip(framed.indexes, framed.frames.accumulators, strict=True)
+            self._accumulators |= {index: one for index, one in made if one is not None}
         held = (framed.frames.rows for framed in self._framed if framed.frames.rows is not None)
         self._states: list[Any] = [
-            self._accumulators[place] for place in sorted(self._accumulators)
+            self._accumulators[index] for index in sorted(self._accumulators)
         ]
         self._states += held
         self._key_types = [arrow_type(key.type) for key in combine.partition]
@@ -123,10 +123,10 @@ class OverKernel:
             if call.is_running:
                 one, values = self._accumulators[index], given(call.aggregate.argument)
                 found[index] = _running(one, call.frame_end, values, weights, steps)
-        for places, time, frames in self._framed:
+        for indexes, time, frames in self._framed:
             arguments = [given(argument) for argument in frames.arguments]
             times = None if time is None else integers(given(time))[0]
-            found |= zip(places, frames.add(arguments, times, steps), strict=True)
+            found |= zip(indexes, frames.add(arguments, times, steps), strict=True)
         columns: list[pa.Array] = []
         failed = None
         for index in range(len(found)):
@@ -199,24 +199,24 @@ def _by_frame(calls: Sequence[OverCall]) -> list[_Framed]:
             found.setdefault(frame, []).append(index)
     return [
         _Framed(
-            places,
+            indexes,
             time,
             Frames(
-                [calls[one].aggregate for one in places],
+                [calls[one].aggregate for one in indexes],
                 preceding,
                 end_preceding,
                 behind,
                 by_time=time is not None,
             ),
         )
-        for (preceding, time, end_preceding, behind), places in found.items()
+        for (preceding, time, end_preceding, behind), indexes in found.items()
     ]
 
 
 def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
-    """Return how to sort rows by slot, each of which is a step, and the steps; no order if none is needed.
+    """Return the order that sorts rows by slot, and the steps: one for each row.
 
-    If no slot occurs twice, no sorting is needed.
+    The order is None if no slot occurs twice.
     """
     if len(slot) == 1:
         return None, only_step(slot)
@@ -251,4 +251,4 @@ def _running(
     size = len(steps.slot)
     index = np.arange(-1, size - 1)
     index[steps.first] = size + np.arange(len(steps.first))
-    return chosen(after, before, index)
+    return take_values(after, before, index)

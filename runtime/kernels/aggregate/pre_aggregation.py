@@ -1,8 +1,9 @@
 """Pre-aggregation: a few rows with weights stand for the rows of a hot key in a batch.
 
-Contract.  The rows that stand for others have the same number of rows, and for each column that the
-aggregate reads the same number of values, the same sum, least and greatest value.  They are at the least
-position of those rows.  All other rows stay.  See `compiler.pre_aggregation` for where that is legal.
+Contract.  The weights of the rows that stand for others add up to the number of those rows, and each column
+that the aggregate reads has the same number of values, the same sum, and the same least and greatest value.
+They are at the least position of the replaced rows.  All other rows are kept.  `compiler.pre_aggregation`
+decides where this is allowed.
 
     k  v             k  v    weight
     a  9             a  1       1        the least value
@@ -10,10 +11,10 @@ position of those rows.  All other rows stay.  See `compiler.pre_aggregation` fo
     a  1       ─▶    a  5       2        the others, which add up to 10
     a  6
 
-A column with n values, sum s, least a and greatest b is a row with a, a row with b, and n - 2 more that add
-up to s - a - b: these are alike, or of two values next to each other.  Both are between a and b, so they fit
-the type.  Columns are laid side by side, and cut where one of them changes its value: that makes at most 4
-rows for each summed column, 2 for each compared one, and one for the NULLs of each.
+A column with n values, sum s, least value a and greatest value b becomes a row with a, a row with b, and n -
+2 rows that add up to s - a - b.  These have one value, or two consecutive integers, between a and b, so they
+fit the type.  The runs of all columns are cut wherever one of the columns changes its value: that makes at
+most 4 rows for each summed column, 2 for each compared column, and one for the NULLs of each.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint32]
 
 SAMPLED: Final = 512
-"""How many rows of a batch tell which keys are hot in it."""
+"""The number of rows of a batch that are sampled to find its hot keys."""
 _SEEN_LEAST: Final = 4
-"""How often a key is in the sample, if that is not the whole batch, before it may be hot."""
+"""The least number of rows of a hot key in the sample, if that is not the whole batch."""
 HOT_MAX: Final = 16
-"""How many hot keys of a batch are pre-aggregated."""
+"""The most keys of a batch that are pre-aggregated."""
 _LOW: Final = 0xFFFFFFFF
 _SUMMED_MOST: Final = 1 << 32
 """Fewer than 2**31 values below this can be added in 64 bits."""
 
 
 class PreAggregated(NamedTuple):
-    """A batch in which rows stand for others; `rows` has for each a row with its key, of the batch before.
+    """A batch in which rows stand for others; `rows` has for each a row of the original batch with its key.
 
     `greatest` is the greatest root of a row that was replaced.
     """
@@ -62,7 +63,7 @@ class PreAggregated(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """A column of rows that stand for others: how many each value stands for, and the values."""
+    """A column of rows that stand for others: its values, and the number of rows that each stands for."""
 
     counts: list[int]
     values: list[int | None]
@@ -70,7 +71,7 @@ class _Runs(NamedTuple):
 
 
 class _Standing(NamedTuple):
-    """The rows that stand for others of one key: where they are, their weights and their columns."""
+    """The rows that stand for others of one key: their index in the batch, their weights and columns."""
 
     first: int
     greatest: Root
@@ -93,11 +94,11 @@ class PreAggregation:
         if batch.weight is not None:
             return None
         kept, made = np.ones(len(batch), np.bool_), []
-        for hot in _hot(hashes, self._least):
+        for hot in _hot_hashes(hashes, self._least):
             rows = self._of_first_key(batch, np.flatnonzero(hashes == hot))
             if len(rows) < self._least:
                 continue
-            standing = self._standing(batch, rows)
+            standing = self._make_standing(batch, rows)
             if len(standing.weights) < len(rows):
                 kept[rows] = False
                 made.append(standing)
@@ -105,25 +106,25 @@ class PreAggregation:
             return None
         made.sort(key=lambda each: each.first)
         greatest = max(each.greatest for each in made)
-        return PreAggregated(*self._assembled(batch, np.flatnonzero(kept), made), greatest)
+        return PreAggregated(*self._assemble(batch, np.flatnonzero(kept), made), greatest)
 
     def _of_first_key(self, batch: Batch, rows: Ints) -> Ints:
-        """Return those of some rows that have the key of the first one: others may share its hash."""
+        """Return the rows among `rows` that have the key of the first one: others may share its hash."""
         for index in self._columns.keys:
             if len(rows) and not _is_constant(batch.columns[index]):
                 same = _equal_to_first(batch.columns[index], rows)
                 rows = rows if same.all() else rows[same]
         return rows
 
-    def _standing(self, batch: Batch, rows: Ints) -> _Standing:
+    def _make_standing(self, batch: Batch, rows: Ints) -> _Standing:
         """Return the rows that stand for `rows`."""
         runs = dict(self._runs(batch, rows))
         ends = {index: list(accumulate(run.counts)) for index, run in runs.items()}
         cuts = sorted({len(rows), *(end for each in ends.values() for end in each)})
         weights = np.diff([0, *cuts]).tolist()
-        places = {index: np.searchsorted(ends[index], cuts).tolist() for index in runs}
+        run_of_row = {index: np.searchsorted(ends[index], cuts).tolist() for index in runs}
         values = {
-            index: [runs[index].values[place] for place in places[index]] for index in sorted(runs)
+            index: [runs[index].values[run] for run in run_of_row[index]] for index in sorted(runs)
         }
         return _Standing(*_bounds(batch, rows), weights, values)
 
@@ -146,46 +147,46 @@ class PreAggregation:
                 runs.values.append(None if index in read.summed else int(null[0]))
             yield index, runs
 
-    def _assembled(self, batch: Batch, kept: Ints, made: Sequence[_Standing]) -> tuple[Batch, Ints]:
+    def _assemble(self, batch: Batch, kept: Ints, made: Sequence[_Standing]) -> tuple[Batch, Ints]:
         """Return the rows that are kept and those that stand for others, ordered as before.
 
         `made` is in the order of their first rows.
         """
         firsts = np.array([each.first for each in made for _ in each.weights], np.int64)
         before = np.searchsorted(kept, firsts)
-        places = before + np.arange(len(firsts))
+        replaced = before + np.arange(len(firsts))
         rows = np.insert(kept, before, firsts)
         weight = np.ones(len(rows), np.int64)
-        weight[places] = [weight for each in made for weight in each.weights]
+        weight[replaced] = [weight for each in made for weight in each.weights]
         columns = []
         for index, column in enumerate(batch.columns):
             values = [value for each in made for value in each.values.get(index, ())]
             if index in self._columns.summed:
-                columns.append(_with_values(column, rows, places, values))
+                columns.append(_with_values(column, rows, replaced, values))
             else:
                 taken = rows.copy() if values else rows
                 if values:
-                    taken[places] = np.array(values, np.int64)
+                    taken[replaced] = np.array(values, np.int64)
                 columns.append(column.take(pa.array(taken)))
         path = tuple(level[rows] for level in batch.path)
         return Batch(columns, batch.time[rows], batch.origin[rows], path, weight), rows
 
 
 def _with_values(
-    column: pa.Array, rows: Ints, places: Ints, values: Sequence[int | None]
+    column: pa.Array, rows: Ints, replaced: Ints, values: Sequence[int | None]
 ) -> pa.Array:
-    """Return some rows of a column of integers, with other values at some places."""
+    """Return some rows of a column of integers, with other values at the indexes `replaced`."""
     column = plain(column)
     if pa.types.is_int64(column.type) and not column.null_count:
         taken = column.to_numpy()[rows]
-        taken[places] = values
+        taken[replaced] = values
         return pa.array(taken)
     indexes = rows.copy()
-    indexes[places] = np.arange(len(column), len(column) + len(values))
+    indexes[replaced] = np.arange(len(column), len(column) + len(values))
     return concat_arrays([column, pa.array(values, column.type)]).take(pa.array(indexes))
 
 
-def _hot(hashes: Hashes, least: int) -> list[int]:
+def _hot_hashes(hashes: Hashes, least: int) -> list[int]:
     """Return the hashes that probably have `least` rows or more, those with most rows first."""
     if len(hashes) < least:
         return []
@@ -242,7 +243,7 @@ def _is_constant(column: pa.Array) -> bool:
 
 
 def _codes_equal_to_first(column: pa.DictionaryArray, rows: Ints) -> NDArray[np.bool_]:
-    """Do the same for a dictionary, which may have a value twice."""
+    """See `_equal_to_first`; the dictionary may have a value twice."""
     indices, count = column.indices, len(column.dictionary)
     if indices.null_count:
         indices = indices.fill_null(count)

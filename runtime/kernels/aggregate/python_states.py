@@ -1,8 +1,8 @@
 """Aggregate functions in Python: the accumulator of each slot, a SQL value.
 
-Accumulators are never changed in place, so a copy of the reference undoes an application.  Rows that change
-are netted within a step and taken in the order of their values, first those that come, so that the calls do
-not depend on how often a row was repaired before.
+Accumulators are never changed in place, so an application is undone with a copy of the reference.  The
+weights of equal rows of a step are added; the rows that remain are processed in the order of their values,
+first the added and then the removed ones, so that the calls do not depend on earlier repairs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _State(NamedTuple):
 class PythonStates:
     """The accumulator of each slot; rows whose argument is NULL are ignored.
 
-    Without `shown` no value is asked for before the group closes, and `add` returns NULLs.
+    Without `shown`, values are read only when the group closes, and `add` returns NULLs.
     """
 
     def __init__(self, call: AggregateCall, *, shown: bool) -> None:
@@ -69,14 +69,14 @@ class PythonStates:
         for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
             rows: Iterable[tuple[Value, int]] = zip(given[start:end], every[start:end], strict=True)
             state = self._states[slot]
-            for value, weight in _netted(rows) if self._changes else rows:
+            for value, weight in _net(rows) if self._changes else rows:
                 if value is not None:
-                    state = self._advanced(state, value, weight)
+                    state = self._advance(state, value, weight)
             self._states[slot] = state
             after.append(_accumulator(state) if self._shown else None)
         return Values(to_arrow(after, self._type))
 
-    def _advanced(self, state: _State | None, value: Value, weight: int) -> _State | None:
+    def _advance(self, state: _State | None, value: Value, weight: int) -> _State | None:
         """Return the state with a row added `weight` times, or removed; None for a state without rows."""
         rows, accumulator = state or _State(0, self._function.empty)
         step = self._function.accumulate if weight > 0 else self._function.retract
@@ -114,8 +114,8 @@ def _accumulator(state: _State | None) -> Value:
     return None if state is None or state.rows <= 0 else state.accumulator
 
 
-def _netted(rows: Iterable[tuple[Value, int]]) -> Sequence[tuple[Value, int]]:
-    """Return the rows with the sum of their weights, those that come first, in the order of their values."""
+def _net(rows: Iterable[tuple[Value, int]]) -> Sequence[tuple[Value, int]]:
+    """Return the rows with the sums of their weights: first the added ones, each in the order of values."""
     net: dict[str, tuple[Value, int]] = {}
     for value, weight in rows:
         key = repr(value)

@@ -62,7 +62,7 @@ class SlotSnapshots:
         self._copy_of = StateColumn()
         self._copies: list[tuple[Ints, pa.RecordBatch]] = []
         self._emptied: list[tuple[Callable[[], list[pa.Array]], pa.RecordBatch]] = []
-        """The keys and the empty state of freed slots that older snapshots may have."""
+        """The keys and the empty state of freed slots, whose state older snapshots may have."""
 
     def announce(self, position: Root) -> None:
         self.position = position
@@ -116,7 +116,7 @@ class SlotSnapshots:
             self._void_copies(slots)
 
     def on_emptied(self, slots: Ints) -> None:
-        """Record that slots whose state stays empty are about to lose their keys."""
+        """Record that slots whose state is finally empty are about to lose their keys."""
         if self._changed is not None:
             keys = self._table.copied_keys(slots, self._key_types)
             self._emptied.append((keys, self._state(slots)))
@@ -124,11 +124,11 @@ class SlotSnapshots:
     def on_slots_freed(self, slots: list[int]) -> None:
         if not slots:
             return
-        none_of = np.array(slots, np.int64)
-        self._void_copies(none_of)
-        self._changed_above.set(none_of, to=False)
+        freed = np.array(slots, np.int64)
+        self._void_copies(freed)
+        self._changed_above.set(freed, to=False)
         if self._changed is not None:
-            self._changed.set(none_of, to=False)
+            self._changed.set(freed, to=False)
 
     def take(self) -> IncrementalSnapshot | None:
         position = self.position
@@ -201,7 +201,7 @@ class SlotSnapshots:
         if self._closings is None:
             self._table.free(found.slots[gone])
             return
-        # A slot whose window is staged stays until that closes.
+        # A slot whose window is staged is kept until the window closes.
         new, indexes = found.new() if found.any_new else (found.slots[:0], found.slots[:0])
         opened = ~gone[indexes]
         times = rows.column(EXPIRES).to_numpy()[indexes[opened]]

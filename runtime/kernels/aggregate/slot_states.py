@@ -1,7 +1,7 @@
 """Aggregates whose state is a Python object for each slot: a loop over the rows that change.
 
-What they compute has no columnar form: exact moments of any size, values in order.  All are inverted by
-adding the same rows with the opposite weights, so a journal of the rows undoes an application.
+These aggregates have no columnar form: exact moments of any size, values in order.  A row is removed by
+adding it with the opposite weight, so an application is undone with a journal of its rows.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class SlotState(Protocol):
         """Return the aggregate."""
 
     def entries(self) -> list[Entry]:
-        """Return entries that make this state of an empty one, in an order that depends on it only."""
+        """Return the entries that, added to an empty state, make this one; their order depends on it only."""
 
 
 class SlotStates:
     """An accumulator that has a `SlotState` for each slot.
 
-    Rows with a NULL among their arguments are ignored, unless `keeps_nulls`; with `others_may_be_null`,
-    those whose first argument is NULL.  Without `shown` no value is
-    asked for before the group closes, and `add` returns NULLs.
+    Rows with a NULL among their arguments are ignored, unless `keeps_nulls`; with `others_may_be_null`, only
+    those whose first argument is NULL.  Without `shown`, values are read only when the group closes, and
+    `add` returns NULLs.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SlotStates:
         self._shown = shown
         self._keeps_nulls = keeps_nulls
         self._needed = 1 if others_may_be_null else None
-        """How many of the arguments may not be NULL; None for all."""
+        """The number of arguments that must not be NULL; None for all."""
         assert call.argument is not None
         self._types = [argument.type for argument in (call.argument, *call.others)]
         self._states: list[SlotState] = []
@@ -99,7 +99,7 @@ class SlotStates:
         return Values(pa.nulls(len(steps.slot), arrow_type(self._call.type)))
 
     def _rows(self, values: pa.Array) -> list[Arguments]:
-        """Return the arguments of each row; those of several are the fields of a struct."""
+        """Return the arguments of each row; several arguments are the fields of a struct."""
         if len(self._types) == 1:
             return [(value,) for value in from_arrow(decoded(values), self._types[0])]
         columns = [

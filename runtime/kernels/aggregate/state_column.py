@@ -1,4 +1,4 @@
-"""A column of integers by slot, which accumulators keep their state in."""
+"""A column of integers by slot, in which accumulators keep their state."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def present_weights(values: pa.Array | None, weights: Ints | None) -> Ints | Non
 
 
 def or_ones(weights: Ints | None) -> Ints | int:
-    """Return the weights, 1 where there are none."""
+    """Return the weights, or 1 for None."""
     return 1 if weights is None else weights
 
 

@@ -31,7 +31,7 @@ _Column = TypeVar("_Column", "NDArray[np.int64]", "NDArray[np.bool_]")
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps over rows of which those of one slot stand together, sorted by slot as a rule.
+    """The steps over rows; the rows of a slot are adjacent, and usually sorted by slot.
 
     `start` is the first row of each step and `rows` the number of rows; `slot` the slot of each step;
     `first` the indexes of the steps that are the first of their slot.
@@ -93,8 +93,8 @@ class Steps:
         return values.repeat(np.diff(np.append(self.first, len(self.slot))))
 
     @property
-    def places_before(self) -> Ints:
-        """Return for each step the index of its value before, among the results of all steps and `first`."""
+    def indexes_before(self) -> Ints:
+        """Return for each step the index of the value before it: after a step, or before all of its slot."""
         size = len(self.slot)
         return self.before(np.arange(size), size + np.arange(len(self.first)))
 
@@ -132,7 +132,7 @@ def steps_of(slot: Ints, start: Ints) -> Steps:
 
 
 def order_within_ties(batch: Batch, order: Ints, values: pa.Array, steps: Steps) -> Ints | None:
-    """Return how to sort rows of one slot and position by their values; None if no rows tie."""
+    """Return the order that sorts rows of one slot and position by their values; None if no rows tie."""
     columns = [column[order] for column in position_columns(batch)]
     slot = np.repeat(steps.slot, np.diff(np.append(steps.start, steps.rows)))
     if len(starts_of_runs(slot, *columns)) == len(order):

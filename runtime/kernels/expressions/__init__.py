@@ -71,7 +71,7 @@ class Program:
         memberships: dict[Expression, InSet] = {}
         for expression in expressions:
             memberships |= find_memberships(expression)
-        registers = {node: i for i, node in enumerate(_computed(expressions, memberships))}
+        registers = {node: i for i, node in enumerate(_nodes_in_order(expressions, memberships))}
         self._initial: list[Vector | None] = [None] * len(registers)
         self._columns: list[tuple[int, ColumnRef]] = []
         instructions: list[Instruction] = []
@@ -89,9 +89,9 @@ class Program:
         self.used_columns = tuple(sorted({reference.index for _, reference in self._columns}))
         """The indexes of the input columns that are read, ascending."""
         self._results = tuple(registers[expression] for expression in expressions)
-        self._instructions = _with_last_uses(instructions, self._kept())
+        self._instructions = _with_last_uses(instructions, self._lasting_registers())
 
-    def _kept(self) -> set[int]:
+    def _lasting_registers(self) -> set[int]:
         """Return the registers that outlive every instruction: results and constants."""
         constants = {i for i, vector in enumerate(self._initial) if vector is not None}
         return constants | set(self._results)
@@ -118,7 +118,7 @@ class Program:
         return [registers[result] for result in self._results]  # type: ignore[misc]
 
 
-def _computed(
+def _nodes_in_order(
     expressions: Sequence[Expression], memberships: Mapping[Expression, InSet]
 ) -> dict[Expression, None]:
     """Return every node that must be computed, each once, operands first."""
@@ -152,7 +152,7 @@ def _operands(node: Expression, memberships: Mapping[Expression, InSet]) -> tupl
             return ()
 
 
-def _kernel(  # noqa: PLR0911 - one a form
+def _kernel(  # noqa: PLR0911 - one for each form
     node: Expression, memberships: Mapping[Expression, InSet]
 ) -> Kernel:
     """Return the kernel that computes `node` from its operands."""
@@ -205,7 +205,7 @@ def compile_expressions(
     def evaluate(columns: Sequence[pa.Array], count: int) -> list[Evaluated]:
         vectors = program.run(columns)
         computed = (
-            Evaluated(to_array(vector, sql_type, count), _stretched(vector.failed, count))
+            Evaluated(to_array(vector, sql_type, count), _stretch(vector.failed, count))
             for vector, sql_type in zip(vectors, types, strict=True)
         )
         return [
@@ -218,7 +218,7 @@ def compile_expressions(
     return evaluate
 
 
-def _stretched(failed: NDArray[np.int16] | None, count: int) -> NDArray[np.int16] | None:
+def _stretch(failed: NDArray[np.int16] | None, count: int) -> NDArray[np.int16] | None:
     if failed is None or len(failed) == count:
         return failed
     return np.repeat(failed, count)

@@ -80,10 +80,10 @@ _DIGITS_MAX: Final = 19
 """More digits than this, without leading zeros, are out of the range of BIGINT; 19 digits fit uint64."""
 
 
-def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one a kind
+def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one for each kind
     """Return the kernel of the cast from `source` to `target`."""
     if source == target:
-        return _unchanged
+        return _identity
     if source.kind is Kind.NULL:
         return _nulls(target)
     if source.fields:
@@ -101,7 +101,7 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
     if Kind.BYTES in {source.kind, target.kind}:
         return over_dictionary(_between_texts(source, target))
     if source.zone or target.zone:
-        return _zoned(source, target)
+        return _zone_cast(source, target)
     if source.kind is Kind.STRING:
         return over_dictionary(
             from_text(
@@ -115,10 +115,10 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
     return _between_numbers(source.kind, target.kind)
 
 
-def _zoned(source: SqlType, target: SqlType) -> Kernel:
+def _zone_cast(source: SqlType, target: SqlType) -> Kernel:
     """Return the kernel of a cast from or to TIMESTAMP_LTZ."""
     if source.zone and target.zone:
-        return _unchanged
+        return _identity
     if target.kind is Kind.STRING:
         return _to_text(source)
     if source.kind is Kind.STRING:
@@ -127,11 +127,11 @@ def _zoned(source: SqlType, target: SqlType) -> Kernel:
             from_text(parse, lambda text: cast_value(text, source, target), DTYPES[Kind.TIMESTAMP])
         )
     if source.zone:
-        return _composed(partial(to_local(source.zone)), cast_kernel(TIMESTAMP, target))
-    return _composed(cast_kernel(source, TIMESTAMP), partial(to_instants(target.zone)))
+        return _compose(partial(to_local(source.zone)), cast_kernel(TIMESTAMP, target))
+    return _compose(cast_kernel(source, TIMESTAMP), partial(to_instants(target.zone)))
 
 
-def _composed(first: Kernel, second: Kernel) -> Kernel:
+def _compose(first: Kernel, second: Kernel) -> Kernel:
     return lambda arguments: second([first(arguments)])
 
 
@@ -146,7 +146,7 @@ def try_cast_kernel(source: SqlType, target: SqlType) -> Kernel:
         if made.failed is not None:
             valid = both_valid(valid, made.failed == 0)
             if not isinstance(values, np.ndarray):
-                # Values of Arrow carry their NULLs.
+                # Arrow values contain their NULLs.
                 indexes = pa.array(np.arange(len(values)), mask=made.failed != 0)
                 values = values.take(indexes)
         return Vector(values, valid, argument.failed)
@@ -154,7 +154,7 @@ def try_cast_kernel(source: SqlType, target: SqlType) -> Kernel:
     return kernel
 
 
-def _unchanged(arguments: Sequence[Vector]) -> Vector:
+def _identity(arguments: Sequence[Vector]) -> Vector:
     return arguments[0]
 
 
@@ -167,7 +167,7 @@ def _nulls(target: SqlType) -> Kernel:
     return kernel
 
 
-def _between_numbers(source: Kind, target: Kind) -> Kernel:  # noqa: PLR0911 - one a kind
+def _between_numbers(source: Kind, target: Kind) -> Kernel:  # noqa: PLR0911 - one for each kind
     dtype = DTYPES[target]
     if Kind.TIME in {source, target}:
         return total(lambda micros: micros % DAY_US)
@@ -250,7 +250,7 @@ def _to_text(source: SqlType) -> Kernel:
     return kernel
 
 
-def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 - one a kind
+def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 - one for each kind
     """Return strings for all values; values under a NULL or a failure may be out of the type's range."""
     values = vector.values
     match source.kind:
@@ -286,13 +286,13 @@ def _double_texts(values: NDArray[np.float64]) -> pa.StringArray:
     return texts.take(encoded.indices)
 
 
-def _stripped(texts: pa.StringArray) -> pa.StringArray:
+def _strip(texts: pa.StringArray) -> pa.StringArray:
     """Return the texts without the spaces around them, and without NULL."""
     return pc.ascii_trim(texts, " ").fill_null("")
 
 
 def _parse_booleans(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-    words = pc.ascii_lower(_stripped(texts))
+    words = pc.ascii_lower(_strip(texts))
     yes, no = (_bools(pc.equal(words, word)) for word in ("true", "false"))
     return yes, codes_where(~(yes | no), UNREADABLE_TEXT)
 
@@ -303,10 +303,10 @@ def _bools(array: pa.BooleanArray) -> NDArray[np.bool_]:
 
 
 def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]]) -> Parse:
-    """Return the reader of an optional sign and digits."""
+    """Return the parser of an optional sign and digits."""
 
     def parse(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-        texts = _stripped(texts)
+        texts = _strip(texts)
         negative = pc.starts_with(texts, "-")
         signed = pc.or_(negative, pc.starts_with(texts, "+"))
         digits = pc.if_else(signed, pc.utf8_slice_codeunits(texts, 1), texts)
@@ -329,7 +329,7 @@ def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]
 
 def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
     """Parse JSON numbers; long ones and those with a great exponent are checked for infinity in Python."""
-    texts = _stripped(texts)
+    texts = _strip(texts)
     readable = pc.match_substring_regex(texts, _JSON_NUMBER)
     short = pc.less_equal(pc.binary_length(texts), _SHORT)
     usual = pc.and_(pc.and_(readable, short), pc.invert(pc.match_substring_regex(texts, _EXPONENT)))

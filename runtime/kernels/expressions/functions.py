@@ -1,6 +1,6 @@
 """The table of column functions: for each name of `fsql.compiler.functions.table`, its implementation.
 
-A maker is given the bound call and returns the kernel for its types.
+A maker takes the bound call and returns the kernel for its types.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _VALUE_BY_VALUE: Final = (
     *MATHEMATICS,
     *MAPS,
 )
-"""The functions that are computed value by value, unless another table below has them."""
+"""The functions that are computed value by value, unless a table below has a columnar form."""
 
 
 def _of_one_argument(call: Call) -> Kernel:
@@ -80,7 +80,7 @@ MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
 
 
 def maker_of(function: str) -> Callable[[Call], Kernel]:
-    """Return what makes the kernel of a call of the function of that name."""
+    """Return the maker of the kernels of a function, by name."""
     if not function.startswith(PREFIX):
         return MAKERS[function]
     return per_value if loaded(function).arrays is None else array_kernel

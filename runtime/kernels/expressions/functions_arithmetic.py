@@ -55,7 +55,7 @@ _LEAST: Final = {
 
 
 def _canonical(values: Doubles) -> Doubles:
-    """Return a fresh array of doubles with every NaN made the canonical one, in place."""
+    """Replace every NaN of a new array of doubles by the canonical one, in place; return the array."""
     nan = np.isnan(values)
     if np.count_nonzero(nan):
         values[nan] = np.nan
@@ -70,7 +70,7 @@ def _sum_overflows(left: Array, right: Array, result: Array) -> Bools:
 
 
 def _difference_overflows(left: Array, right: Array, result: Array) -> Bools:
-    """Return where `left - right` wrapped: the operands differ in sign and the result is not like `left`."""
+    """Return where `left - right` wrapped: `right` and the result differ in sign from `left`."""
     if len(right) == 1:
         return _beyond(left, -int(right[0]))
     return ((left ^ right) & (left ^ result)) < 0
@@ -100,7 +100,7 @@ def _multiply_ints(left: Array, right: Array) -> tuple[Array, Codes | None]:
 def _multiply_bigints(left: Array, right: Array) -> tuple[Array, Codes | None]:
     """Multiply; a wrapped product differs from the product in doubles by nearly 2**64 or more.
 
-    One that did not wrap differs from it by the rounding of doubles, less than 2**12.
+    A product that did not wrap differs from it by less than 2**12, the rounding of doubles.
     """
     result = left * right
     difference = left.astype(np.float64) * right - result
@@ -131,7 +131,7 @@ def _modulo(left: Array, right: Array) -> tuple[Array, Codes | None]:
 
 def _shift(operation: np.ufunc, overflows: Callable[[Array, Array, Array], Bools]) -> Partial:
     def shift(time_us: Array, interval_us: Array) -> tuple[Array, Codes | None]:
-        """Move a timestamp; a sum that wrapped is out of the years as well."""
+        """Move a timestamp; a result that wrapped is out of range as well."""
         result = operation(time_us, interval_us)
         outside = (result < TIMESTAMP_MIN) | (result > TIMESTAMP_MAX)
         outside |= overflows(time_us, interval_us, result)
@@ -142,7 +142,7 @@ def _shift(operation: np.ufunc, overflows: Callable[[Array, Array, Array], Bools
 
 def _shift_date(*, back: bool) -> Partial:
     def shift(days: Array, interval_us: Array) -> tuple[Array, Codes | None]:
-        """Move a date; a part of a day counts as the moment that it leads to."""
+        """Move a date; the time of day of the result is dropped."""
         whole = interval_us // DAY_US
         if back:
             # The least interval has no opposite.
@@ -155,7 +155,7 @@ def _shift_date(*, back: bool) -> Partial:
 
 
 def _doubles(operation: Callable[..., Doubles]) -> Kernel:
-    """Lift an operation on doubles: IEEE, without warnings, canonical NaN."""
+    """Lift an operation on doubles: by IEEE 754, without warnings, with the canonical NaN."""
 
     @np.errstate(all="ignore")
     def compute(*values: Doubles) -> Doubles:
@@ -172,7 +172,7 @@ def _floating(operation: Callable[..., Doubles], call: Call) -> Kernel:
 
 
 def _small(operation: np.ufunc, call: Call) -> Kernel:
-    """Lift an operation whose result is out of the range of its type before it is out of its column's."""
+    """Lift an operation on integers whose type has a smaller range than the type of their column."""
     least, greatest = INTEGER_RANGES[call.type.kind]
 
     def compute(*values: Array) -> tuple[Array, Codes | None]:
@@ -186,7 +186,7 @@ def _by_months(call: Call) -> bool:
     return call.arguments[1].type.kind is Kind.MONTHS and call.type.kind is not Kind.MONTHS
 
 
-def _make_add(call: Call) -> Kernel:  # noqa: PLR0911 - one a kind
+def _make_add(call: Call) -> Kernel:  # noqa: PLR0911 - one for each kind
     if _by_months(call):
         return partial(shift_by_months(call.type.kind, 1))
     match call.type.kind:
@@ -204,7 +204,7 @@ def _make_add(call: Call) -> Kernel:  # noqa: PLR0911 - one a kind
             return partial(_add_integers)
 
 
-def _make_subtract(call: Call) -> Kernel:  # noqa: PLR0911 - one a kind
+def _make_subtract(call: Call) -> Kernel:  # noqa: PLR0911 - one for each kind
     if _by_months(call):
         return partial(shift_by_months(call.type.kind, -1))
     match call.type.kind:
@@ -247,7 +247,7 @@ def _make_modulo(_call: Call) -> Kernel:
 
 
 def _sign_change(operation: np.ufunc) -> Callable[[Call], Kernel]:
-    """Return the maker of `negate` or `abs`: of the integers only the least has no opposite."""
+    """Return the maker of `negate` or `abs`; the least integer has no opposite, and fails."""
 
     def make(call: Call) -> Kernel:
         kind = call.type.kind

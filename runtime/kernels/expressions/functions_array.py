@@ -47,7 +47,7 @@ def _make_element_at(call: Call) -> Kernel:
         simple = _within_every_row(arrays, ordinals)
         if simple is not None:
             elements = arrays.values.values
-            # A slice of the row is not a copy, however long the element is.
+            # A slice does not copy a long element.
             one = len(simple) == 1
             found = elements.slice(simple[0], 1) if one else elements.take(pa.array(simple))
             values, present, _ = from_array(found, element)
@@ -83,13 +83,13 @@ def _make_array(call: Call) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         rows = common_length(arguments)
-        lists = _interleaved(arguments, element, rows)
+        lists = _interleave(arguments, element, rows)
         return Vector(lists, None, leftmost_failure(arguments))
 
     return kernel
 
 
-def _interleaved(arguments: Sequence[Vector], element: SqlType, rows: int) -> pa.ListArray:
+def _interleave(arguments: Sequence[Vector], element: SqlType, rows: int) -> pa.ListArray:
     """Return, for each row, the list of the arguments' values."""
     width = len(arguments)
     columns = [to_array(argument, element, len(argument.values)) for argument in arguments]

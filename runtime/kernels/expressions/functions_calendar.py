@@ -1,6 +1,6 @@
 """The calendar over columns: parts of timestamps, and timestamps as text.
 
-A timestamp is written once for each distinct value of the smallest unit that its pattern shows.
+Timestamps are formatted once for each distinct value in the smallest unit that the pattern shows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _days(at: Ints) -> Ints:
 
 
 def _months(days: Ints) -> Ints:
-    """Return the months since the epoch that days are in."""
+    """Return the months of days, counted from January 1970."""
     return days.view("datetime64[D]").astype("datetime64[M]").view(np.int64)
 
 
@@ -51,7 +51,7 @@ def _first_of_year(years: Ints) -> Ints:
 
 
 def _thursday(days: Ints) -> Ints:
-    """Return the Thursday of the week of ISO 8601, which is in the year that the week belongs to."""
+    """Return the Thursday of the ISO 8601 week of each day; the week belongs to the year of its Thursday."""
     return days - (days + 3) % 7 + 3
 
 
@@ -90,7 +90,7 @@ _PARTS: Final[dict[str, Callable[[Ints], Ints]]] = {
 }
 
 
-def _formatting(call: Call) -> Kernel:
+def _make_format(call: Call) -> Kernel:
     """Return the kernel that writes timestamps by a constant pattern."""
     family = FORMATTED[call.function]
     given = call.arguments[1]
@@ -109,17 +109,17 @@ def _formatting(call: Call) -> Kernel:
         times = np.where(present, at.values // pattern.step_us, 0)
         distinct, index = np.unique(times, return_inverse=True)
         words = [pattern.write(int(step) * pattern.step_us) for step in distinct]
-        values = _encoded(words, index.astype(np.int32), present, count)
+        values = _encode(words, index.astype(np.int32), present, count)
         valid = None if present.all() else present
         return Vector(values, valid, leftmost_failure(arguments))
 
     return kernel
 
 
-def _encoded(
+def _encode(
     words: Sequence[str], index: NDArray[Any], present: NDArray[np.bool_], count: int
 ) -> pa.Array:
-    """Return the words by index as a column with a dictionary, or as a plain one where that is no gain."""
+    """Return the words by index as a column, with a dictionary if that is smaller."""
     rows = pa.array(index, mask=~present)
     dictionary = pa.array(words, pa.string())
     if len(words) < count:
@@ -129,5 +129,5 @@ def _encoded(
 
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     **{name: lambda _call, part=part: total(part) for name, part in _PARTS.items()},  # type: ignore[misc]
-    **dict.fromkeys(FORMATTED, _formatting),
+    **dict.fromkeys(FORMATTED, _make_format),
 }

@@ -136,13 +136,13 @@ OF_DECIMALS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "ceil": _make_whole(lambda values, unit: times(_floor(times(values, -1), unit), -1)),
     "round": _make_round,
 }
-"""The makers of functions that give a DECIMAL of DECIMAL arguments."""
+"""The makers of functions that return a DECIMAL for DECIMAL arguments."""
 
 
-def decimal_cast(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one a kind
+def decimal_cast(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one for each kind
     """Return the kernel of a cast from or to DECIMAL, but not to STRING."""
     if source.kind is Kind.STRING:
-        return over_dictionary(_reader(target))
+        return over_dictionary(_make_reader(target))
     if source.kind is Kind.FLOAT:
         return partial(lambda values: _of_doubles(shortest_doubles(values), target))
     if source.kind is Kind.DOUBLE:
@@ -152,11 +152,11 @@ def decimal_cast(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 -
     if target.kind is Kind.DOUBLE:
         return total(lambda values: doubles_of(values, source.scale))
     if target.kind is Kind.DECIMAL:
-        return partial(lambda values: _rescaled(values, source.scale, target))
+        return partial(lambda values: _rescale(values, source.scale, target))
     return partial(lambda values: _to_integers(values, source, target.kind))
 
 
-def _rescaled(values: Integers, scale: int, target: SqlType) -> tuple[Integers, Codes | None]:
+def _rescale(values: Integers, scale: int, target: SqlType) -> tuple[Integers, Codes | None]:
     if values.dtype == np.int32:
         values = values.astype(np.int64)
     if scale <= target.scale:
@@ -177,9 +177,9 @@ def _to_integers(values: Integers, source: SqlType, target: Kind) -> tuple[Integ
 
 @np.errstate(all="ignore")
 def _of_doubles(values: NDArray[np.float64], target: SqlType) -> tuple[Integers, Codes | None]:
-    """Return the decimals that the shortest texts of doubles write.
+    """Return the decimals that the shortest texts of doubles stand for.
 
-    Doubles are rounded as they are, unless that is near the middle between two decimals, or they are large.
+    The doubles themselves are rounded, unless they are large or near the middle between two decimals.
     """
     unit = 10.0**target.scale
     scaled = values * unit
@@ -199,7 +199,7 @@ def _of_doubles(values: NDArray[np.float64], target: SqlType) -> tuple[Integers,
     return exact, first_failure(codes if codes.any() else None, beyond)
 
 
-def _reader(target: SqlType) -> Kernel:
+def _make_reader(target: SqlType) -> Kernel:
     def kernel(arguments: Sequence[Vector]) -> Vector:
         (argument,) = arguments
         texts = plain_values(argument)

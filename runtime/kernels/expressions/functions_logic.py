@@ -42,7 +42,7 @@ def _and(arguments: Sequence[Vector]) -> Vector:
     if valid is not None:
         right_false = ~right.values if right.valid is None else right.valid & ~right.values
         valid = valid | left_false | right_false
-    return Vector(values, valid, _failed_unless(left_false, left.failed, right.failed))
+    return Vector(values, valid, _add_undecided_failures(left_false, left.failed, right.failed))
 
 
 def _or(arguments: Sequence[Vector]) -> Vector:
@@ -55,11 +55,13 @@ def _or(arguments: Sequence[Vector]) -> Vector:
     if valid is not None:
         valid = valid | left_true | truth(right)
         values = left_true | truth(right)
-    return Vector(values, valid, _failed_unless(left_true, left.failed, right.failed))
+    return Vector(values, valid, _add_undecided_failures(left_true, left.failed, right.failed))
 
 
-def _failed_unless(decided: Bools, left: Codes | None, right: Codes | None) -> Codes | None:
-    """Return the left failures, then the right ones where the left side has not decided the row."""
+def _add_undecided_failures(
+    decided: Bools, left: Codes | None, right: Codes | None
+) -> Codes | None:
+    """Return the failures of the left side, and of the right side where the left one does not decide."""
     if right is not None:
         right = np.where(decided, np.int16(0), right)
     return first_failure(left, right)
@@ -88,7 +90,7 @@ def coalesce_kernel(sql_type: SqlType) -> Kernel:
         looking = np.ones(count, np.bool_)
         failed = None
         for i, argument in enumerate(arguments):
-            failed = _also_failed(failed, argument.failed, looking)
+            failed = _add_failures(failed, argument.failed, looking)
             found = looking if argument.valid is None else looking & argument.valid
             choice[found] = i
             looking = looking & ~found
@@ -112,28 +114,28 @@ def case_kernel(sql_type: SqlType) -> Kernel:
         undecided = np.ones(count, np.bool_)
         failed = None
         for i, condition in enumerate(conditions):
-            failed = _also_failed(failed, condition.failed, undecided)
+            failed = _add_failures(failed, condition.failed, undecided)
             if condition.failed is not None:
                 undecided = undecided & (condition.failed == 0)
             taken = undecided & truth(condition)
             choice[taken] = i
-            failed = _also_failed(failed, results[i].failed, taken)
+            failed = _add_failures(failed, results[i].failed, taken)
             undecided &= ~taken
-        failed = _also_failed(failed, otherwise.failed, undecided)
+        failed = _add_failures(failed, otherwise.failed, undecided)
         return choose(choice, results, sql_type)._replace(failed=failed)
 
     return kernel
 
 
-def _also_failed(failed: Codes | None, codes: Codes | None, reached: Bools) -> Codes | None:
-    """Return `failed` with the codes of the rows that evaluation has reached."""
+def _add_failures(failed: Codes | None, codes: Codes | None, reached: Bools) -> Codes | None:
+    """Return `failed` with the codes of the rows that evaluation reaches added."""
     if codes is None:
         return failed
     return first_failure(failed, np.where(reached, codes, np.int16(0)))
 
 
 def choose(choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlType) -> Vector:
-    """Return, for each row, the value of `vectors[choice]`; the failures are for the caller to add."""
+    """Return, for each row, the value of `vectors[choice]`; the caller adds the failures."""
     if not isinstance(vectors[0].values, np.ndarray):
         return _choose_arrow(choice, vectors, sql_type)
     dtypes = {vector.values.dtype for vector in vectors}

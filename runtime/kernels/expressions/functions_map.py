@@ -68,7 +68,7 @@ def make_value_at(call: Call) -> Kernel:
     def kernel(arguments: Sequence[Vector]) -> Vector:
         count = common_length(arguments)
         maps = stretched_values(arguments[0], count)
-        at, found = _places(maps, arguments[1], key, count)
+        at, found = _find_entries(maps, arguments[1], key, count)
         valid = all_valid(arguments)
         absent = ~found if valid is None else ~(valid & found)
         values = pc.struct_field(maps.values, [1]).take(pa.array(at, mask=absent))
@@ -84,14 +84,16 @@ def _make_contains_key(call: Call) -> Kernel:
     def kernel(arguments: Sequence[Vector]) -> Vector:
         count = common_length(arguments)
         maps = stretched_values(arguments[0], count)
-        _, found = _places(maps, arguments[1], key, count)
+        _, found = _find_entries(maps, arguments[1], key, count)
         return Vector(found, all_valid(arguments), leftmost_failure(arguments))
 
     return kernel
 
 
-def _places(maps: pa.ListArray, wanted: Vector, key: SqlType, count: int) -> tuple[Ints, Bools]:
-    """Return for each map where the entry of the wanted key is, and whether there is one."""
+def _find_entries(
+    maps: pa.ListArray, wanted: Vector, key: SqlType, count: int
+) -> tuple[Ints, Bools]:
+    """Return for each map the index of the entry of the wanted key, and whether it has one."""
     bounds = offsets(maps).astype(np.int64)
     lengths = np.diff(bounds)
     row = np.repeat(np.arange(count), lengths)
@@ -108,7 +110,7 @@ def _places(maps: pa.ListArray, wanted: Vector, key: SqlType, count: int) -> tup
 
 
 def by_keys(cast: Kernel, target: SqlType) -> Kernel:
-    """Return the kernel of a cast of maps to other keys, whose order may differ, and which may coincide."""
+    """Return the kernel of a cast of maps to another key type: keys may change their order, or coincide."""
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         made = cast(arguments)

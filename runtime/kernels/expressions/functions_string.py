@@ -1,8 +1,8 @@
 """Functions on strings; positions and lengths count code points, from 1.
 
 If a column has a dictionary, a function of this column alone is computed over the dictionary
-(`over_dictionary`).  Arguments that Arrow requires to be constant usually are; if they vary by row there is
-a slower implementation, over bytes if possible, otherwise over Python strings.
+(`over_dictionary`).  Arrow requires some arguments to be constant; if they vary by row, a slower
+implementation is used, over bytes if possible, otherwise over Python strings.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _column(values: pa.Array | pa.Scalar, count: int) -> pa.Array:
 def _case_change(
     of_ascii: Callable[[pa.Array], pa.Array], of_text: Callable[[str], str]
 ) -> Callable[[pa.Array], pa.Array]:
-    """Return LOWER or UPPER: ASCII at once, other values one by one (ß has two capitals, Σ two smalls)."""
+    """Return LOWER or UPPER: ASCII in Arrow, other values one by one (ß becomes SS)."""
 
     def compute(strings: pa.Array) -> pa.Array:
         changed = of_ascii(strings)
@@ -138,7 +138,7 @@ def _starts_with(strings: pa.Array, prefix: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def _substring(arguments: Sequence[Vector]) -> Vector:
-    """Return SUBSTRING by positions that are constant or differ by row."""
+    """Return SUBSTRING, with positions that are constant or differ by row."""
     strings, *bounds = arguments
     count = common_length(arguments)
     text = stretched_values(strings, count)
@@ -159,7 +159,7 @@ def _constant_slice(strings: pa.Array, start: int, length: int | None = None) ->
 
 
 _LONGEST: Final = 2**31 - 1
-"""No string of a column is longer: its offsets are 32 bits."""
+"""No string of a column is longer: its offsets have 32 bits."""
 
 
 def _slices(strings: pa.Array, start: Ints | int, length: Ints | None = None) -> pa.Array:
@@ -187,7 +187,7 @@ def _slices(strings: pa.Array, start: Ints | int, length: Ints | None = None) ->
 
 
 def _stops(start: Ints | int, length: Ints) -> Ints:
-    """Return `start - 1 + length`, at most `_LONGEST`, without leaving 64 bits on the way."""
+    """Return `start - 1 + length`, at most `_LONGEST`, without overflow."""
     before = np.maximum(start, BIGINT_MIN + 1) - 1
     counted = np.maximum(length, 0)
     beyond = before > _LONGEST - counted
@@ -207,21 +207,23 @@ def _split(strings: pa.Array, separator: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def _make_split_index(call: Call) -> Kernel:
-    """Return SPLIT_INDEX: in columns for many rows with one separator and one place, else one by one."""
+    """Return SPLIT_INDEX: in columns for many rows with a constant separator and index, else one by one."""
     one_by_one = per_value(call)
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         strings, *constants = arguments
-        separator, place = map(_of_all_rows, constants)
-        if len(strings.values) <= FEW_ROWS or not separator or place is None:
+        separator, ordinal = map(_of_all_rows, constants)
+        if len(strings.values) <= FEW_ROWS or not separator or ordinal is None:
             return one_by_one(arguments)
-        if not 0 <= place < _LONGEST:
+        if not 0 <= ordinal < _LONGEST:
             return one_by_one(arguments)
-        options = pc.SplitPatternOptions(separator, max_splits=place + 1)
+        options = pc.SplitPatternOptions(separator, max_splits=ordinal + 1)
         parts = _SPLIT.call([plain_values(strings)], options)
         ends = offsets(parts)
-        missing = np.diff(ends) <= place
-        result = parts.values.take(pa.array(ends[:-1] + np.where(missing, 0, place), mask=missing))
+        missing = np.diff(ends) <= ordinal
+        result = parts.values.take(
+            pa.array(ends[:-1] + np.where(missing, 0, ordinal), mask=missing)
+        )
         return Vector(result, validity(result), strings.failed)
 
     return over_dictionary(kernel)

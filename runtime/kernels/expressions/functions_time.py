@@ -37,7 +37,7 @@ def _to_millis(time_us: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _truncation(unit: str) -> Callable[[object, NDArray[np.int64]], NDArray[np.int64]]:
-    """Return what truncates to a unit; its first argument is the unit as a column."""
+    """Return the truncation to a unit; its first argument is the unit as a column, and is not used."""
     if unit in FIXED_US:
         length, start = FIXED_US[unit], WEEK_START_US if unit == "week" else 0
         return lambda _unit, at: at - (at - start) % length

@@ -52,7 +52,7 @@ BYTES_MAX: Final = 1 << 26
 
 
 class _Elements(NamedTuple):
-    """The elements of all rows, end to end, and of which row each is; none of rows that are NULL or fail."""
+    """The elements of all rows, concatenated, and the row of each; rows that are NULL or fail have none."""
 
     values: pa.Array
     rows: Ints
@@ -81,13 +81,13 @@ class _Captured:
             if column is not None and kind.kind not in TEXTUAL
         ]
         self.step = min(ELEMENTS_MAX, max(1, BYTES_MAX // max([1, *copied])))
-        """Over how many elements the body is computed at a time."""
+        """The number of elements over which the body is computed at a time."""
 
     def at(self, rows: Ints, first: int) -> dict[int, pa.Array | Vector]:
-        """Return the columns `first` and on of the body, with a value for each of `rows`."""
+        """Return the columns of the body from `first` on, with a value for each of `rows`."""
         return {
-            first + place: self._vectors[place] if column is None else _repeated(column, kind, rows)
-            for place, (column, kind) in enumerate(zip(self._columns, self._types, strict=True))
+            first + index: self._vectors[index] if column is None else _repeat(column, kind, rows)
+            for index, (column, kind) in enumerate(zip(self._columns, self._types, strict=True))
         }
 
     def of_row(self, row: int) -> list[Value]:
@@ -192,7 +192,7 @@ def _lists(
 
 
 class _Reduction:
-    """REDUCE: the accumulators of the rows that still have elements; of others the result is known."""
+    """REDUCE: the accumulators of the rows that still have elements; the results of the others are known."""
 
     def __init__(
         self,
@@ -222,11 +222,11 @@ class _Reduction:
 
     def result(self) -> Vector:
         """Return the results of all rows."""
-        place = 0
+        index = 0
         while len(self._rows) > FEW_ROWS:
-            self._take(place)
-            place += 1
-        self._take_few(place)
+            self._take(index)
+            index += 1
+        self._take_few(index)
         rows = np.concatenate([known for known, _ in self._known])
         order = np.empty(len(rows), np.int64)
         order[rows] = np.arange(len(rows))
@@ -234,14 +234,14 @@ class _Reduction:
         failed = self._failed if self._failed.any() else None
         return from_array(values, self._type)._replace(failed=failed)
 
-    def _take(self, place: int) -> None:
-        """Take the elements at a place of all rows."""
+    def _take(self, index: int) -> None:
+        """Reduce the elements at an index of all rows."""
         made, codes = [pa.nulls(0, arrow_type(self._type))], []
         for begin in range(0, len(self._rows), self._captured.step):
             rows = self._rows[begin : begin + self._captured.step]
             columns = {
                 0: self._accumulators.slice(begin, len(rows)),
-                1: self._elements.values.take(pa.array(self._elements.starts[rows] + place)),
+                1: self._elements.values.take(pa.array(self._elements.starts[rows] + index)),
                 **self._captured.at(rows, 2),
             }
             (vector,) = self._run(columns)
@@ -249,17 +249,17 @@ class _Reduction:
             codes.append(_codes(vector, len(rows)))
         values, failed = pa.concat_arrays(made), np.concatenate(codes)
         self._failed[self._rows] = failed
-        going = (self._elements.lengths[self._rows] > place + 1) & (failed == 0)
+        going = (self._elements.lengths[self._rows] > index + 1) & (failed == 0)
         self._known.append((self._rows[~going], values.filter(pa.array(~going))))
         self._accumulators = values.filter(pa.array(going))
         self._rows = self._rows[going]
 
-    def _take_few(self, place: int) -> None:
-        """Take all elements from a place on, a row at a time: few rows may have many of them."""
+    def _take_few(self, first: int) -> None:
+        """Reduce all elements from index `first` on, a row at a time: few rows may have many elements."""
         reached = from_arrow(self._accumulators, self._type)
         for index, row in enumerate(self._rows.tolist()):
             start, length = int(self._elements.starts[row]), int(self._elements.lengths[row])
-            elements = self._elements.values.slice(start + place, length - place)
+            elements = self._elements.values.slice(start + first, length - first)
             captured = self._captured.of_row(row)
             try:
                 for element in from_arrow(elements, self._element_type):
@@ -270,8 +270,8 @@ class _Reduction:
         self._known.append((self._rows, to_arrow(reached, self._type)))
 
 
-def _repeated(column: pa.Array, kind: SqlType, rows: Ints) -> pa.Array:
-    """Return the values of `rows`, which repeat; long texts are not copied."""
+def _repeat(column: pa.Array, kind: SqlType, rows: Ints) -> pa.Array:
+    """Return the values of `rows`, which may be repeated; long texts are not copied."""
     if kind.kind not in TEXTUAL:
         return column.take(pa.array(rows))
     valid = validity(column)

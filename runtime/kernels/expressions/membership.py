@@ -1,8 +1,8 @@
 """`x IN (1, 2, …)`, `x = 1 OR x = 2 OR …`, and `x <> 1 AND x <> 2 AND …`, as one look-up.
 
 All terms of such a chain compare one expression with constants, so the look-up has the same result as
-evaluating them one by one: x fails or not; if x is NULL, every term is NULL; if x is among the constants, the
-result is known; if not, a NULL among them makes the result NULL.
+evaluating them one by one: if x fails, the result fails; if x is NULL, every term is NULL; if x is among the
+constants, the result is known; if not, a NULL among them makes the result NULL.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class _Chain(NamedTuple):
 
 
 def find_memberships(expression: Expression) -> dict[Expression, InSet]:
-    """Return the largest chains of `expression` that are long, each with the look-up that it is."""
+    """Return the largest long chains of `expression`, each with the look-up that replaces it."""
     chains: dict[Expression, _Chain] = {}
     inner: set[Expression] = set()
     for node in walk(expression):
         if not isinstance(node, Call):
             continue
-        chain = _comparison(node) or _joined(node, chains)
+        chain = _comparison(node) or _join_chains(node, chains)
         if chain is not None:
             chains[node] = chain
             if chain.terms > 1:
@@ -80,7 +80,7 @@ def _comparison(node: Call) -> _Chain | None:
     return _Chain(operand, _CONNECTIVE_OF[node.function], 1)
 
 
-def _joined(node: Call, chains: dict[Expression, _Chain]) -> _Chain | None:
+def _join_chains(node: Call, chains: dict[Expression, _Chain]) -> _Chain | None:
     """Return the chain of a connective over two chains of the same connective and operand."""
     if node.function not in _CONNECTIVE_OF.values():
         return None
@@ -137,7 +137,7 @@ def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDAr
     if not present:
         return lambda values: np.zeros(len(values), np.bool_)
     if sql_type.kind is Kind.DECIMAL:
-        # Integers, which may be longer than any of NumPy.
+        # The values may have more than 64 bits.
         members = frozenset(present)
         return lambda values: np.fromiter(map(members.__contains__, values.tolist()), np.bool_)
     constants = np.unique(_comparable(np.array(present, DTYPES[sql_type.kind]), sql_type))
@@ -154,8 +154,8 @@ def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDAr
 def _text_finder(present: Sequence[Value]) -> Callable[[pa.StringArray], NDArray[np.bool_]]:
     """Return the finder of texts.
 
-    Arrow hashes the constants again for every batch, at a cost of about two look-ups in a Python set each; so
-    smaller batches use the set.
+    Arrow hashes the constants again for every batch, which costs about two look-ups in a Python set for each
+    constant; smaller batches therefore use the set.
     """
     words = pa.array(present, pa.string())
     members = frozenset(present)

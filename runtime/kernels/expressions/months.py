@@ -26,7 +26,7 @@ _LAST: Final = 8030 * 12 - 1
 def shift_by_months(kind: Kind, sign: int) -> Callable[[Array, Array], tuple[Array, Codes | None]]:
     """Return the function that moves values of DATE or TIMESTAMP by months, forward or back.
 
-    A day that the month reached does not have becomes its last one.
+    A day that the resulting month does not have becomes its last day.
     """
 
     def shift_days(days: Array, months: Array) -> tuple[Array, Codes | None]:

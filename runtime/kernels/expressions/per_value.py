@@ -1,8 +1,8 @@
 """Functions that have no columnar form: the function of the plan, computed once for each distinct value.
 
-Values are Python values, as for a single row, so that both give the same bytes.  A column with a dictionary
-is computed over its dictionary.  Rows that have failed are left out: what stands there need not be a value
-of its type.
+Values are Python values, as for a single row, so that both have the same result.  A column with a dictionary
+is computed over its dictionary.  Rows that have failed are left out: their values may be out of the range of
+the type.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 def per_value(call: Call) -> Kernel:
     """Return the kernel of `call`."""
     match = match_call(call)
-    compute = _guarded(match.signature.scalar, strict=FUNCTIONS[call.function].strict)
+    compute = _guard(match.signature.scalar, strict=FUNCTIONS[call.function].strict)
     types = match.parameters
-    # Other values are distinguished by `==`.
+    # Values of other types are distinguished by `==`.
     exact = not any(kind.kind in (*FLOATING, *STRUCTURED) for kind in types)
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
@@ -73,7 +73,7 @@ def _identity(value: Value) -> object:
     return repr(value) if isinstance(value, float | tuple) else value
 
 
-def _guarded(
+def _guard(
     scalar: Callable[..., Value], *, strict: bool
 ) -> Callable[[tuple[Value, ...]], tuple[Value, int]]:
     """Return the function with its failure as a code; a strict one is NULL of NULL."""

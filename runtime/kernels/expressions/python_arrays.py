@@ -1,9 +1,9 @@
 """Python functions over Arrow arrays (`vectorized`): one call for the rows of a batch.
 
-The function is given the rows that have not failed, and that have no NULL if it is strict.  If it raises, or
-returns something else than an array of its type, the rows are computed one by one, so that only those fail
-that do so by themselves.  The first rows are computed alone as well: the value of a row must not depend on
-others.
+The function receives the rows that have not failed and, if it is strict, have no NULL.  If it raises, or does
+not return an array of its type, the rows are computed one by one, so that a row does not fail because of
+another one.  The first rows are also computed alone, to check that the value of a row does not depend on
+other rows.
 """
 
 from __future__ import annotations
@@ -61,21 +61,21 @@ _RANGES: Final = {
 
 
 def over_one_row(compute: Callable[..., object], types: Types) -> Callable[..., object]:
-    """Return a function over arrays as one over the values of a row."""
+    """Return a function over the values of one row that calls a function over arrays."""
     arrow_types = [arrow_type(each) for each in types.parameters]
 
     def of_row(*given: object) -> object:
         arrays = [pa.array([value], type_) for value, type_ in zip(given, arrow_types, strict=True)]
-        return _checked(compute(*arrays), types.returns, 1)[0].as_py()
+        return _check(compute(*arrays), types.returns, 1)[0].as_py()
 
     return of_row
 
 
-def _checked(result: object, sql_type: SqlType, count: int) -> pa.Array:
+def _check(result: object, sql_type: SqlType, count: int) -> pa.Array:
     """Return the array that a function has returned.
 
     Raises:
-        NotOfTypeError: it is none, or has another type or length.
+        NotOfTypeError: if it is not an array, or has another type or length.
     """
     if isinstance(result, pa.ChunkedArray):
         result = result.combine_chunks()
@@ -103,22 +103,24 @@ def array_kernel(call: Call) -> Kernel:
         pairs = zip(arguments, match.parameters, strict=True)
         columns = [decoded(to_array(argument, type_, count)) for argument, type_ in pairs]
         failed = leftmost_failure(arguments)
-        chosen = _chosen(failed, all_valid(arguments) if function.strict else None, count)
+        computed = _rows_to_compute(
+            failed, all_valid(arguments) if function.strict else None, count
+        )
         given = columns
-        if chosen is not None:
-            given = [each.take(pa.array(chosen)) for each in columns]
-        rows_count = count if chosen is None else len(chosen)
+        if computed is not None:
+            given = [each.take(pa.array(computed)) for each in columns]
+        rows_count = count if computed is None else len(computed)
         codes = np.zeros(count, np.int16)
-        result = _computed(compute, given, match.result, rows_count)
+        result = _compute_all(compute, given, match.result, rows_count)
         if result is None:
             values, own = _one_by_one(scalar, _rows(given, match.parameters))
-            codes[slice(None) if chosen is None else chosen] = own
+            codes[slice(None) if computed is None else computed] = own
             result = to_arrow(values, match.result)
         else:
             probe(_rows([each[:PROBES] for each in given], match.parameters), result)
-        if chosen is not None:
+        if computed is not None:
             indexes = np.full(count, -1, np.int64)
-            indexes[chosen] = np.arange(len(chosen))
+            indexes[computed] = np.arange(len(computed))
             result = result.take(pa.array(indexes, mask=indexes < 0))
         made, made_valid, _ = from_array(result, match.result)
         return Vector(made, made_valid, first_failure(failed, codes if codes.any() else None))
@@ -126,16 +128,18 @@ def array_kernel(call: Call) -> Kernel:
     return kernel
 
 
-def _chosen(failed: Codes | None, valid: Bools | None, count: int) -> NDArray[np.int64] | None:
+def _rows_to_compute(
+    failed: Codes | None, valid: Bools | None, count: int
+) -> NDArray[np.int64] | None:
     """Return the rows that are computed, ascending; None for all."""
     if failed is None and valid is None:
         return None
-    chosen = np.ones(count, np.bool_)
+    computed = np.ones(count, np.bool_)
     if failed is not None:
-        chosen &= failed == 0
+        computed &= failed == 0
     if valid is not None:
-        chosen &= valid
-    return np.flatnonzero(chosen)
+        computed &= valid
+    return np.flatnonzero(computed)
 
 
 def _rows(columns: Sequence[pa.Array], types: Sequence[SqlType]) -> list[tuple[Value, ...]]:
@@ -143,14 +147,14 @@ def _rows(columns: Sequence[pa.Array], types: Sequence[SqlType]) -> list[tuple[V
     return list(zip(*listed, strict=True))
 
 
-def _computed(
+def _compute_all(
     compute: Callable[..., object], given: list[pa.Array], sql_type: SqlType, count: int
 ) -> pa.Array | None:
     """Return the values of all rows; None if one of them fails."""
     if count == 0:
         return pa.nulls(0, arrow_type(sql_type))
     try:
-        result = _checked(compute(*given), sql_type, count)
+        result = _check(compute(*given), sql_type, count)
         result.validate(full=True)
         if sql_type.kind is Kind.DOUBLE:  # every NaN is the canonical one
             return pc.if_else(pc.is_nan(result), math.nan, result)
@@ -225,7 +229,7 @@ def check_alone(name: str, compute: Callable[..., object], types: Types) -> None
         given = [
             to_arrow(each, type_) for each, type_ in zip(columns, types.parameters, strict=True)
         ]
-        together = _checked(compute(*given), types.returns, len(rows)).to_pylist()
+        together = _check(compute(*given), types.returns, len(rows)).to_pylist()
         alone = [
             over_one_row(compute, types)(*(each[i : i + 1][0].as_py() for each in given))
             for i in range(len(rows))

@@ -40,7 +40,7 @@ def _make_row(call: Call) -> Kernel:
 
 
 def field_kernel(index: int, sql_type: SqlType) -> Kernel:
-    """Return the kernel of access to a field; NULL where the row is."""
+    """Return the kernel of access to a field; NULL where the row is NULL."""
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         (row,) = arguments

@@ -1,4 +1,4 @@
-"""Strict functions: makes kernels that handle NULL and failure from computations over values.
+"""Strict functions: kernels that handle NULL and failure, made from computations over values.
 
 A strict function fails if an argument fails (the leftmost failure is reported), is NULL if an argument is
 NULL, and otherwise is computed, which may fail.  The computations below process values only: they also
@@ -81,7 +81,7 @@ def partial(compute: Callable[..., tuple[NDArray[Any], Codes | None]]) -> Kernel
 def arrow(compute: Callable[..., pa.Array], sql_type: SqlType) -> Kernel:
     """Lift an Arrow function, NULL where an argument is, whose result is of `sql_type`.
 
-    `compute` is given plain arrays, or scalars for arguments of one value; the first is an array.
+    `compute` receives plain arrays, or scalars for arguments of one value; the first argument is an array.
     """
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
@@ -96,16 +96,16 @@ def arrow(compute: Callable[..., pa.Array], sql_type: SqlType) -> Kernel:
 
 
 def from_text(parse: Parse, parse_one: Callable[[str], Value], dtype: np.dtype[Any]) -> Kernel:
-    """Lift the reader of a column of texts.
+    """Lift the parser of a column of texts.
 
-    `parse_one` reads a single text or raises: a few texts are read one by one, which is faster.
+    `parse_one` parses a single text or raises: a few texts are parsed one by one, which is faster.
     """
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         (argument,) = arguments
         texts = plain_values(argument)
         if len(texts) <= FEW_ROWS:
-            values, own = _read_one_by_one(texts.to_pylist(), parse_one, dtype)
+            values, own = _parse_one_by_one(texts.to_pylist(), parse_one, dtype)
         else:
             values, own = parse(texts)
         if own is not None and argument.valid is not None:
@@ -115,7 +115,7 @@ def from_text(parse: Parse, parse_one: Callable[[str], Value], dtype: np.dtype[A
     return kernel
 
 
-def _read_one_by_one(
+def _parse_one_by_one(
     texts: Sequence[str | None], parse_one: Callable[[str], Value], dtype: np.dtype[Any]
 ) -> tuple[NDArray[Any], Codes | None]:
     values = np.zeros(len(texts), dtype)

@@ -1,6 +1,6 @@
 """Time zones, a column at a time: local times and instants, windows of local times, and texts with an offset.
 
-What a zone is, `fsql.compiler.functions.time_zones` says; all values are microseconds in arrays of int64.
+`fsql.compiler.functions.time_zones` defines zones; all values are microseconds in arrays of int64.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ def begins_of(local: Ints, zone: str) -> Ints:
 
 
 def ends_of(local: Ints, zone: str) -> Ints:
-    """Return the first instants from which on a clock shows no time before local times."""
+    """Return the first instants from which on a clock shows no time before the local times."""
     known = _zone(zone)
     index = known.shown_from.searchsorted(local, "left")
     instants = local - known.offsets[index]
     count = len(known.transitions)
     if not count:
         return instants
-    behind = known.transitions[np.minimum(index, count - 1)]
-    return np.where(index == count, instants, np.minimum(instants, behind))
+    after = known.transitions[np.minimum(index, count - 1)]
+    return np.where(index == count, instants, np.minimum(instants, after))
 
 
 def to_local(zone: str) -> Callable[[Ints], tuple[Ints, Codes | None]]:
@@ -104,7 +104,7 @@ def _in_range(values: Ints) -> tuple[Ints, Codes | None]:
 
 
 def parse_instants(zone: str) -> Parse:
-    """Return the reader of texts as instants; a text without an offset is a local time."""
+    """Return the parser of texts as instants; a text without an offset is a local time."""
     convert = to_instants(zone)
 
     def parse(texts: pa.StringArray) -> tuple[Ints, Codes | None]:
@@ -128,7 +128,8 @@ def parse_instants(zone: str) -> Parse:
 def format_instants(instants: Ints, zone: str) -> pa.StringArray:
     """Return instants as ISO 8601 in the local time of the zone, with its offset; without NULL.
 
-    In UTC where the offset is no number of minutes or leads out of the years 1 to 9999.
+    An instant is in UTC if its offset is not in whole minutes, or its local time is out of the years 1 to
+    9999.
     """
     offsets = offsets_of(instants, zone)
     local = instants + offsets

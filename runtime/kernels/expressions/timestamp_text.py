@@ -1,8 +1,8 @@
 """Timestamps and dates as text, a column at a time: reading ISO 8601, and writing it.
 
-The text form is `YYYY-MM-DD[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]`, at most 32 bytes, so the texts of a column are
-laid out as a matrix with a row for each of the 32 places and processed place by place, not text by text.  A
-place has the byte of the text, or 0 after its end.
+The text form is `YYYY-MM-DD[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]`, at most 32 bytes.  The texts of a column
+are a matrix of bytes with a row for each of 32 positions, 0 after the end of a text, and a column for each
+text.  They are processed by position, not text by text.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.expressions.vectors import Bools, Codes
 
     Ints = NDArray[np.int64]
-    Places = NDArray[np.uint8]
-    """`(places, texts)`"""
+    Bytes = NDArray[np.uint8]
+    """`(positions, texts)`"""
 
 _TIME: Final = r"\A([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?\z"
 _WIDTH: Final = 32
@@ -46,7 +46,7 @@ def parse_dates(strings: pa.StringArray) -> tuple[NDArray[np.int32], Codes | Non
 
     The results for NULLs are arbitrary.
     """
-    text, lengths = _places(strings)
+    text, lengths = _byte_matrix(strings)
     days, readable = _dates(text, text - np.uint8(ord("0")))
     readable &= lengths == _DATE_LENGTH
     values = np.where(readable, days, 0).astype(np.int32)
@@ -69,7 +69,7 @@ def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
 
     The results for NULLs are arbitrary.
     """
-    text, lengths = _places(strings)
+    text, lengths = _byte_matrix(strings)
     digits = text - np.uint8(ord("0"))
     days, readable = _dates(text, digits)
     readable &= (lengths >= _SHORTEST) & (lengths <= _WIDTH)
@@ -79,8 +79,8 @@ def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
     readable &= (text[10] == ord("T")) | (text[10] == ord(" "))
     hour, minute = _pair(digits, 11), _pair(digits, 14)
     readable &= (hour < 24) & (minute < 60)
-    second_us, behind, well_formed = _seconds(text, digits)
-    zone_us, zone_well_formed = _zone(text, digits, behind, lengths)
+    second_us, end, well_formed = _seconds(text, digits)
+    zone_us, zone_well_formed = _zone(text, digits, end, lengths)
     readable &= well_formed & zone_well_formed
     minutes = (hour * 60 + minute).astype(np.int64)
     values = days * DAY_US + minutes * (60 * _SECOND_US) + second_us - zone_us
@@ -91,8 +91,8 @@ def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
     return values, np.where(readable, codes, np.int16(UNREADABLE_TEXT))
 
 
-def _places(strings: pa.StringArray) -> tuple[Places, Ints]:
-    """Return the first 32 places of all texts, and their lengths."""
+def _byte_matrix(strings: pa.StringArray) -> tuple[Bytes, Ints]:
+    """Return the first 32 bytes of all texts, and the lengths of the texts."""
     ends = offsets(strings).astype(np.int64)
     lengths = ends[1:] - ends[:-1]
     if ends[-1] == ends[0]:
@@ -108,12 +108,12 @@ def _places(strings: pa.StringArray) -> tuple[Places, Ints]:
     return np.where(inside, data[np.where(inside, at, 0)], np.uint8(0)), lengths
 
 
-def _pair(digits: Places, at: int) -> NDArray[np.int32]:
-    """Return the number that the two digits at place `at` make."""
+def _pair(digits: Bytes, at: int) -> NDArray[np.int32]:
+    """Return the number of the two digits at position `at`."""
     return digits[at].astype(np.int32) * 10 + digits[at + 1]
 
 
-def _dates(text: Places, digits: Places) -> tuple[Ints, Bools]:
+def _dates(text: Bytes, digits: Bytes) -> tuple[Ints, Bools]:
     """Return the days since 1970-01-01, and whether the texts begin with a day that exists."""
     readable = (text[4] == ord("-")) & (text[7] == ord("-"))
     for at in _DIGITS_OF_DATE:
@@ -122,7 +122,7 @@ def _dates(text: Places, digits: Places) -> tuple[Ints, Bools]:
     return days, readable & exists
 
 
-def _days(digits: Places) -> tuple[Ints, Bools]:
+def _days(digits: Bytes) -> tuple[Ints, Bools]:
     """Return the days since 1970-01-01, and whether the day exists."""
     year = _pair(digits, 0) * 100 + _pair(digits, 2)
     month, day = _pair(digits, 5), _pair(digits, 8)
@@ -133,24 +133,24 @@ def _days(digits: Places) -> tuple[Ints, Bools]:
     return first + day - 1, exists & (day <= next_first - first)
 
 
-def _seconds(text: Places, digits: Places) -> tuple[Ints, Ints, Bools]:
-    """Return the seconds in microseconds, the place after them, and whether they are well-formed."""
+def _seconds(text: Bytes, digits: Bytes) -> tuple[Ints, Ints, Bools]:
+    """Return the seconds in microseconds, the position after them, and whether they are well-formed."""
     given = text[16] == ord(":")
     second = np.where(given, _pair(digits, 17), 0)
     well_formed = ~given | ((digits[17] <= 9) & (digits[18] <= 9) & (second < 60))
     with_fraction = given & (text[19] == ord("."))
-    behind = np.where(given, 19, 16)
+    end = np.where(given, 19, 16)
     values = second * np.int64(_SECOND_US)
     if with_fraction.any():
         fraction, count = _fraction(digits)
         well_formed &= ~with_fraction | (count > 0)
         values += np.where(with_fraction, fraction, 0)
-        behind += np.where(with_fraction, 1 + count, 0)
-    return values, behind, well_formed
+        end += np.where(with_fraction, 1 + count, 0)
+    return values, end, well_formed
 
 
-def _fraction(digits: Places) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the digits from place 20 on, six at most, as microseconds; and how many there are."""
+def _fraction(digits: Bytes) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the digits from position 20 on, six at most, as microseconds, and their number."""
     fraction = np.zeros(digits.shape[1], np.int32)
     count = np.zeros(digits.shape[1], np.int32)
     going_on = np.ones(digits.shape[1], np.bool_)
@@ -162,8 +162,8 @@ def _fraction(digits: Places) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return fraction, count
 
 
-def _zone(text: Places, digits: Places, at: Ints, lengths: Ints) -> tuple[Ints, Bools]:
-    """Return how far the zone at place `at` is ahead of UTC, and whether it is well-formed."""
+def _zone(text: Bytes, digits: Bytes, at: Ints, lengths: Ints) -> tuple[Ints, Bools]:
+    """Return how far the zone at position `at` is ahead of UTC, and whether it is well-formed."""
     left = lengths - at
     column = np.arange(len(at))
     marks = text[np.minimum(at, _WIDTH - 1), column]
@@ -182,7 +182,7 @@ def _zone(text: Places, digits: Places, at: Ints, lengths: Ints) -> tuple[Ints, 
 
 
 def format_timestamps(values_us: Ints) -> pa.StringArray:
-    """Return timestamps as ISO 8601 in UTC, with no, 3 or 6 digits of fraction as they need.
+    """Return timestamps as ISO 8601 in UTC, with 0, 3 or 6 digits of fraction as needed.
 
     All are within the years 1 to 9999; the array has no NULL.
     """

@@ -1,8 +1,8 @@
 """Vectors: the values of an expression between two kernels.
 
 Input and output columns are Arrow arrays.  In between, values of fixed width are NumPy arrays, since
-a NumPy operation costs a fifth of an Arrow one on a small batch and overflow is seen in plain arithmetic;
-STRING, ARRAY, ROW and NULL stay Arrow arrays.
+a NumPy operation costs a fifth of an Arrow one on a small batch, and overflow can be computed from the
+results; STRING, ARRAY, ROW and NULL stay Arrow arrays.
 
 | kind                          | `Vector.values`                                               |
 |-------------------------------|---------------------------------------------------------------|
@@ -16,8 +16,8 @@ STRING, ARRAY, ROW and NULL stay Arrow arrays.
 | ARRAY, ROW, NULL              | `ListArray`, `StructArray`, `NullArray`                       |
 
 The values have the length of the batch, or length 1 where they are the same for every row; NULLs and
-failures likewise have the length of the values, or 1.  NumPy stretches the latter by itself; `datum` does it
-for Arrow functions.
+failures likewise have the length of the values, or 1.  NumPy broadcasts arrays of length 1; `datum` makes
+scalars of them for Arrow functions.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ DTYPES: Final = {
 class Vector(NamedTuple):
     """The values of an expression; which of them are not NULL, and which rows failed (None: all, none).
 
-    What `values` holds where a row is NULL or failed is arbitrary.  Arrow values carry their NULLs too,
-    and `valid` agrees with them.
+    The values of rows that are NULL or failed are arbitrary.  Arrow values contain their NULLs too, and
+    `valid` agrees with them.
     """
 
     values: Values
@@ -154,7 +154,7 @@ def to_array(vector: Vector, sql_type: SqlType, count: int) -> pa.Array:
     """Return a vector as a column of `count` rows."""
     values, valid, _ = vector
     if not isinstance(values, np.ndarray):
-        return values if len(values) == count else _repeated(values, count)
+        return values if len(values) == count else _repeat(values, count)
     if len(values) != count:
         values = np.repeat(values, count)
     if sql_type.kind is Kind.DECIMAL:
@@ -180,7 +180,7 @@ def _bitmap(bools: Bools) -> pa.Buffer:
     return pa.py_buffer(np.packbits(bools, bitorder="little"))
 
 
-def _repeated(values: pa.Array, count: int) -> pa.Array:
+def _repeat(values: pa.Array, count: int) -> pa.Array:
     """Return one value repeated `count` times; for STRING, ARRAY and ROW as a dictionary of one value."""
     if isinstance(values, pa.NullArray) or values.null_count or count == 0:
         return pa.nulls(count, values.type)
@@ -204,7 +204,7 @@ def stretched_values(vector: Vector, count: int) -> pa.Array:
 
 
 def common_length(vectors: Sequence[Vector]) -> int:
-    """Return the length that vectors stretch to together."""
+    """Return the length to which vectors are stretched."""
     lengths = {len(vector.values) for vector in vectors}
     lengths.discard(1)
     return lengths.pop() if lengths else 1
@@ -216,7 +216,7 @@ def datum(values: pa.Array, count: int) -> pa.Array | pa.Scalar:
 
 
 def truth(vector: Vector) -> Bools:
-    """Return where a BOOLEAN vector is TRUE (its failures apart)."""
+    """Return where a BOOLEAN vector is TRUE; failures are not considered."""
     values: Bools = vector.values
     return values if vector.valid is None else values & vector.valid
 
@@ -229,12 +229,12 @@ def both_valid(left: Bools | None, right: Bools | None) -> Bools | None:
 
 
 def first_failure(first: Codes | None, second: Codes | None) -> Codes | None:
-    """Return the failures of two evaluations that both take place, the first one's before the second's."""
+    """Return the failures of two evaluations, of which both are carried out; the first one has precedence."""
     if first is None:
         return second
     return first if second is None else np.where(first != 0, first, second)
 
 
 def codes_where(mask: Bools, code: int) -> Codes | None:
-    """Return `code` for the rows of `mask`; None if there are none."""
+    """Return `code` for the rows of `mask`; None if it marks no row."""
     return np.where(mask, np.int16(code), np.int16(0)) if np.count_nonzero(mask) else None

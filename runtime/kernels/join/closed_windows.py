@@ -1,4 +1,4 @@
-"""Which rows of a join of windows are no longer needed, since their window has closed on both sides."""
+"""The rows of a join of windows that are no longer needed, since their window has closed on both sides."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class ClosedWindows:
-    """The bound up to which windows have closed.  Rows in columns begin with the keys of the join.
+    """The bound up to which windows have closed.  The columns of rows begin with the keys of the join.
 
-    Rows of keys that are about to be adopted are as of a position that may be below the bound, and so nothing
-    is dropped while there are any.
+    Rows of keys that are about to be adopted are as of a position that may be below the bound, so nothing is
+    dropped while such rows exist.
     """
 
     def __init__(self, closing: Closing) -> None:
@@ -38,7 +38,7 @@ class ClosedWindows:
         self._bound = horizon.time if horizon.origin > PUNCTUATION else horizon.time - 1
 
     def keep_all(self, *, staged: bool) -> None:
-        """Record whether there are rows of keys that are about to be adopted."""
+        """Set whether there are rows of keys that are about to be adopted; nothing is dropped then."""
         self._staged = staged
 
     def close_times(self, columns: Sequence[pa.Array]) -> Ints:
@@ -48,7 +48,7 @@ class ClosedWindows:
         return -(-end // grain) * grain + self._closing.delay_us
 
     def open(self, columns: Sequence[pa.Array]) -> Bools | None:
-        """Return which rows are of windows that have not closed; None if all may be."""
+        """Return which rows are of windows that have not closed; None if no row can be excluded."""
         if self._bound is None or self._staged:
             return None
         return self.close_times(columns) > self._bound

@@ -2,7 +2,7 @@
 
     key_0 …   hash   side   time   origin   path_0 …   weight   left_0 …   right_0 …   expires
 
-The columns of the other side are NULL.
+In a row of one side, the columns of the other side are NULL.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KeysAndState = tuple[list[pa.Array], pa.RecordBatch]
 
 
 class JoinEncoding:
-    """Encodes and decodes rows whose columns are the keys, then the input's."""
+    """Encodes and decodes rows whose columns are the keys, then those of the input."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
         """`schemas` are those of the sides."""
@@ -52,11 +52,11 @@ class JoinEncoding:
         """Return the columns of a side without rows."""
         return [pa.array([], kind) for kind in (*self._keys, *self._types[side])]
 
-    def positions(self, places: Sequence[Ints]) -> dict[str, Ints]:
-        """Return the position columns by name: time, origin and path, padded to the deeper side's."""
+    def positions(self, columns: Sequence[Ints]) -> dict[str, Ints]:
+        """Return position columns by name: time, origin and path, padded to the depth of the deeper side."""
         names = ("time", "origin", *(f"path_{level}" for level in range(self._depth)))
-        padding = [np.full(len(places[0]), -1)] * (len(names) - len(places))
-        return dict(zip(names, [*places, *padding], strict=True))
+        padding = [np.full(len(columns[0]), -1)] * (len(names) - len(columns))
+        return dict(zip(names, [*columns, *padding], strict=True))
 
     def rows_of(
         self,
@@ -66,7 +66,7 @@ class JoinEncoding:
         weight: Ints,
         expires: Ints,
     ) -> KeysAndState:
-        """Return the keys of rows of a side, and the columns after them."""
+        """Return the keys of rows of a side, and the other columns of the snapshot."""
         count = len(weight)
         values = [plain(column) for column in columns]
         keys = [_canonical(key) for key in values[: len(self._keys)]]
@@ -87,7 +87,7 @@ class JoinEncoding:
         return [rows.column(name) for name in names]
 
 
-def merged_rows(parts: Sequence[KeysAndState], position: Root) -> pa.RecordBatch:
+def merge_parts(parts: Sequence[KeysAndState], position: Root) -> pa.RecordBatch:
     """Return the rows of the incremental snapshot with the rows of both sides."""
     keys = [pa.concat_arrays(columns) for columns in zip(*(k for k, _ in parts), strict=True)]
     state = pa.concat_batches([rows for _, rows in parts])

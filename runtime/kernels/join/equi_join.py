@@ -1,8 +1,8 @@
 """The kernel of the inner equi-join of append-only inputs.
 
-Each side's rows live in runs (`rows`), sorted by slot and, where the join has a time range, by event time.
-A new row joins with the earlier rows of the other side: in each run these are adjacent, and two binary
-searches find them.  So only pairs in the time range are examined, and no Python code runs per row.
+The rows of each side are in runs (`rows`), sorted by slot and, where the join has a time range, by event
+time.  A new row joins with the earlier rows of the other side, which are adjacent in each run and are found
+by two binary searches.  Only pairs in the time range are examined, and no Python code runs per row.
 
     left   x@1           y@3         out   x⋈u@2, x⋈v@4, y⋈u@3, y⋈v@4    (all of one key)
     right        u@2           v@4
@@ -112,7 +112,7 @@ class JoinKernel(KeyedJoin):
         own_rank, other_rank = ranks[side], ranks[1 - side]
         if self._combine.time_range is not None:
             return _Meeting(rows, other, low, high - low, (own_rank, other_rank))
-        # Of a slot, those that are earlier come first.
+        # The rows of a slot are in the total order, so the earlier ones are first.
         count = len(own_rank) + len(other_rank)
         high = (other.slot * count + other_rank).searchsorted(rows.slot * count + own_rank)
         return _Meeting(rows, other, low, high - low)
@@ -191,7 +191,7 @@ _NO_ROWS: Final = np.empty(0, np.int64)
 
 
 def _root_of_rest(meetings: Sequence[Sequence[_Meeting]]) -> Root | None:
-    """Return the root from which on the new rows make too many pairs; None if there is none.
+    """Return the root from which on the new rows make too many pairs; None if all rows can be applied.
 
     The least root is always applied.
     """
@@ -213,7 +213,7 @@ def _root_of_rest(meetings: Sequence[Sequence[_Meeting]]) -> Root | None:
 
 
 def _ordinals(later_row: Ints, earlier: list[Ints]) -> Ints:
-    """Number the earlier positions that each later row meets, from 0; the rows are sorted by both."""
+    """Number the earlier positions that each later row joins with, from 0; rows are sorted by both."""
     new_pair = np.zeros(len(later_row), np.int64)
     new_pair[starts_of_runs(later_row, *earlier)] = 1
     rank = np.cumsum(new_pair)

@@ -1,4 +1,4 @@
-"""What the kernels of joins share: the keys of rows, their slots, and that joins have no windows."""
+"""The common part of the kernels of joins: the keys of rows, and their slots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAIRS_MAX: Final = 1 << 18
 class KeyedJoin:
     """The part of `Kernel` that does not depend on how rows are stored.
 
-    Prepared columns: keys, then the input's.
+    Prepared columns: keys, then those of the input.
     """
 
     def __init__(self, combine: CombineJoin, table: SlotTable) -> None:

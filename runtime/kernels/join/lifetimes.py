@@ -1,6 +1,6 @@
 """Lifetimes: from which root to which each row of a multiset exists, within one application.
 
-A history has, for each slot and payload, the weight at root 0 (what was there before) and the changes of
+A history has, for each slot and payload, the weight at root 0 (before the application) and the changes of
 weight at roots 1, 2, …  The added units of weight of a payload are numbered, and so are the removed ones:
 unit n lives from the root at which it is added to the one at which it is removed.  (First in, first out: any
 other assignment has the same sums, and this one is linear in the changes.)  Where unit n is removed
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 BEFORE: Final = 0
-"""The root of what was there before the application."""
+"""The root of the rows that exist before the application."""
 
 
 class History(NamedTuple):
-    """Rows with the root at which each comes (or, of negative weight, goes), and the payload's number.
+    """Rows, the root at which each is added (with a negative weight: removed), and the payload's number.
 
-    One row for each slot, payload and root, sorted by these.
+    There is one row for each slot, payload and root; the rows are sorted by these.
     """
 
     rows: WeightedRows
@@ -103,7 +103,7 @@ def lifetimes(of: History, end: int) -> Lifetimes:
 
 
 def _running_sums(values: Ints, payload: Ints) -> Ints:
-    """Return the sums of the values up to each row, those of its own payload only."""
+    """Return the running sums of the values, which begin at 0 for each payload."""
     sums = np.cumsum(values)
     starts = starts_of_runs(payload)
     before = sums[starts] - values[starts]
@@ -111,7 +111,7 @@ def _running_sums(values: Ints, payload: Ints) -> Ints:
 
 
 def _next_root(marked: Bools, root: Ints, payload: Ints, end: int) -> Ints:
-    """Return for each row the root of the first marked row of its payload from there on, or `end`."""
+    """Return for each row the root of the first marked row of its payload at or after it, or `end`."""
     count = len(root)
     indexes = np.where(marked, np.arange(count), count)
     following = np.minimum.accumulate(indexes[::-1])[::-1]
@@ -140,10 +140,10 @@ def overlap_count(left: Lifetimes, right: Lifetimes, end: int) -> int:
 def _overlap_ranges(
     left: Lifetimes, right: Lifetimes, end: int
 ) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-    """Return for each left lifetime the range of right ones that start within it, and the other way.
+    """Return for each left lifetime the range of right ones that start within it, and vice versa.
 
-    Of two lifetimes that share a root one starts within the other; in a slot, those that start within a
-    lifetime are neighbours.  Where both start at one root, the right one is said to start within the left.
+    If two lifetimes share a root, one starts within the other; the lifetimes of a slot that start within a
+    lifetime are adjacent.  If both start at one root, the right one counts as starting within the left one.
     """
     left_start, right_start = (_composite(side, side.start, end) for side in (left, right))
     left_end, right_end = (_composite(side, side.end, end) for side in (left, right))

@@ -1,12 +1,13 @@
-"""Markers: for each slot, a row that exists while a side has no row there, or while it has one.
+"""Markers: for each slot, a row that exists while a side has no row in the slot, or while it has one.
 
-An outer join is an inner one in which a side has a row of NULLs while it has no row of its own:
+An outer join is an inner join in which a side has a row of NULLs while it has no other row:
 
     right side    -          u@2        -u@5                 marker "absent"    +@0   -@2   +@5
     left side     x@1                                         x with NULLs       +@1   -@2   +@5
 
-A left row paired with the marker is an unmatched row.  SEMI and ANTI joins have the marker only: `present` or
-absent.  So the cost is linear in the changes, and in the rows that find a partner or lose it.
+A left row paired with the marker is an unmatched row.  SEMI and ANTI joins use only the marker, present or
+absent.  The cost is linear in the changes, and in the rows that gain their first partner or lose the last
+one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def marker(
         slots: All slots that change in either side.
         weights: The number of the side's rows in each of them before.
         changed: The slot, the root and the weight of each row that changes in the side.
-        present: Whether the marker exists while there are rows, or else while there are none.
+        present: If true, the marker exists while there are rows; if false, while there are no rows.
     """
     slot, root, weight = changed
     slot = np.concatenate([slots, slot])
@@ -43,7 +44,7 @@ def marker(
     order = lexicographic_order([slot, root])
     if order is not None:
         slot, root, weight = slot[order], root[order], weight[order]
-    # Every slot begins with its weight before, so a sum over all slots yields each one's own.
+    # Every slot begins with its weight before, so the sums of each slot follow from those over all slots.
     total = np.cumsum(weight)
     firsts = starts_of_runs(slot)
     before = np.repeat(total[firsts] - weight[firsts], np.diff(np.append(firsts, len(slot))))

@@ -1,7 +1,7 @@
 """A multiset of rows in columns, by slot: the state of one side of a join of updating inputs.
 
-Each row has a weight, which may be negative.  Rows of one slot and one payload are one row with the sum of
-the weights, and no row where that is 0.  The rows are in runs sorted by slot; runs are merged as they grow,
+Each row has a weight, which may be negative.  Rows of one slot and one payload become one row with the sum of
+the weights, or no row if the sum is 0.  The rows are in runs sorted by slot; runs are merged as they grow,
 so each row is moved a logarithmic number of times.  Rows are undone by adding them with opposite weights.
 """
 
@@ -47,7 +47,7 @@ class WeightedRows(NamedTuple):
         return self._replace(weight=-self.weight)
 
 
-def together(parts: Sequence[WeightedRows]) -> WeightedRows:
+def concat_rows(parts: Sequence[WeightedRows]) -> WeightedRows:
     """Return the rows of all parts, one after the other; there is at least one part."""
     if len(parts) == 1:
         return parts[0]
@@ -59,7 +59,7 @@ def together(parts: Sequence[WeightedRows]) -> WeightedRows:
 
 
 def net(rows: WeightedRows, keys: int) -> WeightedRows:
-    """Return one row, with the sum of the weights, for each slot and payload; none if the sum is 0.
+    """Return one row, with the sum of the weights, for each slot and payload; no row if the sum is 0.
 
     The first `keys` columns are the key of the slot.  The rows are sorted by slot.
     """
@@ -81,7 +81,7 @@ class NetRows:
     def __init__(
         self, keys: int, *, counted: bool = False, closed: ClosedWindows | None = None
     ) -> None:
-        """Begin without rows; `counted` is whether `weights` will be asked for.
+        """Begin without rows; `weights` requires `counted`.
 
         Rows of windows that have closed are dropped when runs are merged.
         """
@@ -97,7 +97,7 @@ class NetRows:
     def add(self, rows: WeightedRows) -> bool:
         """Add rows; return whether runs were merged."""
         if self._weights is not None and len(rows.slot):
-            self._weights = grown(self._weights, int(rows.slot.max()) + 1)
+            self._weights = extend_with_zeros(self._weights, int(rows.slot.max()) + 1)
             np.add.at(self._weights, rows.slot, rows.weight)
         run = net(rows, self._keys)
         merging = [run]
@@ -106,7 +106,7 @@ class NetRows:
             merging.insert(0, self.runs.pop())
             size += len(merging[0].slot)
         if len(merging) > 1:
-            run = self._open(net(together(merging), self._keys))
+            run = self._open(net(concat_rows(merging), self._keys))
         if len(run.slot):
             self.runs.append(run)
         return len(merging) > 1
@@ -121,7 +121,7 @@ class NetRows:
         return rows.take(np.flatnonzero(kept))
 
     def find(self, slots: Ints) -> WeightedRows | None:
-        """Return the rows of some slots, which ascend; None if there are none."""
+        """Return the rows of some slots, which ascend; None if they have no rows."""
         found = all_rows([run.take(rows_of(run.slot, slots)) for run in self.runs])
         return None if found is None else all_rows([net(found, self._keys)])
 
@@ -129,7 +129,7 @@ class NetRows:
         """Return the sum of the weights of each slot."""
         assert self._weights is not None
         if len(slots):
-            self._weights = grown(self._weights, int(slots.max()) + 1)
+            self._weights = extend_with_zeros(self._weights, int(slots.max()) + 1)
         return self._weights[slots]
 
     def mark_slots(self, marks: Bools) -> None:
@@ -140,33 +140,33 @@ class NetRows:
     def drop(self, expired: Bools) -> None:
         """Forget the rows of the slots that are marked."""
         if self._weights is not None:
-            self._weights = grown(self._weights, len(expired))
+            self._weights = extend_with_zeros(self._weights, len(expired))
             self._weights[np.flatnonzero(expired)] = 0
         kept = [run.of(~expired) for run in self.runs]
         self.runs = [run for run in kept if len(run.slot)]
 
 
-def grown(values: Ints, length: int) -> Ints:
-    """Return the values, with zeros after them if they are fewer than `length`."""
+def extend_with_zeros(values: Ints, length: int) -> Ints:
+    """Return the values, with zeros appended if there are fewer than `length`."""
     if len(values) >= length:
         return values
     return np.concatenate([values, np.zeros(2 * length - len(values), np.int64)])
 
 
 def rows_of(sorted_slots: Ints, slots: Ints) -> Ints:
-    """Return the indexes of `sorted_slots` at which one of `slots` stands; both ascend."""
+    """Return the indexes of the elements of `sorted_slots` that are in `slots`; both ascend."""
     low = sorted_slots.searchsorted(slots, "left")
     return ranges(low, sorted_slots.searchsorted(slots, "right") - low)[1]
 
 
 def ranges(low: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return the integers of all ranges `[low, low + count)`, after the number of the range of each."""
+    """Return, for each integer of all ranges `[low, low + count)`, the number of its range, and itself."""
     number = np.repeat(np.arange(len(count)), count)
     within = np.arange(len(number)) - np.repeat(np.cumsum(count) - count, count)
     return number, np.repeat(low, count) + within
 
 
 def all_rows(parts: Iterable[WeightedRows | None]) -> WeightedRows | None:
-    """Return the rows of all parts, or None if there are none."""
+    """Return the rows of all parts, or None if they have no rows."""
     some = [part for part in parts if part is not None and len(part.slot)]
-    return together(some) if some else None
+    return concat_rows(some) if some else None

@@ -46,7 +46,7 @@ class Stored:
 
 
 class JoinRows:
-    """The rows of both sides.  Their columns: keys, then the input's."""
+    """The rows of both sides.  Their columns: keys, then those of the input."""
 
     def __init__(self, combine: CombineJoin) -> None:
         self.table = SlotTable()
@@ -124,7 +124,7 @@ class JoinRows:
         if bounds is None:
             return low, high
         time = self._event_time(side, rows.batch)
-        # The watermark may not be beyond the greatest time that the earlier row could match.
+        # The watermark must not be beyond the greatest time that the earlier row can match.
         since = np.maximum(time, self.watermark(rows.batch.time))
         if side == LEFT:
             least, greatest = since + bounds.low_us, time + bounds.high_us
@@ -143,7 +143,7 @@ class JoinRows:
         return values.view(pa.int64()).to_numpy(zero_copy_only=False)
 
     def watermark(self, time: _Time) -> _Time:
-        """Return the watermark at positions of a time, or of some."""
+        """Return the watermark at positions of one time, or of several."""
         grain = self._combine.grain_us
         return (time - self._combine.delay_us) // grain * grain
 
@@ -167,12 +167,12 @@ class JoinRows:
             merging.insert(0, runs.pop())
             size += len(merging[0].slot)
         if len(merging) > 1:
-            run = self._merged(side, merging)
+            run = self._merge(side, merging)
         if len(run.slot):
             runs.append(run)
         return len(merging) > 1
 
-    def _merged(self, side: int, runs: list[KeyedRows]) -> KeyedRows:
+    def _merge(self, side: int, runs: list[KeyedRows]) -> KeyedRows:
         merged = merge_rows(runs)
         assert merged is not None
         rows = self.run_order(side, merged)
@@ -191,9 +191,10 @@ class JoinRows:
 
 
 def _bisect(values: Ints, low: Ints, high: Ints, wanted: Ints) -> Ints:
-    """Return for each range `[low, high)` of `values`, which ascend in it, the first place of `wanted`.
+    """Return for each range `[low, high)` of `values`, which ascend in it, the insertion point of `wanted`.
 
-    That is the first value that is not less, or `high`.  It takes a step for each doubling of the longest.
+    That is the index of the first value that is not less, or `high`.  The number of steps is the binary
+    logarithm of the longest range.
     """
     low, high = low.copy(), high.copy()
     last = max(len(values) - 1, 0)

@@ -1,4 +1,4 @@
-"""What snapshots of joins share: each has rows of both sides, not states of keys."""
+"""The common part of snapshots of joins: they have rows of both sides, not states of keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from fsql.runtime.batch import START
-from fsql.runtime.kernels.join.encoding import JoinEncoding, KeysAndState, merged_rows
+from fsql.runtime.kernels.join.encoding import JoinEncoding, KeysAndState, merge_parts
 from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
 from fsql.runtime.kernels.keyed.incremental_snapshot import HASH, IncrementalSnapshot
 
@@ -41,19 +41,20 @@ class SideSnapshots(ABC, Generic[PartT]):
         self._saved_to = START
 
     @abstractmethod
-    def _unsaved(self, side: int, position: Root) -> list[PartT]:
+    def _unsaved_rows(self, side: int, position: Root) -> list[PartT]:
         """Return the rows of a side between the position of the last snapshot and `position`.
 
-        Rows below it that have not settled follow others in the fold's log, and are final as well.
+        Rows below `position` that have not settled are after other rows in the log of the fold; they are
+        final as well.
         """
 
     @abstractmethod
-    def _encoded(self, side: int, parts: list[PartT]) -> KeysAndState:
-        """Return the keys of rows of a side, and the columns after them."""
+    def _encode(self, side: int, parts: list[PartT]) -> KeysAndState:
+        """Return the keys of rows of a side, and the other columns of the snapshot."""
 
     @abstractmethod
     def _record_from_now(self) -> None:
-        """Record what becomes final from now on, for the next snapshot."""
+        """Record the rows that become final from now on, for the next snapshot."""
 
     @abstractmethod
     def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
@@ -69,19 +70,19 @@ class SideSnapshots(ABC, Generic[PartT]):
         """Do nothing: rows are recorded when they become final."""
 
     def on_undo(self, slots: Ints, greatest: Root) -> None:
-        """Do nothing: what is undone was not final."""
+        """Do nothing: undone rows were not final."""
 
     def on_slots_freed(self, slots: list[int]) -> None:
-        """Do nothing: incremental snapshots have keys, not slots."""
+        """Do nothing: incremental snapshots contain keys, not slots."""
 
     def take(self) -> IncrementalSnapshot | None:
         position = self.position
         assert position is not None
-        unsaved = [self._unsaved(side, position) for side in (LEFT, RIGHT)]
+        unsaved = [self._unsaved_rows(side, position) for side in (LEFT, RIGHT)]
 
         def rows() -> pa.RecordBatch:
-            parts = [self._encoded(side, rows) for side, rows in enumerate(unsaved)]
-            return merged_rows(parts, position)
+            parts = [self._encode(side, rows) for side, rows in enumerate(unsaved)]
+            return merge_parts(parts, position)
 
         self._saved_to = position
         self._record_from_now()
@@ -100,7 +101,7 @@ class SideSnapshots(ABC, Generic[PartT]):
             self._add(state, self._table.find(keys, len(state)).slots)
 
     def adopt(self, position: Root) -> None:
-        """Do nothing: rows are found by their keys, of which none came before."""
+        """Do nothing: rows are found by their keys, of which no rows came before."""
 
     def discard_staged(self) -> None:
-        """Do nothing: as for `adopt`."""
+        """Do nothing: the fold releases the slots of the rows."""

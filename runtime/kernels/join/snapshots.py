@@ -1,7 +1,7 @@
 """Snapshots of joins of append-only inputs: each has the rows since the previous one.
 
-A join stores rows, not states of keys.  Their roots determine which are new: a snapshot has those between
-the position of the previous one and its own.
+A join stores rows, not states of keys.  The roots of the rows determine which are new: a snapshot has the
+rows between the position of the previous snapshot and its own.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class JoinSnapshots(SideSnapshots[Batch]):
     def _record_from_now(self) -> None:
         self._settled = ([], [])
 
-    def _unsaved(self, side: int, position: Root) -> list[Batch]:
+    def _unsaved_rows(self, side: int, position: Root) -> list[Batch]:
         if self._settled is None:
             batches = [run.batch for run in self._rows.stored(side)]
         else:
@@ -67,7 +67,7 @@ class JoinSnapshots(SideSnapshots[Batch]):
                 found.append(batch.take(np.flatnonzero(new)))
         return found
 
-    def _encoded(self, side: int, parts: list[Batch]) -> KeysAndState:
+    def _encode(self, side: int, parts: list[Batch]) -> KeysAndState:
         batch = concat([_no_rows(self._encoding.no_rows(side), self._depths[side]), *parts])
         count = len(batch)
         positions = self._encoding.positions([batch.time, batch.origin, *batch.path])
@@ -80,11 +80,11 @@ class JoinSnapshots(SideSnapshots[Batch]):
         loaded: list[KeyedRows | None] = []
         for side in (LEFT, RIGHT):
             indexes = rows_of_side(state, side)
-            rows = self._slotted(side, state.rows.take(pa.array(indexes)), slots[indexes])
+            rows = self._keyed_rows(side, state.rows.take(pa.array(indexes)), slots[indexes])
             loaded.append(self._rows.sorted_run(side, rows) if len(rows.slot) else None)
         self._rows.settle(Stored(loaded))
 
-    def _slotted(self, side: int, rows: pa.RecordBatch, slots: Ints) -> KeyedRows:
+    def _keyed_rows(self, side: int, rows: pa.RecordBatch, slots: Ints) -> KeyedRows:
         path = [f"path_{level}" for level in range(self._depths[side])]
         time, origin, weight, *levels = (
             rows.column(name).to_numpy() for name in ("time", "origin", WEIGHT, *path)

@@ -1,16 +1,16 @@
 """The kernel of the equi-join of updating inputs, and of all outer, semi and anti joins.
 
-A side is a multiset of rows with weights (`net_rows`); of the position of a row only its root matters.  An
+A side is a multiset of rows with weights (`net_rows`); only the root of the position of a row matters.  An
 application has the changes of many roots.  For each slot, what changes in the product of the two sides is
 the sum of three kinds of pairs:
 
-    a change of the left side      with the right rows that stay as they are throughout
-    a change of the right side     with the left rows that stay
+    a change of the left side      with the right rows that do not change
+    a change of the right side     with the left rows that do not change
     a left row that is added or removed    with such a right row, where their lifetimes overlap
 
 A pair of the third kind is added at the root at which the later of its rows is added, and removed at the root
-at which the first of them is removed.  So the changes of a root in both sides are seen together, and no pair
-is made that the same root removes.  The cost is linear in the changes and the pairs, but for sorting.
+at which the first of them is removed.  The changes of a root in both sides are thus combined, and no pair is
+made that the same root removes.  Except for sorting, the cost is linear in the changes and the pairs.
 Rows without a partner are the product of one side with the markers of the other (`markers`).
 """
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 _ONE_ROOT: Final = 2
-"""The length of a table of roots that has one root besides `BEFORE`."""
+"""The length of a table of roots that has one root after `BEFORE`."""
 _PRODUCTS_MAX: Final = 3
 _BOTH: Final = (LEFT, RIGHT)
 _NO_SLOTS: Final = np.empty(0, np.int64)
@@ -97,13 +97,13 @@ class JoinUpdatesKernel(KeyedJoin):
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Changes]:
         rest = None
-        numbers, times, origins = _numbered_roots(sides)
+        numbers, times, origins = _number_roots(sides)
         products = self._products(sides, numbers)
-        while len(times) > _ONE_ROOT and _makes_too_much(products.both, len(times)):
+        while len(times) > _ONE_ROOT and _makes_too_many(products.both, len(times)):
             middle = (len(times) + 1) // 2
             rest = Root(int(times[middle]), int(origins[middle]))
             sides = split_at_position(sides, rest)[0]
-            numbers, times, origins = _numbered_roots(sides)
+            numbers, times, origins = _number_roots(sides)
             products = self._products(sides, numbers)
         changes = Changes([_changes(one, times, origins) for one in products.sides])
         made = [self._rows(*one, times, origins) for one in products.both]
@@ -115,7 +115,7 @@ class JoinUpdatesKernel(KeyedJoin):
         return ApplyResult(rows, None, None, rest)
 
     def _products(self, sides: Sequence[KeyedRows | None], numbers: Sequence[Ints]) -> _Products:
-        """Return the histories of both sides, and those whose products are the result."""
+        """Return the histories of both sides, and the pairs of histories whose products are the result."""
         kind = self._combine.kind
         if kind is JoinKind.INNER:
             left, right = (
@@ -223,13 +223,13 @@ def _slots(rows: KeyedRows | None) -> Ints:
     return _NO_SLOTS if rows is None else np.unique(rows.slot)
 
 
-def _makes_too_much(both: Sequence[_Product], roots: int) -> bool:
-    """Return whether the changes may make more than `PAIRS_MAX` pairs: each with all rows of its slot."""
+def _makes_too_many(both: Sequence[_Product], roots: int) -> bool:
+    """Return whether the changes may make more than `PAIRS_MAX` pairs, by an upper bound."""
     return sum(_most_pairs(left, right, roots) for left, right in both) > PAIRS_MAX
 
 
 def _most_pairs(left: History | None, right: History | None, roots: int) -> int:
-    """Return a bound on the pairs of a product; a product of the sizes if that is small enough."""
+    """Return an upper bound of the pairs of a product: the product of the sizes if that is small enough."""
     if left is None or right is None:
         return 0
     if len(left.root) * len(right.root) <= PAIRS_MAX // _PRODUCTS_MAX:
@@ -246,10 +246,10 @@ def _most_pairs(left: History | None, right: History | None, roots: int) -> int:
     return pairs
 
 
-def _numbered_roots(sides: Sequence[KeyedRows | None]) -> tuple[list[Ints], Ints, Ints]:
+def _number_roots(sides: Sequence[KeyedRows | None]) -> tuple[list[Ints], Ints, Ints]:
     """Return the number of each row's root, by side, and the time and origin of each number.
 
-    Numbers are from 1 on, in the order of the roots; number 0 is `BEFORE`.
+    Numbers begin at 1, in the order of the roots; number 0 is `BEFORE`.
     """
     batches = [side.batch for side in sides if side is not None]
     time = np.concatenate([batch.time for batch in batches])
@@ -305,7 +305,7 @@ def _split(of: History, end: int) -> tuple[Lifetimes, Lifetimes]:
 
 
 def _of_changes(of: History, staying: Lifetimes, *, swap: bool) -> _Pairs:
-    """Return the pairs of a side's changes with rows of the other side that stay."""
+    """Return the pairs of the changes of a side with rows of the other side that do not change."""
     changes = np.flatnonzero(of.root > BEFORE)
     slots = of.rows.slot[changes]
     low = staying.slot.searchsorted(slots, "left")

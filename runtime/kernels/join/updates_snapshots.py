@@ -1,8 +1,8 @@
 """Snapshots of joins of updating inputs: each has the net changes since the previous one.
 
-The first snapshot has the whole content.  After that, net final changes are kept until the next snapshot;
+The first snapshot has the whole content.  After that, the net final changes are kept until the next snapshot;
 the root of a change determines whether it was saved before it was final.  All positions in the snapshots
-are 0, so that a row and its retraction are equal.
+are 0, so that a row and its retraction differ in their weight only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from fsql.runtime.kernels.join.encoding import KeysAndState, rows_of_side
 from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
-from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows, together
+from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows, concat_rows
 from fsql.runtime.kernels.join.side_snapshots import SideSnapshots
 from fsql.runtime.kernels.join.updating_sides import Changes, UpdatingSides, weighted
 from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER, WEIGHT, IncrementalSnapshot
@@ -56,7 +56,7 @@ class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
     def _record_from_now(self) -> None:
         self._settled = (NetRows(self._keys), NetRows(self._keys))
 
-    def _unsaved(self, side: int, position: Root) -> list[WeightedRows]:
+    def _unsaved_rows(self, side: int, position: Root) -> list[WeightedRows]:
         pending = [rows for each in self._sides.pending if (rows := each.sides[side]) is not None]
         if self._settled is None:
             above = [filter_rows(rows, ~below(rows.batch, position)) for rows in pending]
@@ -68,9 +68,9 @@ class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
         ]
         return [*self._settled[side].runs, *(weighted(rows) for rows in new if rows is not None)]
 
-    def _encoded(self, side: int, parts: list[WeightedRows]) -> KeysAndState:
+    def _encode(self, side: int, parts: list[WeightedRows]) -> KeysAndState:
         none = np.empty(0, np.int64)
-        rows = together([WeightedRows(self._encoding.no_rows(side), none, none), *parts])
+        rows = concat_rows([WeightedRows(self._encoding.no_rows(side), none, none), *parts])
         count = len(rows.slot)
         positions = self._encoding.positions(
             [np.zeros(count, np.int64)] * self._position_columns[side]
@@ -84,7 +84,7 @@ class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
         super().stage(state)
 
     def adopt(self, position: Root) -> None:
-        """Let closed windows be dropped again; see `SideSnapshots`."""
+        """Drop closed windows again from now on; see `SideSnapshots`."""
         super().adopt(position)
         self._keep_all(staged=False)
 

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 _KEYS_MIN = 1024
-"""With so few keys in the state, it does not pay to look for those without rows."""
+"""With fewer keys than this, keys without rows are not searched for."""
 
 
 @dataclass(slots=True, eq=False)
 class Changes:
-    """What one application changed in each side; rows are sorted by slot."""
+    """The changes of one application in each side; rows are sorted by slot."""
 
     sides: list[KeyedRows | None]
 
 
 class UpdatingSides:
-    """The rows of both sides.  Their columns: keys, then the input's."""
+    """The rows of both sides.  Their columns: keys, then those of the input."""
 
     def __init__(
         self, keys: int, *, counted: bool = False, closed: ClosedWindows | None = None

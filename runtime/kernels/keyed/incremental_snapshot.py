@@ -8,13 +8,13 @@ compare keys, then `hash`, the kernel's own columns, and `expires`.
   It is `NEVER` for rows that do not expire, and `GONE` for keys that no longer have state.
 
 If `appends` is false, there is one row for each key, and it replaces the row in older snapshots; a row that
-is `GONE` only hides older ones.  If `appends` is true, rows are added to those of older snapshots (a join's
+is `GONE` only removes older ones.  If `appends` is true, rows are added to those of older snapshots (a join's
 rows), and rows that are equal except for `weight` are one row with the sum.
 
 Contract.  The rows are sorted by hash, key and, if they append, all following columns; so the rows of a hash
 range are a slice.  The result of `merge_snapshots(…, whole=True)` over all incremental snapshots of an
 operator, from the first on, of all workers, up to one position, depends only on the input below that
-position, to the byte.  A single incremental snapshot does not promise this: a speculative fold may also
+position, to the byte.  This does not hold for a single incremental snapshot: a speculative fold may also
 include a key that was changed only by rows that were undone.  `tests/property/test_snapshots.py` checks both.
 """
 
@@ -124,13 +124,13 @@ def merge_snapshots(
     """
     first = snapshots[0]
     if max(text_bytes(snapshots), default=0) > TEXT_BYTES_MAX:
-        return _merged_in_parts(snapshots, position, whole=whole)
+        return _merge_in_parts(snapshots, position, whole=whole)
     batches = [one.rows for one in snapshots]
     rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-    rows = _summed(rows, first.keys) if first.appends else _newest(rows, first.keys)
-    rows = _unexpired(rows, position)
+    rows = _sum_weights(rows, first.keys) if first.appends else _newest(rows, first.keys)
+    rows = _drop_expired(rows, position)
     if whole:
-        rows = _marked_rows(rows, _integers(rows, EXPIRES) != GONE)
+        rows = _filter(rows, _integers(rows, EXPIRES) != GONE)
     return IncrementalSnapshot(_with_null_fields(rows), first.keys, first.appends)
 
 
@@ -151,7 +151,7 @@ def text_bytes(snapshots: Sequence[IncrementalSnapshot]) -> list[int]:
     ]
 
 
-def _merged_in_parts(
+def _merge_in_parts(
     snapshots: Sequence[IncrementalSnapshot], position: Root, *, whole: bool
 ) -> IncrementalSnapshot:
     """Like `merge_snapshots`, separately for the two halves of the bins, then concatenated."""
@@ -207,12 +207,12 @@ def rows_of_bins_later(snapshot: IncrementalSnapshot, bins: BinRanges) -> Increm
     )
 
 
-def _unexpired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:
+def _drop_expired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:
     expires = _integers(rows, EXPIRES)
     passed = expires < position.time
     if position.origin > PUNCTUATION:
         passed |= expires == position.time
-    return _marked_rows(rows, ~passed | (expires == GONE))
+    return _filter(rows, ~passed | (expires == GONE))
 
 
 def _newest(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
@@ -223,8 +223,8 @@ def _newest(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
     return _rows(rows, order[np.append(starts[1:], len(order))[: len(starts)] - 1])
 
 
-def _summed(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
-    """Return one row, with the sum of the weights, for each set of equal ones; none if the sum is 0."""
+def _sum_weights(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
+    """Return one row, with the sum of the weights, for each set of equal rows; no row if the sum is 0."""
     columns = _key_columns(rows, keys)
     for name, column in zip(rows.schema.names[keys:], rows.columns[keys:], strict=True):
         if name not in {WEIGHT, HASH, EXPIRES}:
@@ -270,5 +270,5 @@ def _rows(rows: pa.RecordBatch, indexes: Ints) -> pa.RecordBatch:
     return rows.take(pa.array(indexes))
 
 
-def _marked_rows(rows: pa.RecordBatch, marks: NDArray[np.bool_]) -> pa.RecordBatch:
+def _filter(rows: pa.RecordBatch, marks: NDArray[np.bool_]) -> pa.RecordBatch:
     return rows if marks.all() else _rows(rows, np.flatnonzero(marks))

@@ -1,6 +1,6 @@
 """The interface between a fold and its kernel.
 
-A kernel implements one stateful operator.  It is given rows in the total order and the slots of their keys,
+A kernel implements one stateful operator.  It receives rows in the total order and the slots of their keys,
 and can undo an application for some of the slots.  The fold (`fsql.runtime.dataflow.fold`) handles all
 disorder.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 UndoT = TypeVar("UndoT")
-"""What a kernel keeps to undo an application."""
+"""The data with which a kernel undoes an application."""
 
 
 class KeyedRows(NamedTuple):
@@ -54,7 +54,7 @@ class ApplyResult(Generic[UndoT]):
 
 
 def merge_rows(parts: Sequence[KeyedRows | None]) -> KeyedRows | None:
-    """Return the rows of all parts, one after the other, or None if there are none."""
+    """Return the rows of all parts, one after the other, or None if they have no rows."""
     some = [part for part in parts if part is not None and len(part.batch)]
     if len(some) <= 1:
         return some[0] if some else None
@@ -63,14 +63,14 @@ def merge_rows(parts: Sequence[KeyedRows | None]) -> KeyedRows | None:
 
 
 def merge_results(parts: Sequence[ApplyResult[UndoT]]) -> ApplyResult[UndoT] | None:
-    """Return the rows and errors of all parts, without undo; None if there are none."""
+    """Return the rows and errors of all parts, without undo; None if they have neither."""
     rows = merge_rows([part.rows for part in parts])
     errors = merge_rows([part.errors for part in parts])
     return None if rows is None and errors is None else ApplyResult(rows, errors, None)
 
 
 def filter_rows(rows: KeyedRows, marks: Bools) -> KeyedRows | None:
-    """Return the rows that are marked; None if there are none."""
+    """Return the rows that are marked; None if no row is."""
     if marks.all():
         return rows
     indexes = np.flatnonzero(marks)
@@ -101,20 +101,20 @@ def split_at_position(
 
 
 class KernelSnapshots(Protocol):
-    """A kernel's side of snapshots: what changed in its state, and its state as of a position.
+    """The kernel's part of snapshots: the changes in its state, and its state as of a position.
 
     Applications never have rows from both sides of the position that is announced.
     """
 
     @property
     def position(self) -> Root | None:
-        """Return the position that is announced, if one is."""
+        """Return the announced position, if there is one."""
 
     def announce(self, position: Root) -> None:
         """Prepare a snapshot as of `position`; no row at or above it was applied."""
 
     def cancel(self) -> None:
-        """Cancel the announced snapshot; the next one includes what has changed."""
+        """Cancel the announced snapshot; the next one includes its changes."""
 
     def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
         """Record that these rows are about to be applied."""
@@ -136,19 +136,19 @@ class KernelSnapshots(Protocol):
         """Load the state as of `position`; nothing has been applied, and keys are unique."""
 
     def stage(self, state: IncrementalSnapshot) -> None:
-        """Add state of keys of which no rows come yet; it replaces what was staged of them, or adds to it.
+        """Add state of keys of which no rows arrive yet; it replaces their staged state, or is added to it.
 
-        It changes nothing that the kernel returns, except that snapshots may include it.
+        The results of the kernel do not change, except that snapshots may include the staged state.
         """
 
     def adopt(self, position: Root) -> None:
-        """Let the staged state take part from now on: it is as of `position`.
+        """Use the staged state, which is as of `position`, from now on.
 
         The next snapshot does not include it: the caller stores it by other means.
         """
 
     def discard_staged(self) -> None:
-        """Do not adopt what was staged; the fold releases its slots."""
+        """Discard the staged state; the fold releases its slots."""
 
 
 class Kernel(Protocol[UndoT]):
@@ -169,7 +169,7 @@ class Kernel(Protocol[UndoT]):
 
     @property
     def snapshots(self) -> KernelSnapshots:
-        """Return the kernel's side of snapshots."""
+        """Return the kernel's part of snapshots."""
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[UndoT]:
         """Apply prepared rows, each side in the total order, after all rows of their slots so far.
@@ -190,13 +190,13 @@ class Kernel(Protocol[UndoT]):
         """Close the windows whose punctuation is below `min_time`; each closes once."""
 
     def give_up(self, bins: BinRanges) -> None:
-        """Make no more rows of keys in these bins, () for none: the fold releases their slots gradually."""
+        """Return no more rows of keys in these bins (() for no bins); the fold releases their slots."""
 
     def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
-        """Return those of the slots whose keys have hashes in some bins."""
+        """Return the slots among `slots` whose keys have hashes in the bins."""
 
     def release(self, slots: Ints, marks: Bools) -> None:
-        """Drop all state of these slots, which `marks` marks; no undo is asked for any of them again."""
+        """Drop all state of these slots, which `marks` marks; no application to them is undone afterwards."""
 
     @property
     def releases_in_parts(self) -> bool:

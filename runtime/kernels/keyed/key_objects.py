@@ -41,7 +41,7 @@ def values_of_rows(array: pa.Array) -> list[object]:
 
 
 def compared_in_python(array: pa.Array) -> bool:
-    """Return whether the values have no representation as Arrow numbers or strings for comparison."""
+    """Return whether the values cannot be represented as Arrow numbers or strings for comparison."""
     return nested(array.type) or pa.types.is_null(array.type)
 
 
@@ -97,9 +97,9 @@ def _key_column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type with integers for times: what Python has for them does not hold all of them.
+    """Return the type with integers for times: the types of Python do not represent all values.
 
-    Types with a part of type NULL are left as they are: pyarrow casts them wrongly.
+    Types with a part of type NULL are not changed: pyarrow casts them wrongly.
     """
     return kind if _has_null_type(kind) else _with_integers(kind)
 

@@ -1,11 +1,12 @@
 """Keys of a loaded state: they remain in columns until a row refers to them.
 
 Creating Python objects for millions of keys takes several times as long as the rest of loading, and ten
-times the memory of the columns; and most keys of a large state are not needed soon.
+times the memory of the columns, and most keys of a large state are not needed soon.  Such keys are said to
+*sleep*; using a key *wakes* it.
 
     hash   3  5  5  9        sorted; key i has slot i
     key    a  b  c  d
-    find c: its hash is 5; the first key with it, b, is another; the second is it: slot 2
+    find c: its hash is 5; the first key with this hash is b, the second is c: slot 2
 
 Contract.  A key that was woken or removed is never found again.
 """
@@ -50,7 +51,7 @@ class LoadedKeys:
         """Return the slot of each sleeping key, `NOT_FOUND` for others; keys are columns and objects."""
         hashes = hash_rows([plain(key) for key in keys], len(objects)).astype(np.int64)
         found = np.full(len(objects), NOT_FOUND)
-        wanted = np.argsort(hashes)  # what is searched in order stays in the cache
+        wanted = np.argsort(hashes)  # searching in order makes better use of the cache
         indexes = np.searchsorted(self._hashes[:-1], hashes[wanted])
         while len(wanted):
             may_be = self._hashes[indexes] == hashes[wanted]

@@ -1,4 +1,4 @@
-"""The one form of a NULL row in state: Arrow leaves open what the fields of a NULL struct are in memory."""
+"""The canonical form of a NULL row in state: Arrow does not define the fields of a NULL struct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks of slots in a persistent array: the cost of setting and reading is that of the given slots."""
+"""Marks of slots in a persistent array: the cost depends on the number of slots set or read."""
 
 from __future__ import annotations
 

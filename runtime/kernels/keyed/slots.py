@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 NO_SLOT: Final = -1
 _FREED: Final = object()
-"""Stands for the key of a slot that has none."""
+"""Represents the key of a slot without a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,12 @@ class Found:
 class SlotTable:
     """Maps keys to slots.
 
-    A slot that is freed is retired: it is not used again before `recycle`, when no log refers to it.
+    A freed slot is retired: it is not reused before `recycle`, which is called when no log refers to the
+    slot.
 
     Cost of `find`: a few rows are looked up one by one.  Otherwise vectorised per row, one dictionary look-up
-    per distinct key of the batch; for keys in a dictionary, per value that the dictionary of the batch before
-    did not have.
+    per distinct key of the batch; for keys in a dictionary, one per value that the dictionary of the previous
+    batch did not have.
     """
 
     def __init__(self, few_rows: int = FEW_ROWS_IN_C) -> None:
@@ -140,7 +141,7 @@ class SlotTable:
         unknown = np.flatnonzero(slots == NO_SLOT)
         if len(unknown) == 0:
             return Found(slots, [], slot_of_code, codes)
-        # A dictionary may hold words of rows that were dropped, or that went to other workers.
+        # A dictionary may contain words of rows that were dropped or sent to other workers.
         occurs = np.zeros(len(slot_of_code), np.bool_)
         occurs[codes[unknown]] = True
         missing = np.flatnonzero(occurs)
@@ -157,7 +158,7 @@ class SlotTable:
     ) -> list[int]:
         """Return the slot of each value, NO_SLOT if it has none.
 
-        The same values stand in the rows of `keys`, in rows that have their codes if there are codes.
+        `keys` has the same values: value i is in row i or, if there are codes, in the rows with code i.
         """
         known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
         if self._loaded is not None and NO_SLOT in known:
@@ -214,7 +215,7 @@ class SlotTable:
         return fresh
 
     def _give_at_once(self, keys: list[object]) -> Iterable[int] | None:
-        """Give new keys slots, those that are free first; None, and none gets one, if two are equal."""
+        """Give slots to new keys, free ones first; if two keys are equal, give no slots and return None."""
         again = self._free[: -len(keys) - 1 : -1]
         new = range(len(self._key_of), len(self._key_of) + len(keys) - len(again))
         slots = dict(zip(keys, chain(again, new), strict=True))
@@ -253,12 +254,12 @@ class SlotTable:
         return list(map(self._key_of.__getitem__, slots.tolist()))
 
     def live_slots(self) -> Ints:
-        """Return the slots that keys have, in no order."""
+        """Return the slots that have keys, in no particular order."""
         awake = np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
         return awake if self._loaded is None else np.concatenate([awake, self._loaded.slots()])
 
     def in_bins(self, bins: BinRanges, types: Sequence[pa.DataType], slots: Ints) -> Ints:
-        """Return those of the slots that have a key whose hash is in some bins; see `keys` for `types`."""
+        """Return the slots among `slots` with a key whose hash is in the bins; see `keys` for `types`."""
         slots = self.live_of(slots)
         if not len(slots):
             return slots
@@ -269,7 +270,7 @@ class SlotTable:
         return slots[wanted[hash_rows(keys, len(slots)) >> BIN_SHIFT]]
 
     def live_of(self, slots: Ints) -> Ints:
-        """Return those of the slots that have a key."""
+        """Return the slots among `slots` that have a key."""
         key_of = self._key_of
         live = [key_of[slot] is not _FREED for slot in slots.tolist()]
         return slots[np.array(live, np.bool_)]
@@ -333,7 +334,7 @@ class _SlotsOfDictionary:
 
 
 def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
-    """Return the codes of a dictionary column and the values that occur, NULL among them if it does."""
+    """Return the codes of a dictionary column, and the values that occur, including NULL."""
     distinct, indices = array.dictionary, array.indices
     if indices.null_count:
         indices = indices.fill_null(len(distinct))
@@ -343,7 +344,7 @@ def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
     occurs[codes] = True
     if occurs.all():
         return codes, distinct
-    # A dictionary may hold words of rows that were dropped, or that went to other workers.
+    # A dictionary may contain words of rows that were dropped or sent to other workers.
     return (np.cumsum(occurs) - 1)[codes], distinct.take(pa.array(np.flatnonzero(occurs)))
 
 
@@ -363,7 +364,7 @@ def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
 def _distinct_tuples(
     keys: Sequence[pa.Array], codes: Ints, first_values: list[object]
 ) -> tuple[Ints, list[object]]:
-    """Combine the codes of all key columns, of which those of the first are there; the values are tuples."""
+    """Combine the codes of the first key column with those of the others; the values are tuples."""
     columns = [(codes.astype(np.int64), len(first_values))]
     values = [first_values]
     for key in keys[1:]:
