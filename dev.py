@@ -34,7 +34,7 @@ DEMO_PASSES = 50
 
 
 def say(text: str) -> None:
-    """Tell the user what happens now."""
+    """Report to the user what happens now."""
     print(f"==> {text}", file=sys.stderr, flush=True)  # noqa: T201 - this is a command
 
 
@@ -77,7 +77,7 @@ def demo() -> int:
         sender.start()
         try:
             code = job.wait()
-        except KeyboardInterrupt:  # the run has been told as well, and ends with its summary
+        except KeyboardInterrupt:  # the run gets the signal as well, and ends with its summary
             return job.wait() or 130
         sender.join()
     if code:

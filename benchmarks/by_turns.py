@@ -74,7 +74,7 @@ def by_turns(
     folder: Path,
     run: Callable[[str, Path], tuple[Fields, bytes]],
 ) -> Iterator[tuple[str, Fields]]:
-    """Run each of `names` so many times by turns; yield the name and what was measured of each run.
+    """Run each of `names` this number of times by turns; yield the name and what was measured of each run.
 
     `run` is given a name and a folder, and returns what was measured and written.
     """

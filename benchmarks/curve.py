@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _POINTS: Final = 400
 """How many points a curve of many documents has."""
 _POINTS_MAX: Final = 4000
-"""So many documents are drawn one by one."""
+"""The number of documents that are drawn one by one."""
 
 
 def latency_svg(

@@ -90,7 +90,7 @@ def median_seconds(action: Callable[[], object], repeats: int) -> float:
 
 
 def show(name: str, rows: int, row_bytes: float, seconds: float) -> None:
-    """Print what a call that dealt with so many rows of so many bytes took."""
+    """Print what a call took that processed this number of rows and bytes."""
     per_row_ns = seconds / rows * 1e9
     megabytes_per_second = row_bytes * rows / seconds / 1e6
     sys.stdout.write(

@@ -157,7 +157,7 @@ class _Load(Protocol):
     """The rows to read, and their order."""
 
     def steps(self, rows: int) -> Iterator[_Step]:
-        """Return the steps of a run of about so many rows."""
+        """Return the steps of a run of about this number of rows."""
 
     def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
         """Return the first step that is measured, and the first one after the measured steps."""

@@ -90,7 +90,7 @@ def word_count() -> Chain:
 
 
 def chained(*steps: tuple[MapFunction, Schema]) -> Chain:
-    """Return the functions one behind the other, each compiled for the schema beside it."""
+    """Return the functions one after the other, each compiled for the schema next to it."""
     maps = [compile_map(function, schema) for function, schema in steps]
 
     def run(batch: Batch) -> Batch:

@@ -46,9 +46,9 @@ class Paced:
     snapshot_ms: int = 1000
     policy: str | None = None
     backlog: int = 0
-    """So many documents are due before the first that is measured."""
+    """The number of documents that are due before the first that is measured."""
     backlog_rate: int = 1000
-    """So many documents of a backlog fall due in a second; all are processed in about that time."""
+    """The documents of a backlog that fall due in a second; all are processed in about that time."""
     script: Path = SCRIPT
     parameters: tuple[tuple[str, int], ...] = (("shelves", 1),)
     """Further parameters of the script."""

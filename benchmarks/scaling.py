@@ -50,7 +50,7 @@ class Costs:
     receive: float
     rows: float
     shares: dict[int, float]
-    """Of so many workers, the share of the rows that the busiest has."""
+    """The share of the rows that the busiest of this number of workers has."""
 
     def stations(self, workers: int) -> dict[str, float]:
         """Return the seconds for each word of the busiest worker, and of the coordinator."""
@@ -102,7 +102,7 @@ def _measured(benchmark: Benchmark, documents: int) -> Costs:
 
 
 def _shares(text: Path) -> dict[int, float]:
-    """Return the share of the busiest of so many workers, by the words of each document."""
+    """Return the share of the busiest of this number of workers, by the words of each document."""
     seen: list[str] = []
     for line in text.read_text(encoding="ascii").splitlines():
         seen += sorted(set(line.partition("\t")[2].split(" ")))

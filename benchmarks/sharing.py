@@ -1,8 +1,8 @@
-"""What a condition costs wherever it is written, and what a second query costs behind the same condition.
+"""What a condition costs wherever it is written, and what a second query costs after the same condition.
 
 The scripts run by turns, on one worker, over the same rows.  `first` and `last` have an expensive condition
 written first and last, `first-auto` and `last-auto` are the same with ticks that are chosen: one of them lets
-the cheap condition go first, once it is measured.  `one` is a query behind an expensive condition, `two` are
+the cheap condition go first, once it is measured.  `one` is a query after an expensive condition, `two` are
 two queries that have it in common.
 
 `busy_seconds` is the processor time of the worker, from its first row on.

@@ -69,7 +69,7 @@ def infer_columns(options: tuple[tuple[str, str], ...], context: ConnectorContex
     """Return the columns of a table with these options, as its input has them.
 
     Raises:
-        FsqlError: E225, if they cannot be told; E531, E533 or E535, if the input cannot be read.
+        FsqlError: E225, if they cannot be inferred; E531, E533 or E535, if the input cannot be read.
     """
     settings = settings_of(options)
     name = settings.connector.name

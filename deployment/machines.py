@@ -142,7 +142,7 @@ class MachineDirectory:
 
     @property
     def reports(self) -> bool:
-        """Return whether its agent runs, as far as other machines can tell."""
+        """Return whether its agent runs, as far as other machines can see."""
         status = self.status()
         return status is not None and status.is_recent
 

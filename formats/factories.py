@@ -72,7 +72,7 @@ def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     """Return the columns of files of lines; `samples` are the first lines of each, at least of one.
 
     Raises:
-        NotInferredError: they cannot be told from these.
+        NotInferredError: they cannot be inferred from these.
     """
     module: Any = _module(settings, "inferred")
     columns: Schema = module.infer_columns(samples, settings)
@@ -83,7 +83,7 @@ def infer_file_columns(path: Path, settings: Settings) -> Schema:
     """Return the columns of a file with its own structure.
 
     Raises:
-        NotInferredError: they cannot be told.
+        NotInferredError: they cannot be inferred.
     """
     module: Any = _module(settings, "inferred")
     columns: Schema = module.infer_file_columns(path)

@@ -16,7 +16,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `run`, `spark`                     | runs a compiled job in this process, or on Spark                   |
 | `process_run`                      | runs a compiled job on processes, and reports to an observer       |
 | `process_options`, `process_flags` | the options of such a run; the command lines of its processes      |
-| `process_observer`                 | what an observer is told                                           |
+| `process_observer`                 | what is reported to an observer                                    |
 | `process_metrics`, `run_outcome`   | what such a run has done over all its epochs; how it has ended     |
 | `silent_process_run`               | a run on processes for the library: it reports nothing             |
 | `entry_points`, `hosting`          | the entry points of its processes; which node is in which          |

@@ -98,7 +98,7 @@ class _Chooser:
         self._kept: Kept = {}
 
     def next(self) -> AutoChoice | None:
-        """Propose a tick if one pays; return what to tell, if anything."""
+        """Propose a tick if one pays; return what to report, if anything."""
         if not has_coordination(self._state):
             return None  # the run has just been started
         try:
@@ -119,7 +119,7 @@ class _Chooser:
     def _choice(
         self, tick: int, reasons: tuple[str, ...], problems: tuple[str, ...]
     ) -> AutoChoice | None:
-        """Return what to tell: a problem is told once."""
+        """Return what to report: a problem is reported once."""
         new = tuple(each for each in problems if each not in self._told)
         self._told = set(problems)
         return AutoChoice(tick, reasons if tick else (), new) if tick or new else None

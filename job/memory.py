@@ -81,7 +81,7 @@ class Table:
     Args:
         rows: an object with the Arrow PyCapsule interface, or a list of dictionaries.
         event_time: the event-time column; without one, rows are ordered by their number.
-            delay: how far a row may be behind the greatest event time so far without being late.
+            delay: by how much a row may be older than the greatest event time so far without being late.
     """
 
     rows: Rows

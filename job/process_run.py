@@ -135,7 +135,7 @@ def run_on_processes(
 
 
 def _tell_ready(job: PreparedJob, options: RunOptions, observer: ProcessObserver) -> None:
-    """Tell that the job is ready, and why the profile that was given is left out, if it is."""
+    """Report that the job is ready and, if the given profile is not used, the reason."""
     observer.on_ready(job)
     if options.profile is not None and (problem := options.profile.problem):
         observer.on_choice(AutoChoice(0, problems=(problem,)))

@@ -14,7 +14,7 @@ times the cost.  They stay in a tick that begins to pre-aggregate, which changes
 never ends by itself: where no key is hot it costs a look at some hashes of each batch.
 
 Loads are compared by processor time: by the clock, a worker also seems busy while other programs have its
-core.  Whether there is much to do is told by the clock: a worker that waits for a core has no time left.
+core.  Whether there is much to do is decided by the clock: a worker that waits for a core has no time left.
 Intervals count from the last tick on.  After each tick of its own, the optimizer needs twice as many
 intervals for the next one, as long as it is among the last `REMEMBERED` intervals: so a load that alternates
 causes few ticks, and a new one is followed at once.

@@ -32,7 +32,7 @@ def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
     """Return the columns of the files that the path names.
 
     Raises:
-        FsqlError: E225, if the columns cannot be told; E531, E533 or E535, if the files cannot be read.
+        FsqlError: E225, if the columns cannot be inferred; E531, E533 or E535, if the files cannot be read.
     """
     found = find_files(context.resolve(settings.text("path")))
     for file in found:

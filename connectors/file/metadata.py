@@ -36,7 +36,7 @@ def record_columns(table: Table) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class MetadataSplit:
-    """A file whose rows have metadata columns behind their own."""
+    """A file whose rows have metadata columns after their own."""
 
     inner: FileSplit | WholeFile
     keys: tuple[str, ...]

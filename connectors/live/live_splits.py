@@ -44,7 +44,7 @@ _MIB: Final = 1 << 20
 
 
 def ignore_note(note: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""
     del note
 
 

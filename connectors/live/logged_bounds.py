@@ -110,7 +110,7 @@ class BoundWriter:
         self._path = directory / _NAME
         first, bounds = _records(self._path)
         self.last_us = max((b.us for _, b in bounds if not isinstance(b, AtMost)), default=0)
-        """The greatest time of the clock that was told."""
+        """The greatest time of the clock that was reported."""
         # A bound after the end is one of bytes that were lost before anybody could read them.
         bounds = [each for each in bounds if length is None or each[0] <= length]
         self._descriptor: int | None = None

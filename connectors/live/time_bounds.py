@@ -66,7 +66,7 @@ class ArrivalClock:
         self._arrived_us: int | None = None
 
     def resume(self, us: int) -> None:
-        """Do not go back before a bound that was told in a run before."""
+        """Do not go back before a bound that an earlier run has reported."""
         self._told_us = max(self._told_us, us)
 
     def on_activity(self) -> None:

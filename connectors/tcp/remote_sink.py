@@ -53,7 +53,7 @@ _SYNC_SECONDS: Final = 0.001
 _ANSWER_BYTES_MAX: Final = 1 << 16
 _READ_BYTES: Final = 1 << 16
 _PIECES_MAX: Final = 64
-"""So many pieces are given to the system at once."""
+"""The number of pieces that are given to the system at once."""
 
 _Bytes = bytes | memoryview
 

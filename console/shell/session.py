@@ -35,7 +35,7 @@ class ShellSession:
     declarations: list[str] = field(default_factory=list)
 
     def compiled(self, text: str) -> Compiled:
-        """Return a statement compiled behind the declarations.
+        """Return a statement compiled after the declarations.
 
         Raises:
             FsqlError: for errors in the statement, with their places in it.

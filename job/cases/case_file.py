@@ -57,7 +57,7 @@ class Block:
 class Case:
     """A case; `sql` has its statements at their lines in the file, if it names no script.
 
-    `end` is the place behind the case.
+    `end` is the position after the case.
     """
 
     name: str

@@ -13,7 +13,7 @@ are integers and texts, so the result depends neither on the order of rows nor o
 | `SPLIT`    | table    |      | split  | rows    | bytes    | busy ns |                  |      |
 
 The number of keys is estimated from the greatest rank in each bin, as HyperLogLog does (Flajolet et al.,
-2007): the rank of a key is the place of the first 1 among the bits of its hash that do not tell its bin.
+2007): the rank of a key is the index of the first 1 among the bits of its hash that do not select its bin.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HEAVY_MAX: Final = 64
 _ALPHA: Final = 0.7213 / (1 + 1.079 / BINS)
 """Corrects the bias of the harmonic mean."""
 _FEW: Final = 2.5
-"""With fewer keys than so many times the number of bins, the bins without any tell more than ranks do."""
+"""With fewer keys than this multiple of the number of bins, empty bins give a better estimate than ranks."""
 
 
 class CountedRow(NamedTuple):

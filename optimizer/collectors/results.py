@@ -63,7 +63,7 @@ class Weight(NamedTuple):
 
 
 def weights_of(spans: Sequence[Span]) -> list[Weight]:
-    """Return what the rows of each span count; a span is told by its worker and its begin."""
+    """Return what the rows of each span count; a span is identified by its worker and its begin."""
     by_begin = {(span.worker, span.begins): span for span in spans}
     total: dict[int, float] = {}
     newest: dict[int, int] = {}

@@ -212,7 +212,7 @@ def _latency(sums: Rows) -> tuple[Latency, ...]:
 def _quantile(ages: Sequence[tuple[int, float]], part: float) -> float:
     """Return the upper end of the bucket, in seconds, up to which there is a part of all chunks."""
     wanted, so_far, last = part * sum(chunks for _, chunks in ages), 0.0, 0
-    for last, chunks in ages:  # noqa: B007 - it is read behind the loop
+    for last, chunks in ages:  # noqa: B007 - it is read after the loop
         so_far += chunks
         if so_far >= wanted:
             break

@@ -70,12 +70,12 @@ class FollowedFile:
         """Return how long the file is.
 
         Raises:
-            OSError: if it cannot be told.
+            OSError: if it cannot be determined.
         """
         return os.fstat(self._opened()).st_size if self.is_open else self.path.stat().st_size
 
     def is_unchanged(self) -> bool:
-        """Return whether the file has what was read of it, as its last bytes before the place tell.
+        """Return whether the file has what was read of it, judged by the last bytes before the offset.
 
         Raises:
             OSError: if the disk fails.

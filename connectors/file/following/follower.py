@@ -6,7 +6,7 @@ came in which order is noted in a journal beside the front log, so a job that co
 
 A file is known by its identity, not by its name.  One that is renamed is read on, and so is one that is
 removed, to its end; what then has its name is a new file.  If that begins with all that was read of a file
-that was removed, it was written anew by a program that replaces files, and is read on after that.  A file
+that was removed, it was written again by a program that replaces files, and is read on after that.  A file
 that has lost what was read of it stops the job, or is read from its beginning.
 """
 

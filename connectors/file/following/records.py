@@ -27,7 +27,7 @@ class WholeRecords:
         self.kept_bytes = longest
         """How much of a line is kept that is longer than a record may be."""
         self.block_bytes = max(_BLOCK_BYTES, 2 * longest)
-        """So many bytes have a whole record, or begin with a line that is too long."""
+        """The number of bytes that have a whole record, or begin with a line that is too long."""
 
     @property
     def has_header(self) -> bool:
