@@ -12,7 +12,7 @@ suggests it; this is part of the meaning, not an optimisation:
 * `coalesce` evaluates an argument only on rows where all earlier ones were NULL.
 
 Everything else fails if any argument fails (the leftmost failing argument is the one reported), and
-is NULL if any argument is NULL, unless the function's row in the table says otherwise.
+is NULL if any argument is NULL, unless the function's row in the table states otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Value = bool | int | float | str | tuple["Value", ...] | None
 
 @dataclass(frozen=True, eq=False)
 class Expression(Node):
-    """The base of bound expressions; every one has a `type` and says whether it may be NULL."""
+    """The base of bound expressions; every one has a `type` and states whether it may be NULL."""
 
     type: SqlType
     nullable: bool
@@ -120,7 +120,7 @@ class LambdaFunction(enum.Enum):
 
 @dataclass(frozen=True)
 class LambdaBody:
-    """The expression behind the arrow of a lambda.
+    """The expression after the arrow of a lambda.
 
     Its columns are the parameters, and then what the call has `captured`.  It is not a node, so that what
     looks for the columns of an expression, or replaces them, does not enter it.

@@ -198,7 +198,7 @@ class CombineSessions(Combine):
 
 @dataclass(frozen=True, eq=False)
 class CombineRank(Combine):
-    """`logical.Rank`.  `ranked` says whether the rows have their rank.
+    """`logical.Rank`.  `ranked` states whether the rows have their rank.
 
     With `by_position`, rows of equal order are ranked by their places in the total order, in which rows tie
     if `may_tie`; otherwise by their columns.  `scan_number` is the path of the rows it makes.
@@ -317,7 +317,7 @@ class LateSink(Operation):
 
 @dataclass(frozen=True)
 class Vertex:
-    """One operation in its place.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
+    """One operation in the graph.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
 
     `origin` names the logical operator that it was lowered from, for display; `cycle` is the number of the
     drifting-state cycle it belongs to, if any, and `operator` the stable id of the operator that the cycle

@@ -1,7 +1,7 @@
 """Columns that a script does not declare: those of tables without columns, and of files in FROM.
 
 A file in FROM is a table of its own, declared before the statement that first reads it; its name is the path.
-What infers columns reads the input, so that it is handed in from outside of the compiler.
+Inferring columns reads the input, so the function for it is passed in from outside of the compiler.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def declare_files(script: syntax.Script, declared: Declarations) -> syntax.Scrip
     """Return the script with a CREATE TABLE before the statement that first reads a file in FROM.
 
     Raises:
-        FsqlError: E225, if the name of a file does not tell its format.
+        FsqlError: E225, if the format does not follow from the name of a file.
     """
     known: set[str] = set()
     statements: list[syntax.Statement] = []

@@ -1,4 +1,4 @@
-"""What the statements SHOW, DESCRIBE and EXPLAIN of a script ask for; it is printed before the job runs."""
+"""The results of SHOW, DESCRIBE and EXPLAIN in a script, which are printed before the job runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of what a script declares: names of columns, and rows of texts; None is no value."""
+    """A list of what a script declares: names of columns, and rows of texts; None is an empty cell."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]

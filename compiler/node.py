@@ -1,11 +1,11 @@
 """Interned records: the nodes of expressions and plans.
 
 A node is a frozen dataclass whose class is made by `Interned`.  Two nodes of the same class with the
-same fields *are* the same object, so equality is identity, common subplans meet by themselves, and a
-memo can be keyed on the node.  Nodes therefore carry no source spans: the binder keeps those beside.
+same fields *are* the same object, so equality is identity, common subplans are shared without a search, and a
+memo can be keyed on the node.  Nodes therefore carry no source spans: the binder keeps those separately.
 
 Fields are kept apart by type as well as by value (`1`, `True` and `1.0` are three literals, and `0.0`
-and `-0.0` are two), because they would otherwise hash alike and meet by mistake.
+and `-0.0` are two), because they would otherwise hash alike and be merged by mistake.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TABLE: weakref.WeakValueDictionary[tuple[object, ...], Any] = weakref.WeakValue
 
 
 def _identity(value: object) -> object:
-    """Return a hashable stand-in for a field that no value of another type can equal."""
+    """Return a hashable key for a field, which no value of another type is equal to."""
     if isinstance(value, tuple):
         return tuple(_identity(item) for item in value)
     if isinstance(value, Node):

@@ -3,7 +3,7 @@
     text ─▶ syntax ─▶ logical plan, as bound ─▶ logical plan, as the rules leave it
 
 Each stage is plain data; a stage that refuses its input raises an `FsqlError` with all errors found.  The
-rules refuse nothing.  With `FSQL_VERIFY=1` in the environment, the plan is verified after each pass.
+rules raise no errors.  With `FSQL_VERIFY=1` in the environment, the plan is verified after each pass.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def compile_script(
 ) -> CompiledScript:
     """Return the logical plan of a script.
 
-    `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
+    `declared` has the available connectors and formats, `parameters` the values of `${name}`.
     `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
     after it, so that its lines keep their numbers in messages.  `ordinals` are those that tables of the job
     had before.  `surroundings` are asked for what is not in the text.

@@ -51,7 +51,7 @@ class FilterOrder:
 
 @dataclass(frozen=True, slots=True)
 class PlanChoices:
-    """What is chosen; what is left out stays as it is.
+    """The choices; those that are left out stay as they are.
 
     `policies` are those of folds, by operator id, and `filters` the order of filters.  `pre_aggregations`
     says for folds from how many rows of a key in a batch on these are pre-aggregated, 0 for never.
@@ -99,7 +99,7 @@ def filter_runs(stage: Stage) -> list[FilterRun]:
 def condition_names(stage: Stage, place: int) -> list[str]:
     """Return the names by which the conjuncts of a filter run are measured, by number.
 
-    They say what the run computes, so they do not depend on the choices that are in force.
+    They determine what the run computes, so they do not depend on the choices that are in force.
     """
     found = filter_runs(stage)[place].conjuncts
     run = f"filter-{digest(conjunction(found))[:ID_DIGITS]}"
@@ -160,7 +160,7 @@ def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
 
 
 def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
-    """Return the plan with these choices, which it can have."""
+    """Return the plan with these choices, which must be valid for it."""
     policies, least_rows = dict(choices.policies), dict(choices.pre_aggregations)
     stages = []
     for number, stage in enumerate(plan.stages):

@@ -2,8 +2,8 @@
 
 **Pre-aggregation** replaces rows of one key in a batch by a few rows with weights that have the same
 count, and for each column that an aggregate reads the same number of values, sum, least and greatest value.
-So it is legal where nothing but these numbers is ever seen: in the final row of a window.  An aggregate that
-updates its row shows the change of each root, so rows at several roots never become one.
+So it is legal if the result depends on these only: in the final row of a window.  An aggregate that
+updates its row shows the change of each root, so rows at several roots are never merged.
 
 It is legal if
 

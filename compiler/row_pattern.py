@@ -1,4 +1,4 @@
-"""Row patterns: what MATCH_RECOGNIZE looks for in the rows of a partition, and what it tells of a match.
+"""Row patterns: what MATCH_RECOGNIZE looks for in the rows of a partition, and what it returns of a match.
 
     PATTERN (A B* (C | D)+?)      Sequence(A, Repeat(B, 0, None), Repeat(Choice(C, D), 1, None, greedy=False))
     DEFINE B AS B.x > A.x         a condition over fields and navigations: field 1 > navigation 0

@@ -6,7 +6,7 @@ plans, made anywhere, have equal bytes, and shared parts are written once.  The 
 spaces; DOUBLE is written as the shortest decimal that reads back the same.
 
 **Operator ids.**  State and statistics are kept under the id of the operator that they belong to.  The
-id says what the operator computes: it is a digest of the operator and all below it.  What does not
+id identifies what the operator computes: it is a digest of the operator and all below it.  What does not
 change what it computes is left out, so that renaming a column, or moving a file, keeps the state:
 
 * the names of columns, keys, aggregates and elements;
@@ -14,7 +14,7 @@ change what it computes is left out, so that renaming a column, or moving a file
   its times are.
 
 Not promised: that an id stays when a rule changes (the plan that is executed is then another one), nor
-that state under an equal id fits an operator of another version of fsql; who restores it has to check.
+that state under an equal id fits an operator of another version of fsql; restoring it has to check.
 """
 
 from __future__ import annotations

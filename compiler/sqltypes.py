@@ -1,6 +1,6 @@
 """SQL types.
 
-A type says which values there are, not whether NULL is among them: nullability belongs to columns and
+A type determines the set of values, not whether NULL is among them: nullability belongs to columns and
 expressions.  The values of each kind, as every part of fsql passes them around outside of Arrow:
 
 | kind      | Python value                                   | Arrow                 |
@@ -79,7 +79,7 @@ class SqlType:
     """A SQL type: a kind, and for ARRAY the type of its elements, for ROW the names and types of its fields.
 
     The element of a MAP is `ROW<key K, value V>`.  Elements and fields may always be NULL, keys never.  A
-    DECIMAL has `precision` digits, `scale` of them behind the point.  A TIMESTAMP with a `zone` is
+    DECIMAL has `precision` digits, `scale` of them after the point.  A TIMESTAMP with a `zone` is
     TIMESTAMP_LTZ.
     """
 

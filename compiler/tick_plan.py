@@ -50,7 +50,7 @@ class FoldHead:
     the rows that come in (one, or two for a join); `depth` is that of the rows that go out.
 
     With `marks_replacements`, an aggregate does not take a group's old row back where it adds a new one,
-    but says so in a last BOOLEAN column of the new row.  That is all that an upsert sink by the same
+    but marks this in a last BOOLEAN column of the new row.  That is all that an upsert sink by the same
     key needs to know, at half the rows.  `repairs_free` is how many rows a speculative fold may redo
     before the ratio of redone to applied rows counts, and makes it hold.
     """
@@ -133,7 +133,7 @@ class SinkPort:
     """The output of one INSERT, for the barrier.
 
     `consolidated` promises that the rows of one root position already are what consolidation would
-    make of them, unless a fold upstream has repaired; then the barrier need not look.  `marked` says that
+    make of them, unless a fold upstream has repaired; then the barrier need not look.  `marked` states that
     the last column is the mark of `FoldHead.marks_replacements`.
     """
 
@@ -148,7 +148,7 @@ class SinkPort:
 class TickPlan:
     """The stages, the barrier's ports, and what each worker owns.
 
-    `reasons` says, a line each, why the optimizer chose as it did.
+    `reasons` states, a line each, why the optimizer chose as it did.
     """
 
     stages: tuple[Stage, ...]

@@ -1,7 +1,7 @@
 """An analysis of updating plans: until when rows of a window are added and removed.
 
-With EMIT CHANGES the rows of a window change until it closes, since rows behind that are late.  Operators
-that only pass changes on make theirs at the same positions.  So a join of such rows on equal bounds has no
+With EMIT CHANGES the rows of a window change until it closes, since rows after that are late.  Operators
+that only pass changes on emit theirs at the same positions.  So a join of such rows on equal bounds has no
 more changes of a window once it has closed on both sides, and needs its rows no longer.
 """
 

@@ -33,7 +33,7 @@ _NONE: Final[Bounds] = {}
 def window_ends(plan: Plan) -> Bounds:
     """Return the columns of `plan` that are the end or the time of a window, and event time.
 
-    Unlike `window_columns` it does not say of which operator the windows are, so they may be of several.
+    Unlike `window_columns` it does not state of which operator the windows are, so they may be of several.
     """
     found: dict[Plan, Bounds] = {}
     for node in operators(plan):

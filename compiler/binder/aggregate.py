@@ -40,8 +40,8 @@ class AggregateCollector:
     """Collects the aggregates of a SELECT, each once, with its index.
 
     With `may_be_empty` there is a group even without rows.  Over input that is not `append_only`,
-    aggregates that do not support retraction are refused; in a LATERAL, which has not `of_many_rows`, those
-    of several arguments.  With `grouping` the keys are those of a GROUP BY of which GROUPING may speak.
+    aggregates that do not support retraction are refused; in a LATERAL, without `of_many_rows`, so are
+    those of several arguments.  With `grouping` the keys are those of a GROUP BY, which GROUPING may name.
     """
 
     append_only: bool

@@ -1,6 +1,6 @@
 """Calls of aggregates: from syntax to `AggregateCall`.
 
-Synonyms, and aggregates that are others in disguise, become one call here: COUNT_IF(p) is COUNT of a CASE,
+Synonyms, and aggregates that are defined by others, become one call here: COUNT_IF(p) is COUNT of a CASE,
 BOOL_AND is MIN, MAX_BY(x, y) is FIRST_VALUE(x ORDER BY y DESC), STRING_AGG joins an ARRAY_AGG,
 and MAP_AGG is the map of one.
 """

@@ -1,8 +1,8 @@
 """ASOF joins: `a ASOF JOIN b ON a.k = b.k AND a.at >= b.at`, with the last row of b up to the time of a.
 
-What DuckDB and Snowflake do over data at rest, here over rows that come: the times are event time, the rows
-of b are versions of their key (`versions.py`), and a row of a is joined when no row of b before it can come.
-Of several rows of b at one time the last in the total order is joined.
+As in DuckDB and Snowflake, but over a stream: the times are event time, the rows of b are versions of their
+key (`versions.py`), and a row of a is joined when no row of b before it can come.  Of several rows of b at
+one time the last in the total order is joined.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def _bind_aggregate(
 
 
 def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
-    """Bind `GROUPING(key, …)`, which says which keys the row's grouping set has not."""
+    """Bind `GROUPING(key, …)`, which states which keys the row's grouping set lacks."""
     if binder.aggregates is None or not binder.aggregates.grouping:
         raise refusal(
             "E303",

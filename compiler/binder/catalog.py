@@ -158,7 +158,7 @@ class Catalog:
         return self._hidden.get(name.name.lower())
 
     def table(self, ordinal: int) -> TableEntry:
-        """Return the table with that ordinal, which there is."""
+        """Return the table with that ordinal, which must exist."""
         for entry in self.job_tables():
             if entry.ordinal == ordinal:
                 return entry

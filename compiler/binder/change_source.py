@@ -1,7 +1,7 @@
-"""Tables whose rows are changes, as upserts or retractions: the kind of each row, and the table they make.
+"""Tables whose rows are changes, as upserts or retractions: the kind of each row, and the table that results.
 
-A row has the kind of its change in a field that is no column of the table, as a sink writes it.  NULL counts
-as `+U`, and `-U` is passed over, since the `+U` after it replaces the row: so upserts and
+A row has the kind of its change in a field that is not a column of the table, as a sink writes it.  NULL
+counts as `+U`, and `-U` is passed over, since the `+U` after it replaces the row: so upserts and
 retractions of one key are read alike.
 """
 
@@ -88,7 +88,7 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ReadColumns
 
 
 def apply_changes(entry: TableEntry, changes: Plan) -> Plan:
-    """Return the table that changes make, with its columns as they are declared."""
+    """Return the table that results from the changes, with its columns as declared."""
     assert entry.primary_key is not None
     schema = changes.schema
     columns = [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(schema)]

@@ -84,7 +84,7 @@ def bind_values(
 ) -> Plan:
     """Return the rows of VALUES, in their order; the columns are called column1, column2 and so on.
 
-    `wanted` are the types of the columns that an INSERT writes: literals that can be of them are.
+    `wanted` are the types of the columns that an INSERT writes: literals that can have these types get them.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -122,7 +122,7 @@ def _bind_rows(
     """Return the values of each row with their spans.
 
     Raises:
-        Refusal: E209, if the rows have not the same number of values.
+        Refusal: E209, if the rows do not have the same number of values.
         Abandoned: where rows were refused.
     """
     binder = ExpressionBinder(
@@ -175,7 +175,7 @@ def _as_wanted(value: Expression, wanted: SqlType) -> Expression:
 def _field(element: Expression, index: int, column: Sequence[Expression]) -> Expression:
     """Return a field of the element; it is never NULL if none of the values can be.
 
-    What stands after it then is never computed, and says only this.
+    The second argument of COALESCE is then never computed; it only makes the type NOT NULL.
     """
     field = FieldAccess(column[0].type, nullable=True, argument=element, index=index)
     if any(value.nullable for value in column):

@@ -1,7 +1,7 @@
 """Expressions: syntax to bound expressions.
 
 An `ExpressionBinder` binds the expressions of one clause of a query: it has the scope of names, and
-determines whether aggregates are allowed.  Each kind of expression is bound in a file beside this one, which
+determines whether aggregates are allowed.  Each kind of expression is bound in a module of its own, which
 calls back for the operands.
 """
 

@@ -5,7 +5,7 @@ n rows of a partition have none: at the end of the input, n rows of padding come
 
     rows in order of time ─┬───────────────────────────────────────▶ UNION ALL ─▶ Over ─▶ Filter
                            └▶ the first of each partition, held until       ▲
-                              the watermark is behind all times, n times ───┘
+                              the watermark is after all times, n times ───┘
 
 Over computes each frame of the row n before, and that row's own columns; Filter drops what has no such row.
 """

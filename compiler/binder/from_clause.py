@@ -180,7 +180,7 @@ class FromBinder:
     def _within(self, *, padded: bool) -> FromBinder:
         """Return the binder of relations of which an outer join may pad the rows with NULL.
 
-        What WHERE says of such rows must not be used below the join.
+        Conditions of WHERE on such rows must not be applied below the join.
         """
         return replace(self, where=()) if padded else self
 

@@ -129,7 +129,7 @@ def _bind_written(insert: syntax.Insert, table: TableEntry | None, context: Cont
 
 
 def _check_form(insert: syntax.Insert) -> None:
-    """Refuse what only tables of other systems have.
+    """Refuse clauses that only other systems have.
 
     Raises:
         Refusal: E301.

@@ -205,7 +205,7 @@ class Grouping:
 
     @property
     def places(self) -> dict[Expression, int]:
-        """Return the place of each key among the keys."""
+        """Return the index of each key among the keys."""
         return {key: index for index, key in enumerate(self.keys)}
 
 

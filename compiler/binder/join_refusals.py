@@ -1,4 +1,4 @@
-"""What to write where a join has no equality between its sides, or no range of times."""
+"""Help for joins that have no equality between their sides, or no time range."""
 
 from __future__ import annotations
 

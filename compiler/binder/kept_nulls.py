@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def keeps_nulls(
     written: syntax.FunctionCall, function: AggregateFunction, *, ignores: bool
 ) -> bool:
-    """Return whether an aggregate has to keep NULLs beside rows that it leaves out.
+    """Return whether an aggregate has to keep NULLs and leave out other rows.
 
     ARRAY_AGG keeps NULLs by itself unless it `ignores` them, but a FILTER makes NULLs of the rows left out.
     """

@@ -1,4 +1,4 @@
-"""The parameters of lambdas: what their names mean, and where they mean nothing."""
+"""The parameters of lambdas: what their names refer to, and where they are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Parameters(NamedTuple):
     kinds: dict[Span, SqlType]
 
     def get(self, name: syntax.Identifier) -> Expression | None:
-        """Return what a name means; None if it is that of no parameter."""
+        """Return what a name means; None if no parameter has that name."""
         return self.values.get(name.name if name.quoted else name.name.lower())
 
 
@@ -37,7 +37,7 @@ NO_PARAMETERS: Final = Parameters({}, 0, {})
 
 
 def refuse_parameters(binder: ExpressionBinder, written: syntax.FunctionCall) -> None:
-    """Refuse an aggregate of a parameter: aggregates are of rows.
+    """Refuse an aggregate of a parameter: aggregates are computed over rows.
 
     Raises:
         Refusal: E303.

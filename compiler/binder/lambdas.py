@@ -1,4 +1,4 @@
-"""Functions that take a lambda: TRANSFORM, FILTER, REDUCE and their kin, over arrays and maps.
+"""Functions that take a lambda: TRANSFORM, FILTER, REDUCE and similar ones, over arrays and maps.
 
 The body of a lambda is bound like any expression, with a placeholder for each parameter.  Then it is closed:
 its parameters, and what else it reads of the row, become the columns that it is computed over.  A map is the
@@ -200,7 +200,7 @@ def bind_lambda_call(
 
 
 def refuse_lambda(_binder: ExpressionBinder, written: syntax.Lambda) -> Expression:
-    """Refuse a lambda where none can stand.
+    """Refuse a lambda where none is allowed.
 
     Raises:
         Refusal: E401.

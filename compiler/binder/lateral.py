@@ -76,7 +76,7 @@ def as_elements(written: syntax.Relation) -> syntax.Relation:
     """Return `LATERAL (VALUES (x, y), …) AS t` as UNNEST of an array of rows, other relations as they are.
 
     Raises:
-        Refusal: E209, if the rows have not the same number of values.
+        Refusal: E209, if the rows do not have the same number of values.
     """
     if not isinstance(written, syntax.Derived) or written.alias is None:
         return written
@@ -95,7 +95,7 @@ def as_elements(written: syntax.Relation) -> syntax.Relation:
 def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Elements:
     """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`, or a table function.
 
-    The fields of an element that is a row go apart.  The elements of a map are its entries.
+    The fields of an element that is a row become separate columns.  The elements of a map are its entries.
 
     Raises:
         Refusal: E2xx.

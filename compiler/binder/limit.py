@@ -135,7 +135,7 @@ def _of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Ex
 
 
 def meant(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
-    """Return what an expression means: a number is the item at this place, a name may be an alias."""
+    """Return what an expression means: a number is the position of an item, a name may be an alias."""
     if isinstance(expression, syntax.NumberLiteral) and expression.text.isdigit():
         place = int(expression.text[:_DIGITS_MAX])
         item = select.items[place - 1] if 1 <= place <= len(select.items) else None

@@ -4,7 +4,7 @@
                            └▶ a timer for each time, held      ▲         MATCH_RECOGNIZE   MEASURES
                               until matches from there expire ─┘
 
-Over follows the rows of each partition, and gives each row the matches that it decides.  Timers say how far
+Over follows the rows of each partition, and gives each row the matches that it decides.  Timers state how far
 time is where no further row comes: with WITHIN, matches that began longer ago are over; without, a timer for
 each partition comes where the input ends.
 """
@@ -171,7 +171,7 @@ def _row_pattern(
             for each in defined
         ),
         tuple(conditions.found),
-        # A match without measures is a row all the same.
+        # A match without measures is still a row.
         tuple(measured.found) or (_COUNT,),
         _within(written.within, conditions.zone),
         skip_to,
@@ -181,7 +181,7 @@ def _row_pattern(
 
 
 def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Context) -> _Input:
-    """Return the rows in the order that PARTITION BY and ORDER BY say."""
+    """Return the rows in the order that PARTITION BY and ORDER BY determine."""
     binder = ExpressionBinder(
         relation.scope, _CLAUSE, context.source_spans, context.functions, context.zone
     )
@@ -356,7 +356,7 @@ def _timers(
 
 
 def _begins(pattern: RowPattern, fields: tuple[Expression, ...]) -> list[Expression]:
-    """Return a condition of the rows with which a match may begin; none if it is of more than the row."""
+    """Return a condition of the rows with which a match may begin; none if it needs more than the row."""
     automaton = automaton_of(pattern.pattern)
     variables = dict.fromkeys(automaton.variables[state] for state in automaton.begin)
     found: list[Expression] = []

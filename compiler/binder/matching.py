@@ -22,7 +22,7 @@ def _escaped(pattern: Expression, escape: syntax.Expression) -> Expression:
     r"""Return a pattern with another escape character as one with `\`.
 
     Raises:
-        Refusal: E405 if the escape is no single character in quotes, or ends the pattern.
+        Refusal: E405 if the escape is not a single character in quotes, or ends the pattern.
     """
     if not isinstance(escape, syntax.StringLiteral) or len(escape.value) > 1:
         raise refusal("E405", "the escape of LIKE is one character in quotes, or none", escape.span)
@@ -45,7 +45,7 @@ def _escaped(pattern: Expression, escape: syntax.Expression) -> Expression:
 
 
 def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
-    r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in small letters."""
+    r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in lower case."""
     operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
     if like.escape is not None:
         pattern = _escaped(pattern, like.escape)

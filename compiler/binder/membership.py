@@ -56,7 +56,7 @@ def read_test(condition: syntax.Expression) -> Test | None:
 
 
 def tested_query(test: Test) -> syntax.Query:
-    """Return the subquery of a test, without what says nothing about whether it has rows."""
+    """Return the subquery of a test, without the clauses that do not affect whether it has rows."""
     query = test.written.query
     if isinstance(test.written, syntax.InSubquery) or query.offset is not None:
         return query
@@ -129,7 +129,7 @@ def compared(
     """Return the values that IN compares, each with the subquery's item, of one type; none for EXISTS.
 
     Raises:
-        Refusal: E2xx, E209 if they are not as many; E301 for the row of an aggregate.
+        Refusal: E2xx, E209 if their numbers differ; E301 for the row of an aggregate.
     """
     written = test.written
     if subquery.aggregated:

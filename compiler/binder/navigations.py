@@ -51,7 +51,7 @@ _OF_MATCH: Final = frozenset({"CLASSIFIER", "MATCH_NUMBER", "MATCH_ROWTIME", "MA
 
 
 class Symbol(NamedTuple):
-    """A name that stands for rows of a match: a variable, or a SUBSET of them."""
+    """A name that denotes rows of a match: a variable, or a SUBSET of them."""
 
     name: str
     variables: tuple[int, ...]
@@ -137,7 +137,7 @@ class Navigations:
 
     @contextmanager
     def _known_variables(self) -> Iterator[None]:
-        """Say of a name before a dot that it is no variable, where it is none."""
+        """Refuse a name before a dot that is not a variable of the pattern."""
         try:
             yield
         except Refusal as refused:
@@ -328,7 +328,7 @@ def invalid(what: str, span: Span, help_text: str) -> Refusal:
 
 
 def unknown_variable(span: Span, symbols: Sequence[Symbol]) -> Refusal:
-    """Return the refusal of a name that is no variable of the pattern."""
+    """Return the refusal of a name that is not a variable of the pattern."""
     return refusal(
         "E326",
         "there is no such variable in PATTERN",
@@ -339,7 +339,7 @@ def unknown_variable(span: Span, symbols: Sequence[Symbol]) -> Refusal:
 
 
 def find_symbol(name: syntax.Identifier, symbols: Sequence[Symbol]) -> int | None:
-    """Return the place of the symbol of that name; None if there is none."""
+    """Return the index of the symbol of that name; None if no symbol has it."""
     for index, each in enumerate(symbols):
         if matches(name, each.name):
             return index

@@ -1,4 +1,4 @@
-"""Operators of values: arithmetic and `||`; their types, and what calls of functions are made with.
+"""Operators of values: arithmetic and `||`; their types, and the functions that construct calls.
 
 Chains of AND, OR and `||`, which can be long, become balanced trees.  All three are associative, also in
 which operands they evaluate and which failure is reported.

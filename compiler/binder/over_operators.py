@@ -82,7 +82,7 @@ def add_running(
     `carry` rewrites an expression of the SELECT over the columns of `plan`.  There is an operator for each
     partition and order, in the order of the text but those in the total order first, and then one for each
     rank; ROW_NUMBERs come before the others.
-    `emit` says when ranks by window are released.
+    `emit` determines when ranks by window are released.
     """
     grouped = _grouped(plan, collector, carry)
     columns: dict[int, int] = {}

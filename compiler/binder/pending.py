@@ -35,7 +35,7 @@ class RunningValue(Expression):
 
 @dataclass(frozen=True, eq=False)
 class GroupingValue(Expression):
-    """A bit for each argument, the last one lowest: 1 where the row's grouping set has not that key."""
+    """A bit for each argument, the last one lowest: 1 where the row's grouping set lacks that key."""
 
     arguments: tuple[Expression, ...]
 
@@ -57,7 +57,7 @@ class NavigationValue(Expression):
 
 @dataclass(frozen=True, eq=False)
 class ParameterValue(ColumnRef):
-    """The value of a parameter of a lambda; `index` is its place among those of all lambdas around it."""
+    """The value of a parameter of a lambda; `index` is its position among those of all lambdas around it."""
 
 
 def replace_pending(

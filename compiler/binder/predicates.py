@@ -99,7 +99,7 @@ def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expressio
 
 
 def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression:
-    """Bind `a [NOT] IN (b, c)`: constants beside each other are a set, other items comparisons."""
+    """Bind `a [NOT] IN (b, c)`: adjacent constants are a set, other items comparisons."""
     operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
     value, *items = unify(operands)
     found = combine_balanced("or", _membership_terms(value, items))
@@ -107,7 +107,7 @@ def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression
 
 
 def _membership_terms(value: Expression, items: Sequence[Expression]) -> list[Expression]:
-    """Return the operands of the OR that says whether `value` is equal to one of `items`."""
+    """Return the operands of the OR that determines whether `value` is equal to one of `items`."""
     terms: list[Expression] = []
     for are_constant, group in groupby(items, lambda item: isinstance(item, Literal)):
         run = list(group)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def printf_arguments(
     arguments: Sequence[Expression], written: syntax.FunctionCall
 ) -> list[Expression]:
-    """Return the arguments of PRINTF, those behind the pattern as texts.
+    """Return the arguments of PRINTF, those after the pattern as texts.
 
     A pattern that is not constant, or wrong, is left to the check of the function.
 

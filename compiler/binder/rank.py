@@ -47,7 +47,7 @@ class RankCall:
 
 
 def bind_order(binder: ExpressionBinder, items: Sequence[syntax.OrderItem]) -> tuple[OrderKey, ...]:
-    """Return the keys of an ORDER BY: NULL comes last ascending, and first descending, unless said.
+    """Return the keys of an ORDER BY; by default NULL comes last ascending, and first descending.
 
     Raises:
         Refusal: E2xx to E4xx.

@@ -38,7 +38,7 @@ def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expressi
 
 
 def _instead_of_field(type_: SqlType, name: str) -> str | None:
-    """Return how parts of a value that is no ROW are reached, if it has parts."""
+    """Return how parts of a value that is not a ROW are accessed, if it has parts."""
     if type_.kind is Kind.MAP:
         return f"take the value of a key: map['{name}']"
     if type_.element is not None and type_.element.fields:
@@ -50,7 +50,7 @@ def field_of(row: Expression, name: syntax.Identifier) -> Expression:
     """Return the field of a value.
 
     Raises:
-        Refusal: E218 if the value is no ROW, E203 if it has no such field.
+        Refusal: E218 if the value is not a ROW, E203 if it has no such field.
     """
     if not row.type.fields:
         raise refusal(

@@ -1,4 +1,4 @@
-"""PROCTIME(), NOW() and their like: the time of a row in the total order.
+"""PROCTIME(), NOW() and similar functions: the time of a row in the total order.
 
 That time is the time of the row's root position: the logged arrival of the row, or the greatest event time
 of its split so far.  Fronts add it to the rows of a table as a column.  A call is that column, so it stands

@@ -111,7 +111,7 @@ def _is_unique(plan: Plan, partition: Sequence[Expression], order: Order) -> boo
 
 
 class _Totals:
-    """The rows of a partition beside the places that are not before, or not behind them."""
+    """The rows of a partition beside the places that are not before, or not after them."""
 
     def __init__(self, rows: Plan, partition: tuple[Expression, ...], order: Order) -> None:
         self._rows = rows

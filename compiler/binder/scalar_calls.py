@@ -108,7 +108,7 @@ def _called(
 def _documents(
     function: Function, arguments: list[Expression], written: syntax.FunctionCall
 ) -> list[Expression]:
-    """Return the arguments of JSON_OBJECT and the like: values that are no documents become some.
+    """Return the arguments of JSON_OBJECT and the like: other values are converted to JSON documents.
 
     Raises:
         Refusal: E401 for a key without a value, or what cannot be written as JSON.

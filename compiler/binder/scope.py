@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Field:
     """A column that a name can refer to: column `index` of the scope's plan.
 
-    With `member`, the name refers to a field of that column: the column's type, and the field's place in it.
+    With `member`, the name refers to a field of that column: the column's type, and the field's index in it.
     A column that USING has `merged` with another is found with its qualifier only.
     """
 

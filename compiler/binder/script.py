@@ -72,7 +72,7 @@ def bind(
     ordinals: Mapping[str, int] = NO_ORDINALS,
     surroundings: Surroundings = NO_SURROUNDINGS,
 ) -> BoundScript:
-    """Return the job of the script's INSERTs and its last SELECT; it may be empty beside SHOW and the like.
+    """Return the job of the script's INSERTs and its last SELECT; it may be empty with SHOW or the like.
 
     `declared` has the available connectors and formats.  `ordinals` are those of tables that a job had
     before: others get the numbers that are free, in the order of their declaration.  `surroundings`

@@ -1,7 +1,7 @@
 """Sessions: SESSION in FROM in both forms, and in GROUP BY.
 
 The end of a session with one row alone, its time plus the gap, is a column below the operator: it fails like
-any other expression, and says when the session closes.
+any other expression, and determines when the session closes.
 """
 
 from __future__ import annotations

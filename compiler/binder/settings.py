@@ -1,6 +1,6 @@
-"""SET: settings of other systems, and what stands for them here.
+"""SET: settings of other systems, and what corresponds to them in fsql.
 
-A setting that cannot change results is passed over with a warning.  One that could is refused, unless its
+A setting that cannot change results is ignored with a warning.  One that could is refused, unless its
 value is what fsql does anyway.
 """
 
@@ -93,7 +93,7 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 
 
 def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:
-    """Warn of a setting without effect; pass over one that says what fsql does.  `zone` is the script's.
+    """Warn of a setting without effect; ignore one that asks for what fsql does.  `zone` is the script's.
 
     Raises:
         Refusal: E224, if the setting is unknown or asks for other results.

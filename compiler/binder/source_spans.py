@@ -1,4 +1,4 @@
-"""Source spans of the parts of a plan: a table beside the plan.
+"""Source spans of the parts of a plan: a table separate from the plan.
 
 Nodes have no spans (`compiler.node`): equal expressions that are written twice are one node, which has two
 spans in this table.  Code that binds or rewrites an expression adds to the table.

@@ -1,4 +1,4 @@
-"""Subqueries in expressions: what one has to do with the query around it, the outer query.
+"""Subqueries in expressions: how one depends on the query around it, the outer query.
 
 The WHERE of a subquery may compare its columns with those of the outer query; then the subquery is
 **correlated**.  Such conditions are kept apart from the others: they are what the outer query joins the

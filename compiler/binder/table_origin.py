@@ -147,7 +147,7 @@ def with_columns_of(
 ) -> syntax.CreateTable:
     """Return `CREATE TABLE … AS` with a column for each of the query's; `spans` are theirs.
 
-    A column that the table declares as well has the type that it says.
+    A column that the table declares as well has the type that the table declares.
 
     Raises:
         Refusal: E203, E205, E301.

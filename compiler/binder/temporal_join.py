@@ -156,7 +156,7 @@ def _keys(
 
 
 def _column_of(key: Expression) -> int | None:
-    """Return the column that a key is, perhaps as another type that tells all its values apart."""
+    """Return the column that a key is, perhaps cast to a type that keeps all its values distinct."""
     if isinstance(key, Cast) and key.type.kind not in FLOATING:
         key = key.argument
     return key.index if isinstance(key, ColumnRef) else None

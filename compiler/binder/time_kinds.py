@@ -62,7 +62,7 @@ def _own_time(entry: TableEntry, *, timed: bool) -> TimeKind | None:
     """Return the kind of time of a table, None if it depends on the others.
 
     Raises:
-        Refusal: E327, if a query needs the time of its rows and there is none.
+        Refusal: E327, if a query needs the time of its rows and they have none.
     """
     if not timed or entry.time in _TIMES_OF_CLOCKS:
         return entry.time

@@ -1,7 +1,7 @@
 """The time zone of a script, and what functions of times do with TIMESTAMP_LTZ.
 
 A script has one zone, that of SET 'table.local-time-zone', or UTC.  A function computes on instants where
-that says what it means: `at + INTERVAL '1' HOUR` is an hour later, whatever clocks do.  All others, such as
+whose meaning is exact: `at + INTERVAL '1' HOUR` is an hour later, whatever clocks do.  All others, such as
 HOUR and DATE_FORMAT, and what counts in months, see the local time.  A time that they give is local too, and
 so it is cast back.
 """

@@ -192,7 +192,7 @@ def length_inside(name: TypeName) -> TypeName | None:
 
 
 def _bind_map(name: TypeName, zone: str) -> SqlType:
-    """Return the type `MAP<STRING, INT>`; NOT NULL of its keys says nothing new."""
+    """Return the type `MAP<STRING, INT>`; NOT NULL of its keys is implied."""
     if len(name.arguments) != 2:
         raise refusal(
             "E216",

@@ -263,7 +263,7 @@ def joined_by(
 
 
 def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCall:
-    """Return an aggregate that goes by the order of rows as one that goes by an order of its own."""
+    """Return an aggregate that depends on the order of rows as one with an ORDER BY of its own."""
     if not needs_total_order(aggregate):
         return aggregate
     last = aggregate.function is AggregateFunction.LAST_VALUE

@@ -62,7 +62,7 @@ _RIGHT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What ON says: equalities, conditions on one side over its own columns, and those over both."""
+    """The conditions of ON: equalities, conditions on one side over its own columns, and those over both."""
 
     equal: Sequence[Pair]
     of_left: Sequence[Expression]

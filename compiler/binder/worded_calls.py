@@ -103,7 +103,7 @@ def bind_map(binder: ExpressionBinder, written: syntax.MapConstructor) -> Expres
 
 
 def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
-    """Bind `a[i]`: the element at an ordinal from 1, or the value of a key; NULL if there is none."""
+    """Bind `a[i]`: the element at an ordinal from 1, or the value of a key; NULL if it does not exist."""
     operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
     if operand.type.kind not in {Kind.ARRAY, Kind.MAP}:
         raise refusal(

@@ -1,6 +1,6 @@
 """Diagnostics as text with carets, and as JSON.
 
-The text of a diagnostic is its message, the lines of source that its labels touch, what each label says
+The text of a diagnostic is its message, the lines of source that its labels touch, the text of each label
 (`^` marks what is wrong, `-` the other places), then notes and helps:
 
     error[FSQL-E203]: column "amnt" does not exist

@@ -1,6 +1,6 @@
 """Bound expressions as SQL-like text.
 
-Columns are written by name, so the caller says what each column of the input is called; `labels` makes
+Columns are written by name, so the caller states what each column of the input is called; `labels` makes
 names that are unique.  Coercions are written out, as casts: the text says what is computed.  What it does
 not show is the width of integer constants, and to which side a chain of AND or of OR leans, which makes
 no difference.

@@ -1,7 +1,7 @@
 """The syntax as text and as JSON: what `fsql explain --stage syntax` shows.
 
 A record is printed on one line, `Name(field=value, …)`, if it fits, otherwise as an indented tree.
-Fields that say nothing (None, empty, FALSE) are left out; names, literals and types are printed as SQL
+Fields without content (None, empty, FALSE) are left out; names, literals and types are printed as SQL
 writes them.
 
     Select
@@ -137,7 +137,7 @@ def _inline_record(record: syntax.Syntax, inline: _Inline) -> str | None:
 
 
 def _significant_fields(record: syntax.Syntax) -> list[tuple[str, object]]:
-    """Return the fields of `record` that say something: not None, empty or FALSE, with two exceptions.
+    """Return the fields of `record` that have content: not None, empty or FALSE, with two exceptions.
 
     GROUP BY () and NULLS LAST are more than nothing; what is not written there is None.
     """

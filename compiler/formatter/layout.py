@@ -107,7 +107,7 @@ class _Writer:
         self.before = piece
 
     def next_line(self, elements: Sequence[Element], indent: int) -> None:
-        """Begin a line for elements, behind the comments that belong to the line before."""
+        """Begin a line for elements, after the comments that belong to the line before."""
         first = _first(elements[0])
         behind = 0
         while behind < len(first.comments) and not first.comments[behind].own_line:
@@ -130,7 +130,7 @@ def _write_statement(statement: list[Piece], semicolon: Piece | None, writer: _W
             [each for each in leading if not each.own_line] if writer.lines or writer.line else []
         )
         if trailing and leading[: len(trailing)] == trailing:
-            writer.comments(trailing, 0)  # behind the semicolon before
+            writer.comments(trailing, 0)  # after the preceding semicolon
             statement[0].comments = leading = leading[len(trailing) :]
         if not any(each.after_blank for each in leading[:1]):
             writer.blank()

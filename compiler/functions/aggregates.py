@@ -1,6 +1,6 @@
 """The aggregate functions: their argument types, and the type and nullability of their results.
 
-`fsql.compiler.expression.AggregateCall` says what they mean; nothing here computes them.
+`fsql.compiler.expression.AggregateCall` defines what they mean; nothing here computes them.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _sum_or_average(function: AggregateFunction, argument: SqlType) -> SqlType |
     if argument.kind is Kind.DECIMAL:
         scale = argument.scale
         if function is AggregateFunction.AVG:
-            # The least of 6 digits behind the point for which the whole ones leave room.
+            # The least of 6 digits after the point for which the whole ones leave room.
             scale = max(scale, min(6, DECIMAL_DIGITS_MAX - argument.precision + scale))
         return decimal_type(DECIMAL_DIGITS_MAX, scale)
     whole = function is AggregateFunction.SUM and argument.kind is not Kind.DOUBLE

@@ -1,7 +1,7 @@
 """Functions that compare, order, cut and join arrays; places count from 1.
 
 Elements are equal as in `ordering`: NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0.  Where several are
-equal, the first stands for them.
+equal, the first one is kept.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _places(elements: Array, wanted: Value) -> Array:
 
 
 def _flat(arrays: Array) -> Array:
-    """Return the elements of the arrays in an array, one array behind the other; NULL has none."""
+    """Return the elements of the arrays in an array, one array after the other; NULL has none."""
     return tuple(each for array in arrays if isinstance(array, tuple) for each in array)
 
 

@@ -84,7 +84,7 @@ def passes(source: SqlType, target: SqlType) -> bool:
 
 
 def common_type(types: Sequence[SqlType]) -> SqlType | None:
-    """Return the least type that all of `types` coerce to; None if there is none.
+    """Return the least type that all of `types` coerce to; None if no type is.
 
     >>> from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT, NULL, STRING
     >>> str(common_type([INT, NULL, DOUBLE]))

@@ -55,7 +55,7 @@ def midnight(days: int) -> int:
 
 
 def shifted(days: int, interval_us: int) -> int:
-    """Return the date of the moment that is an interval behind the beginning of a date.
+    """Return the date of the moment that is an interval after the beginning of a date.
 
     Raises:
         TimestampRangeFailure: E504, if it is outside of the years 1 to 9999.

@@ -1,6 +1,6 @@
 """DECIMAL: its values as integers of the smallest unit, as text, and in other types.
 
-150 stands for 1.50 in DECIMAL(3, 2).  Digits behind the scale are rounded, half away from zero; a value with
+150 stands for 1.50 in DECIMAL(3, 2).  Digits beyond the scale are rounded, half away from zero; a value with
 more digits than the type's precision fails.  Everything is exact; no value passes through a float.
 """
 
@@ -81,7 +81,7 @@ def checked(value: int, target: SqlType) -> int:
 
 
 def rescaled(value: int, scale: int, target: SqlType) -> int:
-    """Return a number of `scale` digits behind the point as a value of `target`.
+    """Return a number of `scale` digits after the point as a value of `target`.
 
     Raises:
         OutOfRangeFailure: E502.

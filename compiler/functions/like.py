@@ -1,7 +1,7 @@
-r"""LIKE: `%` stands for any text, `_` for one character, `\` takes the next character as it is.
+r"""LIKE: `%` matches any text, `_` one character, `\` takes the next character as it is.
 
 A pattern is cut at each `%` into segments.  The first must begin the text and the last must end it; each
-of the others is taken where it first occurs behind the one before it.  If that fails, so does every other
+of the others is taken where it first occurs after the previous one.  If that fails, so does every other
 choice, and nothing has to be tried twice: the time is linear in the length of the text.
 """
 

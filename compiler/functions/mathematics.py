@@ -102,7 +102,7 @@ def _lgamma(value: float) -> float:
 
 
 def _to_places(rounding: str) -> Callable[[float, int], float]:
-    """Return what rounds a DOUBLE, as it is written in decimal, to places behind the point."""
+    """Return what rounds a DOUBLE, as it is written in decimal, to places after the point."""
 
     def scalar(value: float, places: int) -> float:
         if not math.isfinite(value) or places > _PLACES_MAX:

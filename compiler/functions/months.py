@@ -1,6 +1,6 @@
 """INTERVAL YEAR TO MONTH: numbers of months, and dates and timestamps moved by them.
 
-A day that the month reached does not have becomes its last one: a month behind January 31 is the end of
+A day that the month reached does not have becomes its last one: a month after January 31 is the end of
 February.
 """
 

@@ -1,4 +1,4 @@
-"""What replaces NULL in keys that must not be NULL; another key tells such rows from the others."""
+"""What replaces NULL in keys that must not be NULL; another key distinguishes such rows from the others."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class PythonAggregate:
 
     def _step(self, method: str, accumulator: tuple[Value, ...], given: Value) -> tuple[Value, ...]:
         state = self.loaded.state
-        # Made anew for each call: the function may change what it is given.
+        # A new object for each call: the function may modify its argument.
         before = to_python(accumulator[0], state)
         parameters = self.types.parameters
         listed = given if len(parameters) > 1 or not self.loaded.strict else (given,)
@@ -155,7 +155,7 @@ class PythonAggregate:
         except NotOfTypeError:
             raise
         except MemoryError:
-            raise  # says nothing about the row
+            raise  # does not depend on the row
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the row fails
             raise RaisedFailure(f"{self.loaded.name}.{method}", error) from None
 

@@ -251,7 +251,7 @@ class _Scalar:
         except NotOfTypeError as error:
             raise WrongResultFailure(name, error) from None
         except (MemoryError, RowFailure):
-            raise  # the first says nothing about the row, the second is of an earlier call
+            raise  # the first does not depend on the row, the second is of an earlier call
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the row fails
             raise RaisedFailure(name, error) from None
         try:

@@ -39,7 +39,7 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
 class NotOfTypeError(Exception):
-    """A value of Python is none of a SQL type; the text says why."""
+    """A value of Python is not a value of a SQL type; the text states why."""
 
 
 def to_python(value: Value, sql_type: SqlType) -> object:

@@ -108,7 +108,7 @@ def _replace(text: str, pattern: str, by: str) -> str:
 
 
 def _behind_character(encoded: bytes, at: int) -> int:
-    """Return where the character behind the one at `at` begins."""
+    """Return where the character after the one at `at` begins."""
     at += 1
     while at < len(encoded) and encoded[at] & 0xC0 == 0x80:
         at += 1
@@ -230,7 +230,7 @@ def _similar_error(pattern: str) -> str | None:
     if pattern.endswith("\\") and (len(pattern) - len(pattern.rstrip("\\"))) % 2:
         return "pattern of SIMILAR TO must not end with the escape character"
     wrong = regexp_error(_similar_pattern(pattern))
-    # What is wrong is told without the expression that the pattern was made into.
+    # The error is reported without the expression that the pattern was made into.
     return wrong and wrong.partition(": (?s)")[0].replace(
         "regular expression", "pattern of SIMILAR TO"
     )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class TypeVariable(enum.Enum):
-    """Stands for a type in a signature; the member's value is how an error message writes it."""
+    """A variable for a type in a signature; the member's value is how an error message writes it."""
 
     ANY = "T"
     ORDERED = "T, not an ARRAY, ROW or MAP"
@@ -71,7 +71,7 @@ class Signature:
     """One way to call a function.
 
     `scalar` computes a value from Python values (`fsql.compiler.sqltypes`) of exactly the parameters'
-    types.  With `variadic` the last parameter may be repeated.  `fallible` says whether `scalar` may
+    types.  With `variadic` the last parameter may be repeated.  `fallible` states whether `scalar` may
     raise a `RowFailure`.
     """
 
@@ -98,7 +98,7 @@ class Function:
     """A row of the table: `name` in the plan, and the `spellings` that SQL text has for it.
 
     `strict` functions are NULL where any argument is, and their `scalar` never sees NULL.  With
-    `literal_check` the argument at `literal_place`, if there is one, has to be a constant, which the check
+    `literal_check` the argument at `literal_place`, if given, has to be a constant, which the check
     verifies: it returns what is wrong with it, or None.  Messages call it `literal_word`; a unit or a form
     may be written as a bare word.
     """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Functions(dict[str, Function]):
-    """The functions by name; those written in Python are found, and not listed."""
+    """The functions by name; those written in Python are found but not listed."""
 
     def __missing__(self, name: str) -> Function:
         """Return the Python function of that name."""

@@ -1,4 +1,4 @@
-"""More functions on strings: measures, lists in texts, masks, likeness, normal forms, quotes."""
+"""More functions on strings: measures, lists in texts, masks, similarity, normal forms, quotes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _strip_accents(text: str) -> str:
 
 
 def _substring_index(text: str, separator: str, count: int) -> str:
-    """Return what comes before the n-th separator, or behind the n-th from the end if n is negative."""
+    """Return what comes before the n-th separator, or after the n-th from the end if n is negative."""
     if not separator or not count:
         return ""
     parts = text.split(separator)
@@ -64,7 +64,7 @@ def _space(count: int) -> str:
 
 
 def _masked(text: str) -> str:
-    """Return the text with X, x and n for capitals, small letters and digits, and - for all others."""
+    """Return the text with X, x and n for upper case, lower case and digits, and - for all others."""
     made = []
     for each in text:
         shape = "X" if each.isupper() else "x" if each.islower() else "n" if each.isdigit() else "-"
@@ -111,7 +111,7 @@ def _soundex(text: str) -> str:
         sound = _SOUNDS.get(letter)
         if sound is not None and sound != before:
             made += sound
-        # H and W do not part two letters of one sound; vowels do.
+        # H and W do not separate two letters of one sound; vowels do.
         if letter not in "HW":
             before = sound
     return made[:4].ljust(4, "0")

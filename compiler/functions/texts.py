@@ -44,7 +44,7 @@ def _position(part: str, text: str, start: int = 1) -> int:
 
 
 def _overlay(text: str, by: str, start: int, length: int | None = None) -> str:
-    """Return `text` with `length` characters from `start` on replaced, as many as `by` has if not given."""
+    """Return `text` with `length` characters from `start` on replaced, by default as many as `by` has."""
     first = max(start - 1, 0)
     end = max(start - 1 + (len(by) if length is None else max(length, 0)), 0)
     return text[:first] + by + text[end:]

@@ -1,7 +1,7 @@
 """The three families of patterns of times, each a table of directives.
 
 The pages of functions list the directives; what is not listed is refused, so that no pattern means
-something else here than where it comes from.
+something else than in the system that it comes from.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Piece:
 
 
 def text_piece(text: str) -> Piece:
-    """Return the piece of a text that stands for itself."""
+    """Return the piece of a literal text."""
     return Piece(None, lambda _at: text, re.escape(text), 86_400 * _SECOND_US)
 
 
@@ -114,7 +114,7 @@ def short(name: str) -> str:
 
 
 def half_day(morning: str, afternoon: str) -> Piece:
-    """Return the piece that says which half of the day an hour of 12 is in."""
+    """Return the piece that states which half of the day an hour of 12 is in."""
     return Piece(
         "half of the day",
         lambda at: afternoon if at.hour >= 12 else morning,
@@ -219,7 +219,7 @@ def _offset(text: str) -> timedelta:
 
 
 class PatternError(ValueError):
-    """The text is no pattern of its family; the message says why."""
+    """The text is not a pattern of its family; the message states why."""
 
 
 @lru_cache(maxsize=256)
@@ -227,7 +227,7 @@ def pattern_of(family: Family, text: str) -> Pattern:
     """Return a pattern of a family.
 
     Raises:
-        PatternError: it is none.
+        PatternError: it is not valid.
     """
     return Pattern(family.pieces(text))
 

@@ -1,7 +1,7 @@
-"""Time zones: which there are, and how far each is ahead of UTC.
+"""Time zones: their names, and how far each is ahead of UTC.
 
 The zones are those of the package `tzdata`, which is pinned, and never those of the machine: so a zone means
-the same wherever a job runs (docs/decisions/0049).  Beside its names, `UTC`, `Z`, `+02:00` and `GMT-08:00`
+the same wherever a job runs (docs/decisions/0049).  Besides its names, `UTC`, `Z`, `+02:00` and `GMT-08:00`
 are zones; the sign is that of ISO 8601, ahead of UTC.
 
 A zone has **transitions**, instants at which its offset changes.  A clock in the zone that is put back shows
@@ -65,7 +65,7 @@ class Zone:
 
 
 def zone_name(written: str) -> str | None:
-    """Return the name of the zone that a text names, without regard to case; None if there is none.
+    """Return the name of the zone that a text names, without regard to case; None if it names no zone.
 
     >>> zone_name("europe/oslo"), zone_name("GMT+2"), zone_name("Z"), zone_name("Mars/Base")
     ('Europe/Oslo', '+02:00', 'UTC', None)
@@ -188,7 +188,7 @@ def window_bounds(start_us: int, size_us: int, zone: str) -> tuple[int, int, int
 def format_instant(instant_us: int, zone: str) -> str:
     """Return the instant as ISO 8601, in the local time of the zone and with its offset.
 
-    In UTC where the offset is no number of minutes, as before there were zones, or leads out of the years
+    In UTC where the offset is not a number of minutes, as before there were zones, or leads out of the years
     1 to 9999.
 
     >>> format_instant(500_000, "Europe/Oslo")

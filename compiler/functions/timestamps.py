@@ -61,7 +61,7 @@ def parse_timestamp(text: str) -> int:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a text that is a timestamp says its offset: `Z` or `±hh:mm`."""
+    """Return whether a text that is a timestamp states its offset: `Z` or `±hh:mm`."""
     return _OFFSET.search(text.strip(" ")) is not None
 
 

@@ -1,4 +1,4 @@
-"""The table that the changes of a source make."""
+"""The table that results from the changes of a source."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ApplyChanges(Plan):
     """The last row of each key: `'changes' = 'upsert'` of a table that is read.
 
     Each row of the append-only input replaces the row of its key; a row for which `present` is not TRUE
-    removes it, and does nothing where there is none.  `keys` and `values` are columns of the input.
-    Output: the keys, then the values, none of them event time: a change takes back a row of any age.
+    removes it, and has no effect if the key has no row.  `keys` and `values` are columns of the input.
+    Output: the keys, then the values, none of them event time: a change may retract a row of any age.
     Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
 

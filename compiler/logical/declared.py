@@ -59,12 +59,12 @@ class Table(Node):
 
     @property
     def schema(self) -> Schema:
-        """Return the columns of the rows behind the front."""
+        """Return the columns of the rows that fronts emit."""
         return (*self.columns, ROW_TIME) if self.row_time else self.columns
 
 
 class Changes(enum.Enum):
-    """What a sink is given (language.md, "what a sink is given")."""
+    """The changes that a sink receives (language.md, "what a sink is given")."""
 
     APPEND = "append"
     UPSERT = "upsert"

@@ -47,7 +47,7 @@ class Aggregate(Plan):
     """The unbounded, updating aggregate: GROUP BY … EMIT CHANGES without a window.
 
     A group exists while the weights of its rows sum to more than 0, also where there are no keys.  Each
-    root position that changes a group's row takes the old row back and adds the new one.
+    root position that changes a group's row retracts the old row and adds the new one.
     Output: keys, aggregates.  Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
 

@@ -31,7 +31,7 @@ class TimeRange(Node):
 
 
 class JoinKind(enum.Enum):
-    """Which rows a join has beside, or instead of, the pairs; the value is the name in SQL."""
+    """Which rows a join returns besides, or instead of, the pairs; the value is the name in SQL."""
 
     INNER = "INNER"
     LEFT = "LEFT"
@@ -65,7 +65,7 @@ class Join(Plan):
     Path: the later row's, padded with -1 to the deeper side's depth, then the index of the earlier row's
     position among those of the later row's pairs (earlier rows that tie share it: their pairs tie).
 
-    The other kinds are updating.  A row that finds no partner is a row beside NULLs, for as long as it
+    The other kinds are updating.  A row without a partner is padded with NULLs, for as long as it
     has none (LEFT, RIGHT, FULL); or the rows are those of the left side that have a partner (SEMI) or have
     none (ANTI).  They have no time range.
     """
@@ -81,7 +81,7 @@ class Join(Plan):
     def schema(self) -> Schema:
         """Return the columns of both sides; of SEMI and ANTI those of the left side.
 
-        Without a time range they are no event time: the earlier row may be of any age.
+        Without a time range they are not event time: the earlier row may be of any age.
         """
         left, right = self.left.schema, self.right.schema
         if not self.kind.makes_pairs:

@@ -101,7 +101,7 @@ def may_tie(plan: Plan) -> bool:
 
 
 def grain_us(plan: Plan) -> int:
-    """Return the grain of the watermark behind `plan`: the greatest of the tables that it scans."""
+    """Return the grain of the watermark after `plan`: the greatest of the tables that it scans."""
     return max(table.grain_us for table in tables(plan))
 
 

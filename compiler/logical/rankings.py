@@ -44,8 +44,8 @@ class Rank(Plan):
     append-only, and otherwise by all their columns.  A row that the input has several times is ranked
     several times.
 
-    Without `window_end` the result is updating: each root position that changes a partition takes rows
-    back and adds rows.  With it, rows are late as for `WindowAggregate`, and the state of a window is
+    Without `window_end` the result is updating: each root position that changes a partition retracts
+    rows and adds rows.  With it, rows are late as for `WindowAggregate`, and the state of a window is
     freed when it closes; with `final`, the rows come then, once, at that position.
     Output: the input's columns, then the rank if it has a name.  Path: `(least scan number below,)`.
     """

@@ -22,10 +22,10 @@ class AssignSessions(Plan):
 
     `time_column` is an event-time column that is never NULL, `end_column` has that time plus the gap: where
     a session with this row alone ends.  In the total order (rows that share a position by their time), a
-    row joins the open sessions of its partition that it overlaps or touches, which become one session.  If
-    there is none, it begins a session, or is late if that session would be closed: it is dropped here and
-    counted.  A session closes when the watermark is behind its end, so that a row at the very end is still
-    part of it.
+    row joins the open sessions of its partition that it overlaps or touches, which become one session.
+    Without such a session, it begins one, or is late if that session would be closed: it is dropped here
+    and counted.  A session closes when the watermark is greater than its end, so that a row at the very end
+    is still part of it.
 
     Output: the input's columns, none of them event time any more, then `window_start`, `window_end`
     and `window_time` (the end less 1 microsecond); the last two are event time.  Root: the
@@ -51,7 +51,7 @@ class AssignSessions(Plan):
 
     @property
     def lasts(self) -> bool:
-        """Return whether sessions end with the last time there is, so they close where the input ends."""
+        """Return whether sessions end with the last possible time, so they close where the input ends."""
         end = self.input.expressions[self.end_column] if isinstance(self.input, Project) else None
         return isinstance(end, Literal) and end.value == TIMESTAMP_MAX
 

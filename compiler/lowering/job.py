@@ -1,7 +1,7 @@
 """The walk from a job's plans to one graph.
 
 Plan nodes are interned, so a memo keyed on the node lowers common subplans once; `Draft` shares them through
-a Broadcast.  Subplans that only the numbers of their scans tell apart are lowered once as well (`copies`).
+a Broadcast.  Subplans that differ only in the numbers of their scans are lowered once as well (`copies`).
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ def _closing(plan: Join) -> Closing | None:
 def _keys(plan: Join) -> tuple[Keys, Keys]:
     """Return the keys, not NULL on the sides whose rows are kept without a partner.
 
-    There NULL is replaced, and one more key tells rows with a NULL key from the others and from those of the
-    other side, so that they meet nothing.
+    There NULL is replaced, and one more key distinguishes rows with a NULL key from the others and from
+    those of the other side, so that they match nothing.
     """
     keeps = plan.kind.keeps_left, plan.kind.keeps_right
     sides = plan.left_keys, plan.right_keys

@@ -1,9 +1,9 @@
-"""`AssignSessions`: one drifting-state cycle, bucketed by the partition, behind which late rows part.
+"""`AssignSessions`: one drifting-state cycle, bucketed by the partition, after which late rows branch off.
 
     rows ─▶ the cycle of `cycle` ─▶ Broadcast ─┬─▶ Map(Select: without bounds) ─▶ Map(Compute) ─▶ LateSink
                                                └─▶ Map(Select: with bounds) ─▶ the rows of sessions
 
-Whether a row is late depends on the sessions that are open, so the state decides it.
+Whether a row is late depends on the sessions that are open, so it is decided with the state.
 """
 
 from __future__ import annotations

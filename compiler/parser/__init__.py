@@ -51,7 +51,7 @@ def parse_script(
 
 
 class _Run:
-    """One run of the automaton: its states, and for each but the first the value and place it stands for."""
+    """One run of the automaton: its states, and for each but the first its value and place in the text."""
 
     def __init__(self, text: ExpandedText) -> None:
         self._text = text
@@ -71,7 +71,7 @@ class _Run:
         `following` is the token after it, None at the end.
 
         Raises:
-            FsqlError: from a builder, for what the grammar cannot say.
+            FsqlError: from a builder, for rules that the grammar cannot express.
         """
         states = self._states
         kind = kind_at(token, following, Lookahead(self._table, states))
@@ -86,7 +86,7 @@ class _Run:
                 return True
             rule = self._table.rules[~action]
             if rule.size == 1 and rule.shape == "only" and rule.kept:
-                # The child stands for the rule, as it does a dozen times for each operand without operators.
+                # The child replaces the rule, which happens a dozen times for each operand without operators.
                 states.pop()
             else:
                 self._complete(rule)

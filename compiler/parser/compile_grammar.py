@@ -120,7 +120,7 @@ def _shape(rule: LarkRule, kept: list[Child], nones: int) -> Literal["record", "
 def _pack(
     states: list[_State], *, rules: list[Rule], end: int, keywords: list[str], signs: dict[str, str]
 ) -> TableFile:
-    """Return the file: symbols and look-aheads, which come again and again, as indexes."""
+    """Return the file: symbols and look-aheads, which occur many times, as indexes."""
     symbols = sorted({symbol for state in states for symbol in state})
     indexes = {symbol: index for index, symbol in enumerate(symbols)}
     lookaheads: dict[tuple[int, ...], int] = {}

@@ -1,4 +1,4 @@
-"""Syntax of other SQL dialects, with what to write here.
+"""Syntax of other SQL dialects, with what to write in fsql.
 
 PostgreSQL, Flink, ksqlDB, RisingWave and DuckDB have statements, operators and clauses that this grammar
 does not take.  For each that users are likely to write there is a help text.

@@ -1,4 +1,4 @@
-"""What could come next, in plain words: "a name", "an expression", FROM.
+"""The tokens that could come next, for messages: "a name", "an expression", FROM.
 
 The parse table knows up to a hundred kinds of tokens that could.  Whatever begins an expression is one
 expectation, all operators are another, and of the rest three are named, those that end or continue what

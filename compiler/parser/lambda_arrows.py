@@ -1,7 +1,7 @@
 """Arrows: which `->` begin the body of a lambda, and which are steps into JSON.
 
 `a -> 'key'` and `x -> x + 1` look alike to an automaton that sees one token ahead.  In a call of a function
-that takes lambdas, `->` behind a comma and a name, or a comma and names in brackets, is that of a lambda.
+that takes lambdas, `->` after a comma and a name, or a comma and names in brackets, is that of a lambda.
 """
 
 from __future__ import annotations

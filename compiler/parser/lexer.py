@@ -1,7 +1,7 @@
 """Text to tokens: names, numbers, strings and signs, with their spans.
 
-A token made of letters is a WORD here: whether it is a keyword depends on where it
-stands (`keywords`).  Errors that do not need the grammar are found here: characters that are not
+A token made of letters is a WORD here: whether it is a keyword depends on its
+context (`keywords`).  Errors that do not need the grammar are found here: characters that are not
 allowed in a script, and strings and comments that are not closed.
 
 Control characters, lone surrogates and marks that change the direction of text are refused everywhere,

@@ -1,6 +1,6 @@
-"""Looking ahead: the automaton run without building anything, on top of a stack that stays as it is.
+"""Looking ahead: the automaton run without building anything, on top of a stack that is not changed.
 
-A look-ahead takes time and memory for the tokens it takes, not for how deep the stack is beneath.
+A look-ahead takes time and memory for the tokens it takes, not for the depth of the stack below.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Child(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Rule(msgspec.Struct, frozen=True, array_like=True):
-    """One alternative of a rule, and what becomes of its children.
+    """One alternative of a rule, and how its children are used.
 
     `size` is how many it takes from the stack, `kept` are those that count, and `nones` clauses are
     missing after the last.  Then a "record" goes to the builder's method `origin`, a "list" to the rule

@@ -1,9 +1,9 @@
 """Syntax errors, in terms of the tokens that a user has written.
 
-The automaton stops at the first token that cannot stand where it does.  What is wrong is often known
-better than that: each explanation below tries one common mistake and, by running the automaton
+The automaton stops at the first token that the grammar does not allow.  The mistake is often known
+more exactly: each explanation below tries one common mistake and, by running the automaton
 over the text without the mistake, checks that the text can then continue.  The first that
-fits is reported; without any, what could have come instead.
+fits is reported; if none does, the tokens that were expected.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _CLAUSE_ORDER: Final = (
 
 
 def syntax_error(text: ExpandedText, found: list[Token], index: int) -> FsqlError:
-    """Return the error of the token at `index`, the first that cannot stand where it does."""
+    """Return the error of the token at `index`, the first that the grammar does not allow."""
     place = _place(text, found, index)
     diagnostics = (explain(place) for explain in _EXPLANATIONS)
     return text.error(next(diagnostic for diagnostic in diagnostics if diagnostic is not None))
@@ -72,13 +72,13 @@ def syntax_error(text: ExpandedText, found: list[Token], index: int) -> FsqlErro
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The token that cannot stand where it does, and the automaton before it.
+    """The token that the grammar does not allow, and the automaton before it.
 
     Attributes:
         bad: the token.
         following: the two tokens after it, fewer at the end.
         here: the automaton before it.
-        accepts: the kinds of tokens that could stand there.
+        accepts: the kinds of tokens that are allowed there.
         before: the tokens before it.
         last_kind: how that was read, "" at the beginning.
         before_last: the automaton before that.
@@ -105,7 +105,7 @@ class _Place:
 
     @property
     def next_keyword(self) -> str:
-        """Return the token after the bad one as a keyword would be written, "" if there is none."""
+        """Return the token after the bad one as a keyword would be written, "" at the end."""
         return self.following[0].text.upper() if self.following else ""
 
     def span(self, token: Token) -> Span:
@@ -120,7 +120,7 @@ class _Place:
 
     @property
     def glued(self) -> bool:
-        """Return whether nothing stands between the token and the one before it."""
+        """Return whether the token follows the one before it with nothing between."""
         return self.last is not None and self.last.end == self.bad.start
 
     @property
@@ -215,7 +215,7 @@ def _leads(place: Lookahead, kinds: Sequence[str], tokens: Sequence[Token]) -> b
 
 
 def _misspelt_before(place: _Place) -> Diagnostic | None:
-    """Explain `SELECT a FORM t`: the token before, which was read as a name, is a keyword misspelt."""
+    """Explain `SELECT a FORM t`: the token before, which was read as a name, is a misspelt keyword."""
     last = place.last
     if last is None or place.last_kind != "NAME":
         return None
@@ -355,7 +355,7 @@ def _missing_comma(place: _Place) -> Diagnostic | None:
 
 
 def _unexpected(place: _Place) -> Diagnostic:
-    """Return what could stand there instead."""
+    """Return the error that states which tokens are expected."""
     label = Label(place.span(place.bad), expectation(place.accepts))
     notes: tuple[str, ...] = ()
     if place.keyword in _CLAUSES and END in place.accepts:

@@ -1,4 +1,4 @@
-"""Finds the matches of a row pattern in the rows of a partition, one row after the other.
+"""Finds the matches of a row pattern in the rows of a partition, row by row.
 
 `automaton` turns the pattern into states in the order of preference, `navigation` reads values of the rows of
 a match, `matcher` follows all candidates at once.

@@ -6,9 +6,9 @@ A partial match without threads is decided: its candidate is a match, or there i
 order of their first rows, so each is found at the row that decides it and all before it.
 
     PATTERN (A B* C)      rows   A   B   C   D
-                          threads    B,C B,C B     then the candidate A B C has no rival: a match
+                          threads    B,C B,C B     then no thread before the candidate A B C: a match
 
-Two threads of a partial match in one state, with equal registers, have one future: the preferred one stays.
+Two threads of a partial match in one state, with equal registers, continue alike: the preferred one is kept.
 So a partial match has at most as many threads as the pattern has states, if no condition looks back.  Where
 the next match begins after the last row and no time is set, this holds for all partial matches together: of
 two in one state the later one can only find what the earlier one finds too.  So each row costs one pass over
@@ -142,7 +142,7 @@ class Matcher:
         return self._without_old_rows(after), matches
 
     def _may_begin(self, row: Fields) -> bool:
-        """Return whether a match may begin with a row, as far as its own fields say."""
+        """Return whether a match may begin with a row, as far as its own fields determine that."""
         return any(field is None or row[field] is True for field in self._begin_fields)
 
     def _passed(self, matching: Matching, row: Fields) -> Matching:

@@ -72,9 +72,9 @@ PRUNE: Final = (Rule("prune-columns", Job, prune_columns),)
 
 PASSES: Final = (
     Pass("simplify", (*SIMPLIFY, *MERGE)),
-    # A predicate that moves may meet constants, and come to stand above another filter.
+    # A predicate that moves may meet constants, and be placed above another filter.
     Pass("pushdown", (*SIMPLIFY, *MERGE, *PUSHDOWN)),
-    # Pruning comes behind, since a predicate that moves changes what columns are read where; and
+    # Pruning comes last, since a predicate that moves changes what columns are read where; and
     # pushing down does not come again, since it would lift what picks columns above the filters.
     Pass("prune", PRUNE),
     Pass("tidy", MERGE),

@@ -1,4 +1,4 @@
-"""The columns that expressions refer to: which, how often, and putting something in their place."""
+"""The columns that expressions refer to: which, how often, and how to substitute them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def columns_of(*expressions: Node | None) -> frozenset[int]:
 def uses(expressions: Iterable[Expression]) -> Counter[int]:
     """Return how often each column is referred to, as the expressions are written out.
 
-    Interned expressions are graphs: a part that stands twice in the text is one node with two readers.
+    Interned expressions are graphs: a part that occurs twice in the text is one node with two readers.
     """
     times: Counter[Node] = Counter(expressions)
     for node in _parents_first([*times]):

@@ -3,8 +3,8 @@
 AND is associative, also in evaluation and failures: it goes from left to right and ends at
 the first operand that is FALSE.  An operand that is NULL decides nothing, and the next is evaluated.
 So a conjunct that leaves the others, to drop rows before they are evaluated, changes what they see: it
-drops the rows on which it is NULL as well as those on which it is FALSE, and it drops rows before its
-elders are evaluated.
+drops the rows on which it is NULL as well as those on which it is FALSE, and it drops rows before the
+earlier conjuncts are evaluated.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def split_movable(
 ) -> tuple[list[Expression], list[Expression]]:
     """Return the conjuncts that may leave for a place where they drop rows earlier, and the others.
 
-    One leaves if `goes` says that it would have what it needs there, and if no row fails more or less
+    One is moved if `goes` states that it would have what it needs there, and if no row fails more or less
     for it: it cannot fail itself (it may see rows there that it does not see here), none before it can
     (they would not see the rows that it drops), and either it is never NULL or none after it can fail
     (they see rows on which it is NULL).

@@ -2,7 +2,7 @@
 
 A **rule** is a pure function from a node to the node that takes its place, or to None where it does not
 apply.  A **pass** is a named set of rules, applied until none of them fires any more.  The driver goes
-bottom-up: when a node is offered to the rules, everything below it is at rest; what a rule returns is
+bottom-up: when a node is offered to the rules, everything below it is final; what a rule returns is
 rewritten to a fixpoint in turn.  It does not recurse, and records by identity what each node became, so a
 subplan that several share is rewritten once and stays shared.
 
@@ -44,7 +44,7 @@ class Rule(Generic[NodeT]):
 
     With `opens_inputs` the rule takes an input apart and puts its pieces together again.  It is not
     tried where another operator also reads that input: the input would remain, and what was
-    computed and remembered once would be twice.
+    computed and stored once would be so twice.
     """
 
     name: str
@@ -121,10 +121,10 @@ def rewrite(
     firings_max: int = FIRINGS_MAX,
     trace: list[Firing] | None = None,
 ) -> RootT:
-    """Return `root` with `rules` applied until none fires; a node goes to the first that takes it.
+    """Return `root` with `rules` applied until none fires; the first that applies to a node rewrites it.
 
     Raises:
-        RestlessRulesError: the rules fire more than `firings_max` times, or go in a circle.
+        RuleLoopError: the rules fire more than `firings_max` times, or go in a circle.
     """
     rewriting = _Rewriting(rules, _read_twice(root), firings_max)
     try:
@@ -137,7 +137,7 @@ def rewrite(
 
 
 class _Rewriting:
-    """One run of the driver: what nodes became, and what fired."""
+    """One run of the driver: the result of each node, and the rules that fired."""
 
     def __init__(self, rules: Sequence[Rule[Any]], shared: set[Node], firings_max: int) -> None:
         self.firings: list[Firing] = []
@@ -149,7 +149,7 @@ class _Rewriting:
         self._replaced: dict[Node, Node] = {}
 
     def rewrite_to_fixpoint(self, root: Node) -> Node:
-        """Return what `root` becomes."""
+        """Return the result of rewriting `root`."""
         waiting = [root]
         while waiting:
             node = waiting[-1]

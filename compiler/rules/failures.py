@@ -67,7 +67,7 @@ def aggregate_fallible(call: AggregateCall) -> bool:
 
 
 def sum_overflows(call: AggregateCall) -> bool:
-    """Return whether `call` is a SUM of integers, which may go out of range, or tells of one."""
+    """Return whether `call` is a SUM of integers, which may go out of range, or has such a measure."""
     if call.pattern is not None:
         return any(_measure_overflows(measure) for measure in call.pattern.measures)
     return call.function is AggregateFunction.SUM and call.type != DOUBLE

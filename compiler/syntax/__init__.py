@@ -1,6 +1,6 @@
 """The syntax: the text of a script as records, before names are resolved.
 
-Every record has the span of its text.  Two records are equal if they say the same, wherever they
+Every record has the span of its text.  Two records are equal if they mean the same, wherever they
 stand: spans do not count.  Expressions, relations, query bodies and statements are closed unions, named
 at the end of this file, so that a `match` over one can be proved complete.
 

@@ -25,7 +25,7 @@ class ColumnReference(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class NumberLiteral(Syntax):
-    """A number without sign, as written: its form says whether it is exact."""
+    """A number without sign, as written: its form determines whether it is exact."""
 
     text: str
 

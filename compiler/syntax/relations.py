@@ -80,7 +80,7 @@ class NamedArgument(Syntax):
 class TableFunction(Syntax):
     """`[LATERAL] TABLE(HOP(TABLE x, DESCRIPTOR(c), …))` or `HOP(x, c, …)`.
 
-    In the short form table and column are ColumnReferences: the binder, who knows the function, knows
+    In the short form table and column are ColumnReferences: the binder, which knows the function, knows
     what they are.
     """
 

@@ -199,7 +199,7 @@ class Explain(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Show(Syntax):
-    """`SHOW TABLES` or the like: a list of what has been declared; `what` is the word behind SHOW."""
+    """`SHOW TABLES` or the like: a list of what has been declared; `what` is the word after SHOW."""
 
     what: Identifier
 

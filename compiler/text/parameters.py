@@ -1,4 +1,4 @@
-"""Parameters: `${name}` in a script stands for text that is given when it is compiled.
+"""Parameters: `${name}` in a script is replaced by text that is given when it is compiled.
 
 The value replaces `${name}` as it is, so it can be a number, a name or a part of one.  Inside of quotes it
 cannot end them: its quotes are doubled.  Comments are left alone, and a value is not searched for

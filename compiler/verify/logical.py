@@ -272,7 +272,7 @@ def _row_pattern(
     read = [*fields, *(each.type for each in pattern.navigations)]
     over = tuple(Column(f"field {place}", each) for place, each in enumerate(read))
     for condition in pattern.conditions:
-        # Fields may be declared NOT NULL, which their types do not say.
+        # Fields may be declared NOT NULL, which their types do not state.
         if condition is not None:
             yield from (each for each in _predicate(condition, over) if "may be NULL" not in each)
     for navigation in (*pattern.navigations, *pattern.measures):

@@ -30,7 +30,7 @@ def spread(layers: Layers) -> list[float]:
     distances = _distances(layers, movers)
     order = _left_to_right(set(movers), distances)
     if order is None:
-        # Two columns stand on both sides of each other; then each box moves for itself.
+        # Two columns are on both sides of each other; then each box moves alone.
         movers = _movers(layers, by_column=False)
         distances = _distances(layers, movers)
         order = _left_to_right(set(movers), distances)

@@ -16,7 +16,7 @@ _Window = syntax.WindowSpecification | syntax.Identifier
 
 
 class _Arguments(NamedTuple):
-    """What stands between the brackets of a call."""
+    """The contents of the brackets of a call."""
 
     values: tuple[syntax.Expression | syntax.Star, ...]
     distinct: bool
@@ -146,7 +146,7 @@ def arguments(
 
 
 def _parts(argument: object) -> tuple[object, ...]:
-    """Return the arguments that one with words inside stands for."""
+    """Return the arguments that an argument with keywords inside is short for."""
     match argument:
         case _Pair(key=key, value=value):
             return key, value
@@ -173,7 +173,7 @@ def lambda_(
     """Return `x -> a` or `(x, y) -> a`.
 
     Raises:
-        FsqlError: E101 if the parameters are no names.
+        FsqlError: E101 if the parameters are not names.
     """
     listed = parameters.items if isinstance(parameters, syntax.RowConstructor) else (parameters,)
     names = []

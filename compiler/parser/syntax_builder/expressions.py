@@ -257,7 +257,7 @@ def subscript(span: Span, operand: syntax.Expression, index: syntax.Expression) 
 def searched_field(
     span: Span, operand: syntax.Expression, name: syntax.Identifier
 ) -> syntax.ColumnReference | syntax.FieldAccess:
-    """Return `a.b`, behind IN in POSITION."""
+    """Return `a.b`, after IN in POSITION."""
     return field(span, operand, name)
 
 

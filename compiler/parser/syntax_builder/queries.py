@@ -29,7 +29,7 @@ def query(
     body: syntax.QueryBody,
     end: _QueryEnd,
 ) -> syntax.Query:
-    """Return `WITH … body ORDER BY … LIMIT …`; brackets around a whole query leave no trace.
+    """Return `WITH … body ORDER BY … LIMIT …`; brackets around a whole query are dropped.
 
     Raises:
         FsqlError: E116 if an EMIT after ORDER BY or LIMIT does not belong to a SELECT.
@@ -230,7 +230,7 @@ def qualified_star(span: Span, qualifier: syntax.Expression) -> syntax.Star:
     """Return `t.*`.
 
     Raises:
-        FsqlError: E101 if the qualifier is no name.
+        FsqlError: E101 if the qualifier is not a name.
     """
     if isinstance(qualifier, syntax.ColumnReference):
         return syntax.Star(span, qualifier.parts)
@@ -279,7 +279,7 @@ def empty_grouping(span: Span) -> syntax.RowConstructor:
 def grouping_sets(
     span: Span, kind: syntax.GroupingKind, *elements: _Grouping
 ) -> syntax.GroupingSets:
-    """Return `GROUPING SETS ((a, b), c, ())` and its relatives."""
+    """Return `GROUPING SETS ((a, b), c, ())` and the like."""
     return syntax.GroupingSets(span, kind, tuple(map(_grouping_set, elements)))
 
 

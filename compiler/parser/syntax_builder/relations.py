@@ -1,4 +1,4 @@
-"""What stands in FROM: tables, subqueries, table functions and joins."""
+"""The items of FROM: tables, subqueries, table functions and joins."""
 
 from __future__ import annotations
 

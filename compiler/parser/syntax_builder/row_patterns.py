@@ -108,7 +108,7 @@ def pattern_quantifier(span: Span, *tokens: Token | None) -> tuple[int, int | No
     """Return the least and the greatest number of times, and whether the quantifier is greedy.
 
     Raises:
-        FsqlError: E101 if a number is none, or the second is less than the first.
+        FsqlError: E101 if a number is not valid, or the second is less than the first.
     """
     *bounds, last = tokens
     greedy = last is None

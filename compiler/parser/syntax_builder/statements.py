@@ -22,7 +22,7 @@ _Parameters = tuple[syntax.Parameter, ...]
 
 
 def script(_span: Span, *statements: syntax.Statement | None) -> tuple[syntax.Statement, ...]:
-    """Return the statements; nothing between two semicolons is none."""
+    """Return the statements; nothing between two semicolons is not a statement."""
     return tuple(statement for statement in statements if statement is not None)
 
 
@@ -52,12 +52,12 @@ def partition_value(
 
 
 def statement_set(span: Span, *inserts: syntax.Insert | None) -> syntax.StatementSet:
-    """Return `EXECUTE STATEMENT SET BEGIN … END`; nothing between two semicolons is no statement."""
+    """Return `EXECUTE STATEMENT SET BEGIN … END`; nothing between two semicolons is not one."""
     return syntax.StatementSet(span, tuple(each for each in inserts if each is not None))
 
 
 def select_statement(span: Span, query: syntax.Query) -> syntax.SelectStatement:
-    """Return a query that stands by itself."""
+    """Return a query as a statement."""
     return syntax.SelectStatement(span, query)
 
 
@@ -163,7 +163,7 @@ def create_function(  # noqa: PLR0913, PLR0917 - what the rule has
 ) -> syntax.CreateFunction:
     """Return `CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE PYTHON AS 'm:f'`.
 
-    Without parameters there is the body in their place, as in `CREATE FUNCTION f AS 'm:f' LANGUAGE PYTHON`.
+    Without parameters, the body comes first, as in `CREATE FUNCTION f AS 'm:f' LANGUAGE PYTHON`.
     """
     if language is None or body is None:
         body, language = cast("tuple[syntax.StringLiteral, syntax.Identifier]", parameters)

@@ -207,7 +207,7 @@ def _widening(
     below: Narrowed,
     added: Sequence[int],
 ) -> Narrowed:
-    """Return an operator that appends columns to those of its input; `added` says which are left."""
+    """Return an operator that appends columns to those of its input; `added` states which remain."""
     width, new_width = len(plan.input.schema), len(below.plan.schema)
     behind = {width + old: new_width + new for new, old in enumerate(added)}
     return Narrowed(moved, {**below.place, **behind})

@@ -78,9 +78,9 @@ def pushdown_filter_join(node: Filter) -> Plan | None:
 
 
 def _droppable(join: Join) -> tuple[bool, bool]:
-    """Say of which side rows may be dropped for what a filter says of their columns.
+    """Return of which side rows may be dropped by a filter over their columns.
 
-    A row without a partner stands beside NULLs: a predicate over those must see them, and what drops the
+    A row without a partner is padded with NULLs: a predicate over those must see them, and what drops the
     partner of such a row would make it stand so.  Of an append-only join, the order of the other side's pairs
     must not be disturbed.
     """
