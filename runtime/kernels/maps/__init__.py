@@ -29,7 +29,7 @@ from fsql.runtime.kernels.expressions.vectors import first_failure, truth
 from fsql.runtime.kernels.maps.explode import compile_explode
 from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
-from fsql.runtime.kernels.maps.paths import with_path_behind
+from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.windows import compile_punctuality, compile_to_windows
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def compile_map(  # noqa: PLR0911 - one line for each function
         case ToWindows():
             return compile_to_windows(function)
         case ScanRows() | Renumber() | Pad():
-            return lambda batch: MapResult(with_path_behind(function, batch, batch.columns), None)
+            return lambda batch: MapResult(with_changed_path(function, batch, batch.columns), None)
         case OnTime(closing=closing):
             return compile_punctuality(closing, keep_late=False)
         case Late(closing=closing):

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 class Elements(NamedTuple):
     """The elements of all arrays of a batch, one after the other.
 
-    `lengths[i]` is how many row i has, `row` the row of each element (int32), `place` its index from 0
-    in that row's array.  Elements of STRING have a dictionary of distinct values.
+    `lengths[i]` is the number of elements of row i, `row` the row of each element (int32), `ordinal` its
+    index from 0 in the array of that row.  Elements of STRING have a dictionary of distinct values.
     """
 
     values: pa.Array
     lengths: Ints
     row: NDArray[np.int32]
-    place: Ints
+    ordinal: Ints
 
 
 def unnest(lists: pa.ListArray, vocabulary: Vocabulary) -> Elements:
@@ -82,14 +82,14 @@ def compile_unnest(array: Expression) -> Callable[[Batch], Unnested]:
 
 
 def compile_explode(function: Explode) -> Callable[[Batch], MapResult]:
-    """Return the map: the input's columns, the element, with `ordinality` its ordinal from 1."""
-    apart = compile_unnest(function.array)
+    """Return the map: the input's columns, the element, and with `ordinality` its ordinal from 1."""
+    unnest_rows = compile_unnest(function.array)
 
     def apply(batch: Batch) -> MapResult:
-        batch, elements, errors = apart(batch)
+        batch, elements, errors = unnest_rows(batch)
         added = [elements.values]
         if function.ordinality:
-            added.append(pa.array(elements.place + 1))
+            added.append(pa.array(elements.ordinal + 1))
         return MapResult(repeat_batch(batch, elements, added), errors)
 
     return apply

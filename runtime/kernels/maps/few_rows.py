@@ -1,10 +1,11 @@
 """Map functions over a few rows as Python values, with the same results as `maps` in columns.
 
-In columns, each function takes dozens of calls of Arrow and NumPy even for few rows.  Python values take one
-or two calls, and become columns once, after the last function.  For one document (300 words, 20 ms apart,
-`fsql bench inverted-index --rate 50`) splitting and grouping takes 0.8 ms in columns and 0.4 ms here.
+In columns, each function takes dozens of calls of Arrow and NumPy even for few rows.  With Python values, one
+or two calls are enough, and the values become columns once, after the last function.  For one document (300
+words, 20 ms apart, `fsql bench inverted-index --rate 50`) splitting and grouping takes 0.8 ms in columns and
+0.4 ms here.
 
-Failures are left to the column functions: these functions raise `RowFailure` and have no effect.
+These functions raise `RowFailure` if a row fails, without an effect; the rows are then processed in columns.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from fsql.compiler.sqltypes import (
 )
 from fsql.runtime.arrow_types import decoded, from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
-from fsql.runtime.kernels.maps.paths import with_path_behind
+from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column, repeats_of
 from fsql.runtime.kernels.maps.segments import lists
 
@@ -71,7 +72,7 @@ _NODES_MAX: Final = 64
 
 
 class FewColumn:
-    """A column: its values, its array, or how rows of another are repeated; the rest is made on request."""
+    """A column, made from values, an array, or the repeated rows of another column; converted on request."""
 
     __slots__ = ("_array", "_repeats", "_values", "type")
 
@@ -113,7 +114,7 @@ class FewColumn:
 
 
 class FewRows:
-    """A few rows: columns, and the positions, a batch without any."""
+    """A few rows: columns, and their positions as a batch without columns."""
 
     __slots__ = ("columns", "positions")
 
@@ -139,7 +140,7 @@ class FewRows:
         return len(self.positions)
 
     def rows(self, used: Sequence[int]) -> list[list[Value]]:
-        """Return the rows, of whose columns those are filled in that are `used`."""
+        """Return the rows, in which only the `used` columns are filled in."""
         rows: list[list[Value]] = [[None] * len(self.columns) for _ in range(len(self))]
         for index in used:
             for row, value in zip(rows, self.columns[index].values, strict=True):
@@ -159,7 +160,7 @@ def compile_few(  # noqa: PLR0911 - one line for each function
     match function:
         case ScanRows() | Renumber() | Pad():
             return lambda rows: FewRows(
-                rows.columns, with_path_behind(function, rows.positions, ())
+                rows.columns, with_changed_path(function, rows.positions, ())
             )
         case Select(predicate) if _is_small(predicate):
             return _few_select(predicate)
@@ -173,8 +174,8 @@ def compile_few(  # noqa: PLR0911 - one line for each function
             return _few_punctual(closing, keep_late=False)
         case Late(closing=closing):
             return _few_punctual(closing, keep_late=True)
-        case ExplodeAggregate() if _finds_places(function, len(input_schema)):
-            return _few_places(function)
+        case ExplodeAggregate() if _finds_ordinals(function, len(input_schema)):
+            return _few_ordinals(function)
         case _:
             return None
 
@@ -187,7 +188,7 @@ def is_trivial(function: MapFunction) -> bool:
 
 
 def _is_small(expression: Expression) -> bool:
-    """Return whether an expression, written out as a tree, has few nodes."""
+    """Return whether an expression has few nodes; repeated ones count each time."""
     nodes = 0
     stack = [expression]
     while stack and nodes <= _NODES_MAX:
@@ -209,26 +210,26 @@ def _is_small(expression: Expression) -> bool:
     return nodes <= _NODES_MAX
 
 
-def _used(expressions: Sequence[Expression]) -> list[int]:
-    """Return the indexes of the columns that expressions look at."""
+def _used_columns(expressions: Sequence[Expression]) -> list[int]:
+    """Return the indexes of the columns that expressions read."""
     nodes = (node for expression in expressions for node in walk(expression))
     return sorted({node.index for node in nodes if isinstance(node, ColumnRef)})
 
 
 def _few_select(predicate: Expression) -> FewFunction:
-    used = _used([predicate])
+    used = _used_columns([predicate])
 
     def apply(rows: FewRows) -> FewRows:
         kept = [
             index for index, row in enumerate(rows.rows(used)) if evaluate(predicate, row) is True
         ]
-        return _chosen(rows, kept)
+        return _take_rows(rows, kept)
 
     return apply
 
 
-def _chosen(rows: FewRows, kept: list[int]) -> FewRows:
-    """Return the rows at some indexes, which ascend."""
+def _take_rows(rows: FewRows, kept: list[int]) -> FewRows:
+    """Return the rows at the given indexes, which ascend."""
     if len(kept) == len(rows):
         return rows
     columns = [
@@ -238,7 +239,7 @@ def _chosen(rows: FewRows, kept: list[int]) -> FewRows:
 
 
 def _few_explode(function: Explode) -> FewFunction:
-    used = _used([function.array])
+    used = _used_columns([function.array])
     element = function.array.type.element
     assert element is not None
 
@@ -248,7 +249,7 @@ def _few_explode(function: Explode) -> FewFunction:
         if function.ordinality:
             ordinals = (range(1, len(array) + 1) for array in arrays)
             added.append(FewColumn(BIGINT, list(chain.from_iterable(ordinals))))
-        return _repeated(rows, repeats_of(np.array(list(map(len, arrays)), np.int64)), added)
+        return _repeat(rows, repeats_of(np.array(list(map(len, arrays)), np.int64)), added)
 
     return apply
 
@@ -275,7 +276,7 @@ def _few_windows(function: ToWindows) -> FewFunction:
             ]
         bounds = zip(*windows, strict=True) if windows else ((), (), ())
         added = [FewColumn(TIMESTAMP, [*bound]) for bound in bounds]
-        return _repeated(rows, repeats_of(np.array(counts, np.int64)), added)
+        return _repeat(rows, repeats_of(np.array(counts, np.int64)), added)
 
     return apply
 
@@ -288,19 +289,19 @@ def _few_punctual(closing: Closing, *, keep_late: bool) -> FewFunction:
             closes = Root(close_time(end, closing.delay_us, closing.grain_us), PUNCTUATION)
             if (rows.positions.root(index) > closes) is keep_late:
                 kept.append(index)
-        return _chosen(rows, kept)
+        return _take_rows(rows, kept)
 
     return apply
 
 
-def _repeated(rows: FewRows, repeats: Repeats, added: Sequence[FewColumn]) -> FewRows:
+def _repeat(rows: FewRows, repeats: Repeats, added: Sequence[FewColumn]) -> FewRows:
     """Return the repeated rows, by reference, with columns added."""
     columns = [FewColumn(each.type, repeats=(each, repeats.row)) for each in rows.columns]
     return FewRows([*columns, *added], repeat_batch(rows.positions, repeats, ()))
 
 
 def _few_compute(expressions: Sequence[Expression]) -> FewFunction:
-    used = _used([e for e in expressions if not isinstance(e, ColumnRef)])
+    used = _used_columns([e for e in expressions if not isinstance(e, ColumnRef)])
 
     def apply(rows: FewRows) -> FewRows:
         values = rows.rows(used) if used else [()] * len(rows)
@@ -315,8 +316,8 @@ def _few_compute(expressions: Sequence[Expression]) -> FewFunction:
     return apply
 
 
-def _finds_places(function: ExplodeAggregate, width: int) -> bool:
-    """Return whether the elements of an array are grouped, and their places listed or counted."""
+def _finds_ordinals(function: ExplodeAggregate, width: int) -> bool:
+    """Return whether elements of an array are grouped by value, and their ordinals collected or counted."""
     return (
         _is_small(function.array)
         and function.predicate is None
@@ -324,49 +325,49 @@ def _finds_places(function: ExplodeAggregate, width: int) -> bool:
         and isinstance(key := function.keys[0], ColumnRef)
         and key.index == width
         and key.type.kind in {*TEXTUAL, Kind.BOOLEAN, *INTEGER_RANGES}
-        and all(_is_of_places(call, width) for call in function.aggregates)
+        and all(_is_of_ordinals(call, width) for call in function.aggregates)
     )
 
 
-def _is_of_places(call: AggregateCall, width: int) -> bool:
+def _is_of_ordinals(call: AggregateCall, width: int) -> bool:
     argument = call.argument
     if call.function is AggregateFunction.COUNT and argument is None:
         return True
-    of_place = isinstance(argument, ColumnRef) and argument.index == width + 1
+    of_ordinal = isinstance(argument, ColumnRef) and argument.index == width + 1
     return (
         call.function is AggregateFunction.ARRAY_AGG
-        and of_place
+        and of_ordinal
         and not call.directions
         and not call.ignore_nulls
     )
 
 
-def _few_places(function: ExplodeAggregate) -> FewFunction:
-    used = _used([function.array])
+def _few_ordinals(function: ExplodeAggregate) -> FewFunction:
+    used = _used_columns([function.array])
     key_type = function.keys[0].type
 
     def apply(rows: FewRows) -> FewRows:
         found: list[dict[Value, list[int]]] = []
         for row in rows.rows(used):
-            places: dict[Value, list[int]] = {}
+            ordinals: dict[Value, list[int]] = {}
             for index, element in enumerate(_elements(evaluate(function.array, row)), 1):
-                if element in places:
-                    places[element].append(index)
+                if element in ordinals:
+                    ordinals[element].append(index)
                 else:
-                    places[element] = [index]
-            found.append(places)
+                    ordinals[element] = [index]
+            found.append(ordinals)
         repeats = repeats_of(np.array(list(map(len, found)), np.int64))
-        added = [FewColumn(key_type, [key for places in found for key in places])]
-        listed = [each for places in found for each in places.values()]
+        added = [FewColumn(key_type, [key for ordinals in found for key in ordinals])]
+        listed = [each for ordinals in found for each in ordinals.values()]
         sizes = np.array(list(map(len, listed)), np.int64)
         for call in function.aggregates:
             if call.function is AggregateFunction.COUNT:
                 added.append(FewColumn(call.type, array=pa.array(sizes)))
                 continue
-            places_of_all = np.array(list(chain.from_iterable(listed)), np.int64)
-            array = lists(pa.array(places_of_all), sizes)
+            all_ordinals = np.array(list(chain.from_iterable(listed)), np.int64)
+            array = lists(pa.array(all_ordinals), sizes)
             remember_values(array, listed)
             added.append(FewColumn(call.type, array=array))
-        return _repeated(rows, repeats, added)
+        return _repeat(rows, repeats, added)
 
     return apply

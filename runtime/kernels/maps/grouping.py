@@ -1,9 +1,9 @@
-"""Grouping the elements of many rows at once, each row's elements among themselves.
+"""Grouping the elements of many rows at once; only elements of the same row are grouped.
 
 Every key has a small integer code (`key_codes`).  One stable sort of the codes alone, a radix sort where
-they fit 16 bits, brings together the elements of equal keys, and since elements come row by row, those of
-one row are neighbours in it: the runs of equal (code, row) are the groups.  They are then put in the order
-of their first elements, which is that of (row, first appearance in the row).
+they fit 16 bits, makes the elements of equal keys adjacent.  Elements are given row by row, so those of
+one row remain adjacent: the runs of equal (code, row) are the groups.  The groups are then sorted by
+their first elements, which is the order of (row, first occurrence in the row).
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ _RADIX_CARD: Final = 1 << 16
 class Groups(NamedTuple):
     """The groups of the elements, ordered by row and within a row by first element.
 
-    `order` are the elements group by group, within a group in their order (None: as they are); `sizes`
-    how many each group has; `first` the first element of each; `row` and `place` the row of each group
-    and its number within the row; `lengths` how many groups each row has.
+    `order` has the elements group by group, within a group in their order (None: unchanged); `sizes` the
+    number of elements of each group; `first` the first element of each; `row` and `ordinal` the row of each
+    group and its number within the row; `lengths` the number of groups of each row.
     """
 
     order: Ints | None
     sizes: Ints
     first: Ints
     row: Rows
-    place: Ints
+    ordinal: Ints
     lengths: Ints
 
 
 def group(keys: KeyCodes, row: Rows, rows: int) -> Groups:
-    """Group elements by (row, key); rows ascend, and are less than `rows`."""
+    """Group elements by (row, key); rows ascend and are less than `rows`."""
     codes = keys.codes
     if keys.card <= _RADIX_CARD:
         order = codes.astype(np.uint16).argsort(kind="stable")
@@ -60,9 +60,9 @@ def group(keys: KeyCodes, row: Rows, rows: int) -> Groups:
     start, sizes = bounds[:-1], bounds[1:] - bounds[:-1]
     order, sizes, first = _by_first_element(order, start, sizes)
     if rows == 1:
-        place = np.arange(len(first))
-        return Groups(order, sizes, first, row[: len(first)], place, np.array([len(first)]))
-    return Groups(order, sizes, first, *_numbered(row[first], rows))
+        ordinal = np.arange(len(first))
+        return Groups(order, sizes, first, row[: len(first)], ordinal, np.array([len(first)]))
+    return Groups(order, sizes, first, *_number_groups(row[first], rows))
 
 
 def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
@@ -85,23 +85,23 @@ def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints
     return order[step.cumsum(out=step)], sizes, first
 
 
-def _numbered(row: Rows, rows: int) -> tuple[Rows, Ints, Ints]:
-    """Return `row`, the number of each group within its row, and how many each of `rows` rows has."""
+def _number_groups(row: Rows, rows: int) -> tuple[Rows, Ints, Ints]:
+    """Return `row`, the number of each group within its row, and the number of groups of each row."""
     begins = np.empty(len(row) + 1, np.bool_)
     begins[0] = begins[-1] = True
     np.not_equal(row[1:], row[:-1], out=begins[1:-1])
     bounds = begins.nonzero()[0]
     start, count = bounds[:-1], bounds[1:] - bounds[:-1]
-    place = np.arange(len(row))
-    place -= start.repeat(count)
+    ordinal = np.arange(len(row))
+    ordinal -= start.repeat(count)
     lengths = np.zeros(rows, np.int64)
     lengths[row[start]] = count
-    return row, place, lengths
+    return row, ordinal, lengths
 
 
 def one_group_a_row(elements: Elements) -> Groups:
     """Return the groups without keys: one for each row, even if it is empty."""
     rows = len(elements.lengths)
     first = elements.lengths.cumsum() - elements.lengths
-    row, place = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)
-    return Groups(None, elements.lengths, first, row, place, np.ones(rows, np.int64))
+    row, ordinal = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)
+    return Groups(None, elements.lengths, first, row, ordinal, np.ones(rows, np.int64))

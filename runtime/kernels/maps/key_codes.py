@@ -29,7 +29,7 @@ _INT32: Final = np.dtype(np.int32)
 
 
 class KeyCodes(NamedTuple):
-    """The code of each row, in `[0, card)`; not every code need occur."""
+    """The code of each row, in `[0, card)`; not all codes need to occur."""
 
     codes: Integers
     card: int
@@ -38,7 +38,7 @@ class KeyCodes(NamedTuple):
 def key_codes(key: Vector, sql_type: SqlType, *, distinct: bool) -> KeyCodes:
     """Return codes for a key column.
 
-    With `distinct`, the key has a dictionary that holds no value twice, so its indices will do.
+    With `distinct`, the key has a dictionary without repeated values, so that its indices are codes.
     """
     values = key.values
     if isinstance(values, np.ndarray):

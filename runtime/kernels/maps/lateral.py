@@ -44,11 +44,11 @@ def compile_explode_aggregate(
     function: ExplodeAggregate, width: int
 ) -> Callable[[Batch], MapResult]:
     """Return the map: the input's `width` columns, the keys, the aggregates; a row for each group."""
-    apart = compile_unnest(function.array)
+    unnest_rows = compile_unnest(function.array)
     aggregate = _compile_aggregate(function, width)
 
     def apply(batch: Batch) -> MapResult:
-        batch, elements, errors = apart(batch)
+        batch, elements, errors = unnest_rows(batch)
         rows, failed = aggregate(batch, elements)
         if failed is None:
             return MapResult(rows, errors)
@@ -65,8 +65,8 @@ def _compile_aggregate(
 ) -> Callable[[Batch, Elements], tuple[Batch, Codes | None]]:
     """Return the function from elements to the rows of their groups, and the input rows that failed.
 
-    A row fails with the least code of its failing elements, or else with the overflow of an aggregate.
-    The rows returned are good only if none failed.
+    A row fails with the least code of its failing elements, or otherwise with the overflow of an aggregate.
+    The returned rows are valid only if no row failed.
     """
     keep = _compile_filter(function.predicate, width)
     expressions, calls = function.keys, function.aggregates
@@ -80,7 +80,7 @@ def _compile_aggregate(
         if failed is not None:
             return batch, failed
         keys, values = vectors[: len(expressions)], iter(vectors[len(expressions) :])
-        groups = _grouped(keys, expressions, kept.elements)
+        groups = _group_elements(keys, expressions, kept.elements)
         added = [
             keys_at(key, expression.type, groups.first)
             for key, expression in zip(keys, expressions, strict=True)
@@ -98,7 +98,7 @@ def _compile_aggregate(
     return apply
 
 
-def _grouped(
+def _group_elements(
     keys: Sequence[Vector], expressions: Sequence[Expression], elements: Elements
 ) -> Groups:
     varying = [
@@ -129,13 +129,13 @@ def _compile_filter(
         if len(at) == count:
             return FilteredElements(elements, None, failed)
         row = elements.row[at]
-        chosen = Elements(
+        filtered = Elements(
             elements.values.take(pa.array(at)),
             np.bincount(row, minlength=len(elements.lengths)),
             row,
-            elements.place[at],
+            elements.ordinal[at],
         )
-        return FilteredElements(chosen, at, failed)
+        return FilteredElements(filtered, at, failed)
 
     return keep
 
@@ -143,14 +143,14 @@ def _compile_filter(
 def _columns(
     batch: Batch, elements: Elements, used: Sequence[int], width: int
 ) -> dict[int, pa.Array | Vector]:
-    """Return those of the columns that are `used`: the input's, repeated, then element and ordinal."""
+    """Return the `used` columns: those of the input, repeated, then the element and the ordinal."""
     columns: dict[int, pa.Array | Vector] = {}
     rows = None
     for index in used:
         if index == width:
             columns[index] = _element_column(elements.values)
         elif index == width + 1:
-            columns[index] = Vector(elements.place + 1)
+            columns[index] = Vector(elements.ordinal + 1)
         else:
             rows = pa.array(elements.row) if rows is None else rows
             columns[index] = repeat_column(batch.columns[index], rows)
@@ -158,7 +158,7 @@ def _columns(
 
 
 def _element_column(values: pa.Array) -> pa.Array | Vector:
-    """Return the elements with their dictionary, however short the column is."""
+    """Return the elements with their dictionary, even if the column is short."""
     if isinstance(values, pa.DictionaryArray) and len(values.dictionary):
         return Vector(values, validity(values))
     return values

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class MapResult(NamedTuple):
     """The output rows, in the order of the input rows that caused them, and the failures (None: no failures).
 
-    A row of `errors` stands for an input row that failed: its one column is the number of the error
+    A row of `errors` represents an input row that failed: its one column is the number of the error
     (int16, 501 for FSQL-E501), its path is empty, root and weight are the input row's.
     """
 

@@ -1,4 +1,4 @@
-"""The functions of rows that change their path alone."""
+"""The map functions that change only the path of rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 PathFunction = ScanRows | Renumber | Pad
 
 
-def with_path_behind(function: PathFunction, rows: Batch, columns: Sequence[pa.Array]) -> Batch:
-    """Return rows, with these columns, after a function of paths; their order does not change."""
+def with_changed_path(function: PathFunction, rows: Batch, columns: Sequence[pa.Array]) -> Batch:
+    """Return rows with these columns, and the path that a function makes; their order does not change."""
     path = rows.path if not isinstance(function, Renumber) else ()
     appended = (
         [-1] * (function.depth - len(path)) if isinstance(function, Pad) else [function.ordinal]

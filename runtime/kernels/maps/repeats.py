@@ -1,7 +1,8 @@
 """Repeated rows of a batch: the input's columns in the result of a map function with many outputs.
 
-Long values are never copied: repeated STRING, ARRAY and ROW columns come out as dictionaries, whose
-values are the input's column and whose indices are the rows (`fsql.runtime.arrow_types` has the contract).
+Long values are never copied: repeated STRING, ARRAY and ROW columns become dictionaries, whose
+values are the column of the input and whose indices are the rows (`fsql.runtime.arrow_types` has the
+contract).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Repetition(Protocol):
-    """How often each row is repeated: `lengths` by input row; `row` and `place`, from 0, by output row."""
+    """How often each row is repeated: `lengths` by input row; `row` and `ordinal`, from 0, by output row."""
 
     @property
     def lengths(self) -> Ints:
@@ -35,16 +36,16 @@ class Repetition(Protocol):
         """Return the input row of each output row; they ascend."""
 
     @property
-    def place(self) -> Ints:
+    def ordinal(self) -> Ints:
         """Return the number of each output row among those of the same input row."""
 
 
 class Repeats(NamedTuple):
-    """A repetition by itself."""
+    """A repetition without further columns."""
 
     lengths: Ints
     row: Rows
-    place: Ints
+    ordinal: Ints
 
 
 def repeats_of(lengths: Ints) -> Repeats:
@@ -52,21 +53,21 @@ def repeats_of(lengths: Ints) -> Repeats:
     if len(lengths) == 1:
         return Repeats(lengths, np.zeros(lengths[0], np.int32), np.arange(lengths[0]))
     row = np.arange(len(lengths), dtype=np.int32).repeat(lengths)
-    place = np.arange(len(row))
-    place -= (lengths.cumsum() - lengths).repeat(lengths)
-    return Repeats(lengths, row, place)
+    ordinal = np.arange(len(row))
+    ordinal -= (lengths.cumsum() - lengths).repeat(lengths)
+    return Repeats(lengths, row, ordinal)
 
 
 def repeat_batch(batch: Batch, repetition: Repetition, added: Sequence[pa.Array]) -> Batch:
-    """Return the repeated rows, with their place appended to the path, and columns added."""
+    """Return the repeated rows, with their ordinals appended to the paths, and columns added."""
     lengths = repetition.lengths
-    # The output rows of one row have its root and ascend by their place.
+    # The output rows of one row have its root and ascend by their ordinal.
     one = len(lengths) == 1
     return Batch(
         [*repeat_columns(batch.columns, repetition.row), *added],
         batch.time.repeat(lengths),
         batch.origin.repeat(lengths),
-        (*(level.repeat(lengths) for level in batch.path), repetition.place),
+        (*(level.repeat(lengths) for level in batch.path), repetition.ordinal),
         None if batch.weight is None else batch.weight.repeat(lengths),
         batch.span() if one else None,
         one,

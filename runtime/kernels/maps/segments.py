@@ -1,7 +1,7 @@
 """Aggregates over segments: consecutive elements of an ordered column, once for each batch.
 
-Computes for complete groups what a fold (`fsql.runtime.kernels.aggregate.accumulators`) computes over
-time: COUNT and ARRAY_AGG directly, the others by a fresh accumulator that takes one step for each segment.
+This module computes for complete groups what a fold (`fsql.runtime.kernels.aggregate.accumulators`) computes
+over time: COUNT and ARRAY_AGG directly, the others by a new accumulator that takes one step for each segment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def aggregate_segments(
     call: AggregateCall, argument: Vector | None, order: Ints | None, count: Ints
 ) -> tuple[pa.Array, Bools | None]:
-    """Return the aggregate of each segment, and which ones overflowed (an accumulator gives NULL there).
+    """Return the aggregate of each segment, and which ones overflowed; an accumulator returns NULL there.
 
     Segment i is the next `count[i]` elements, which may be none, of `argument` in `order`.
     """
@@ -39,16 +39,16 @@ def aggregate_segments(
     counts_rows = call.function is AggregateFunction.COUNT and not call.distinct
     if counts_rows and argument.valid is None:
         return pa.array(count), None
-    ordered = _ordered(argument, order, int(count.sum()))
+    ordered = _put_in_order(argument, order, int(count.sum()))
     if counts_rows:
         return pa.array(_count_valid(ordered.valid, count)), None
     column = decoded(to_array(ordered, call.argument.type, len(ordered.values)))
     if call.function is AggregateFunction.ARRAY_AGG and not (call.directions or call.ignore_nulls):
         return lists(column, count), None
-    return _accumulated(call, column, count)
+    return _accumulate(call, column, count)
 
 
-def _ordered(argument: Vector, order: Ints | None, size: int) -> Vector:
+def _put_in_order(argument: Vector, order: Ints | None, size: int) -> Vector:
     """Return the argument, stretched to all elements, in the order of the segments."""
     values, valid, _ = argument
     if valid is not None:
@@ -83,7 +83,7 @@ def lists(column: pa.Array, count: Ints) -> pa.ListArray:
     return pa.Array.from_buffers(pa.list_(column.type), len(count), buffers, children=[column])
 
 
-def _accumulated(
+def _accumulate(
     call: AggregateCall, column: pa.Array, count: Ints
 ) -> tuple[pa.Array, Bools | None]:
     state = accumulator(call, append_only=True)

@@ -40,7 +40,7 @@ def _micros(column: pa.Array) -> Ints:
 def compile_to_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
     """Return the map to the windows `[start, start + size)`, `start = offset + k * slide`, of each row.
 
-    A row fails (E504) if one of its windows reaches out of the years 1 to 9999.
+    A row fails (E504) if one of its windows is not within the years 1 to 9999.
     """
     if function.zone != "UTC":
         return _compile_to_local_windows(function)
@@ -58,7 +58,7 @@ def compile_to_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
             return MapResult(apply(batch.take(kept)).rows, errors_at(batch, failed))
         count = last - first + 1
         repeats = repeats_of(count)
-        start = least[repeats.row] + repeats.place * slide
+        start = least[repeats.row] + repeats.ordinal * slide
         bounds = (start, start + size, start + (size - 1))
         added = [to_array(Vector(bound), TIMESTAMP, len(start)) for bound in bounds]
         return MapResult(repeat_batch(batch, repeats, added), None)
@@ -75,7 +75,7 @@ def _compile_to_local_windows(function: ToWindows) -> Callable[[Batch], MapResul
         since = at + offsets_of(at, zone) - function.offset_us
         first, last = (since - size) // slide + 1, since // slide
         repeats = repeats_of(last - first + 1)
-        starts = (first * slide + function.offset_us)[repeats.row] + repeats.place * slide
+        starts = (first * slide + function.offset_us)[repeats.row] + repeats.ordinal * slide
         begin, end = begins_of(starts, zone), ends_of(starts + size, zone)
         outside = (begin < TIMESTAMP_MIN) | (end > TIMESTAMP_MAX)
         if outside.any():
@@ -93,9 +93,9 @@ def late(batch: Batch, closing: Closing) -> NDArray[np.bool_]:
     """Return which rows are at or above the position `(close_time, PUNCTUATION)` of their window."""
     ends = _micros(batch.columns[closing.window_end])
     close = -(-ends // closing.grain_us) * closing.grain_us + closing.delay_us
-    behind: NDArray[np.bool_] = batch.time > close
-    behind |= (batch.time == close) & (batch.origin > PUNCTUATION)
-    return behind
+    is_late: NDArray[np.bool_] = batch.time > close
+    is_late |= (batch.time == close) & (batch.origin > PUNCTUATION)
+    return is_late
 
 
 def compile_punctuality(closing: Closing, *, keep_late: bool) -> Callable[[Batch], MapResult]:

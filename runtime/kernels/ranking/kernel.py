@@ -1,14 +1,14 @@
-"""The kernel of ranks: the rows of each partition in their order, and the changes of the visible ones.
+"""The kernel of ranks: the rows of each partition in their order, and the changes of the visible rows.
 
-At every root position that changes what shows of a partition, the kernel takes rows back and adds rows:
+At every root position that changes the visible rows of a partition, the kernel retracts rows and adds rows:
 
     time  in      out (the two least, with ROW_NUMBER)
     1     30      +(30, 1)
     2     10      -(30, 1) +(10, 1) +(30, 2)
-    3     20      -(30, 2) +(20, 2)                     30 is forgotten: no later row can make it show again
+    3     20      -(30, 2) +(20, 2)                     30 is dropped: no later row can make it visible again
 
-The cost of a row is a search in its partition, and the changes that it makes.  Rows after all that show are
-found by comparing them with the last that does; of append-only input they are not kept.
+The cost of a row is a search in its partition, and the changes that it makes.  A row after all visible rows
+is recognized by a comparison with the last visible row; of append-only input such rows are not kept.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Undo(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """A change of what shows."""
+    """A change of the visible rows."""
 
     row: Row
     rank: int
@@ -78,7 +78,7 @@ class RankKernel(PartitionedKernel[_Undo]):
     def _sort_keys(
         self, order: Sequence[pa.Array], columns: Sequence[pa.Array], positions: Sequence[Ints]
     ) -> list[Key]:
-        """Return what rows are ordered by; `positions` are empty where it is not by them."""
+        """Return the sort keys of rows; `positions` are empty if rows are not ordered by position."""
         count = len(columns[0])
         keys = self._combine.order
         orders = [b""] * count
@@ -97,7 +97,7 @@ class RankKernel(PartitionedKernel[_Undo]):
     def _keys_of_loaded(self, columns: Sequence[pa.Array], positions: Sequence[Ints]) -> list[Key]:
         none = np.zeros(len(columns[0]), np.int64)
         values, kept, _ = self._order(Batch(list(columns), none, none, ()))
-        assert kept is None, "what failed is not in the state"
+        assert kept is None, "rows that fail are not in the state"
         return self._sort_keys(values, columns, positions)
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[_Undo]:
@@ -115,18 +115,18 @@ class RankKernel(PartitionedKernel[_Undo]):
                 for change in changes:
                     partition.add(change)
             else:
-                shown = self._shown_changes(partition, changes)
+                shown = self._apply_shown(partition, changes)
                 made.extend(_Made(row, rank, weight, root, of) for row, rank, weight in shown)
             journal.setdefault(of, []).extend(changes)
             if self._forgets:
                 journal[of].extend(self._forget(partition))
         undo = _Undo(slots, journal) if undoable else None
-        return ApplyResult(self._made_rows(made, roots.time, roots.origin), None, undo)
+        return ApplyResult(self._make_rows(made, roots.time, roots.origin), None, undo)
 
     def _changes(
         self, batch: Batch, slot: Ints, number: NDArray[np.int32]
     ) -> Iterator[tuple[int, int, list[Change]]]:
-        """Yield what each root changes in each slot: the slot, the root's number, the changes."""
+        """Yield the changes of each root in each slot, with the slot and the number of the root."""
         order = stable_order(slot)
         order_values = batch.columns[self._keys : self._columns]
         columns = batch.columns[self._columns :]
@@ -162,26 +162,27 @@ class RankKernel(PartitionedKernel[_Undo]):
         if last is not None and (some := _net(changes)):
             yield *last, some
 
-    def _shown_changes(
+    def _apply_shown(
         self, partition: Partition, changes: Sequence[Change]
     ) -> Iterator[tuple[Row, int, int]]:
-        """Apply the changes of one root; yield the rows, ranks and weights by which what shows changes."""
+        """Apply the changes of one root; yield the changes of the visible rows: row, rank and weight."""
         rows = {change.key: change.row for change in changes}
-        if self._ranks.shows_places:
-            differences = self._places_changed(partition, changes)
+        if self._ranks.shows_by_index:
+            differences = self._apply_by_index(partition, changes)
         else:
-            differences = self._ranks_changed(partition, changes)
+            differences = self._apply_by_rank(partition, changes)
         for (key, rank), weight in differences.items():
             if weight:
                 row = rows[key] if key in rows else partition.rows[key][0]
                 yield row, rank, weight
 
-    def _places_changed(
+    def _apply_by_index(
         self, partition: Partition, changes: Sequence[Change]
     ) -> dict[tuple[Key, int], int]:
-        """Apply changes; return by how much each row shows more often, where its place alone says so.
+        """Apply changes; return the change of how often each row is visible, if its index alone decides that.
 
-        Other rows move by as many places as rows change at most, so only those near a bound can cross it.
+        The indexes of other rows change at most by the number of changed rows, so only rows near a bound can
+        cross it.
         """
         ranks, keys = self._ranks, partition.keys
         near = dict.fromkeys(change.key for change in changes)
@@ -194,13 +195,13 @@ class RankKernel(PartitionedKernel[_Undo]):
             for key, shown in zip(near, before, strict=True)
         }
 
-    def _ranks_changed(
+    def _apply_by_rank(
         self, partition: Partition, changes: Sequence[Change]
     ) -> dict[tuple[Key, int], int]:
-        """Apply changes; return by how much each row shows more often with each rank.
+        """Apply changes; return the change of how often each row is visible with each rank.
 
-        Rows before all changes keep their ranks; as a rule, so do those after all and after the rows
-        that are equal to these, if the number of rows does not change.
+        Rows before all changes keep their ranks.  If the number of rows does not change, so do the rows after
+        all changes and after the rows that are equal to changed ones, except with DENSE_RANK.
         """
         ranks, keys = self._ranks, partition.keys
         start = min(bisect_left(keys, change.key) for change in changes)
@@ -215,14 +216,14 @@ class RankKernel(PartitionedKernel[_Undo]):
         return differences
 
     def _forget(self, partition: Partition) -> list[Change]:
-        """Drop the rows after all that show; return that as changes."""
-        behind = partition.keys[self._ranks.end_of_shown(partition.keys) :]
-        forgotten = [Change(key, partition.rows[key][0], -1) for key in reversed(behind)]
+        """Drop the rows after all visible rows; return the changes."""
+        hidden = partition.keys[self._ranks.end_of_shown(partition.keys) :]
+        forgotten = [Change(key, partition.rows[key][0], -1) for key in reversed(hidden)]
         for change in forgotten:
             partition.add(change)
         return forgotten
 
-    def _made_rows(self, made: Sequence[_Made], times: Ints, origins: Ints) -> KeyedRows | None:
+    def _make_rows(self, made: Sequence[_Made], times: Ints, origins: Ints) -> KeyedRows | None:
         if not made:
             return None
         rows, ranks, weights, roots, slots = zip(*made, strict=True)
@@ -260,7 +261,7 @@ class RankKernel(PartitionedKernel[_Undo]):
                 _Made(partition.rows[key][0], rank, 1, 0, slot)
                 for key, rank in self._ranks.shown(partition.keys)
             )
-        rows = self._made_rows(made, np.array([time]), np.array([PUNCTUATION]))
+        rows = self._make_rows(made, np.array([time]), np.array([PUNCTUATION]))
         if rows is not None:
             sizes.add(rows.batch.columns)
         return ApplyResult(rows, None, None)

@@ -1,7 +1,7 @@
-"""The rows of each slot in their order: a multiset with weights, which may be negative for a while.
+"""The rows of each slot in their order: a multiset with weights, which may be temporarily negative.
 
-It is an accumulator in so far as snapshots use one: the state of a slot in columns, of which each has a list
-with one element for each row.
+`OrderedRows` has the methods of an accumulator that snapshots use: the state of a slot is a list for each
+column, with one element for each row.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     MakeKeys = Callable[[Sequence[pa.Array], Sequence[Ints]], list[Key]]
 
 ROWS, WEIGHT = "rows", "weight"
-"""The state's columns: how many rows a slot has, and lists of their weights."""
+"""Columns of the state: the number of rows of a slot, and lists of their weights."""
 
 
 def column_name(index: int) -> str:
-    """Return the state's column for the values of a column."""
+    """Return the name of the state column with the values of a column."""
     return f"column_{index}"
 
 
 def position_name(index: int) -> str:
-    """Return the state's column for an integer of the rows' positions."""
+    """Return the name of the state column with an integer of the positions of rows."""
     return f"position_{index}"
 
 
 class Change(NamedTuple):
-    """What was added to the weight of a row."""
+    """A change of the weight of a row."""
 
     key: Key
     row: Row
@@ -53,7 +53,7 @@ class Change(NamedTuple):
 
 
 class Partition:
-    """The rows of one slot: `rows` by key, with weights, and `keys` in order, as often as they are there."""
+    """The rows of one slot: `rows` by key, with weights, and `keys` in order, repeated by their weights."""
 
     __slots__ = ("keys", "rows")
 
@@ -62,7 +62,7 @@ class Partition:
         self.rows: dict[Key, tuple[Row, int]] = {}
 
     def add(self, change: Change) -> None:
-        """Add to the weight of a row; the row is gone where that comes to 0."""
+        """Add to the weight of a row; remove the row if the weight becomes 0."""
         key, row, weight = change
         copies = self.copies(change)
         after = weight + (self.rows[key][1] if key in self.rows else 0)
@@ -78,7 +78,7 @@ class Partition:
             del self.keys[index : index - copies]
 
     def copies(self, change: Change) -> int:
-        """Return how many more keys there would be after a change."""
+        """Return by how much a change would increase the number of keys."""
         before = self.rows[change.key][1] if change.key in self.rows else 0
         return max(before + change.weight, 0) - max(before, 0)
 
@@ -86,7 +86,7 @@ class Partition:
 class OrderedRows:
     """The partitions of all slots.
 
-    `position_width` integers of a row's position begin what orders it among equal ones, or none.
+    The order of rows with equal sort keys begins with `position_width` integers of their positions, if any.
     """
 
     def __init__(self, schema: Schema, position_width: int, make_keys: MakeKeys) -> None:
@@ -113,7 +113,7 @@ class OrderedRows:
             self._partitions[slot] = None
 
     def read(self, slots: Ints) -> Values:
-        """Return how many rows each slot has, also those whose weight is negative."""
+        """Return how many rows each slot has, including those with negative weight."""
         return Values(pa.array(self._counts(slots)))
 
     def _counts(self, slots: Ints) -> Ints:

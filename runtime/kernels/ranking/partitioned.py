@@ -1,4 +1,4 @@
-"""What the kernels of ranks share: the keys of partitions, the columns that order rows, and the slots."""
+"""The common part of the kernels of ranks: keys of partitions, the columns that order rows, slots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UndoT = TypeVar("UndoT", bound=SlotUndo)
 
 
 class PartitionRows(Protocol):
-    """The rows of all partitions: what of `Accumulator` snapshots and slots need."""
+    """The rows of all partitions: the part of `Accumulator` that snapshots and slots need."""
 
     def grow(self, slots: int) -> None:
         """See `Accumulator`."""
@@ -46,7 +46,7 @@ class PartitionRows(Protocol):
 
 
 class PartitionedKernel(GroupKernel[UndoT]):
-    """A kernel of `graph.CombineRank`.  Prepared columns: partition, order, then the input's."""
+    """A kernel of `graph.CombineRank`.  Prepared columns: partition, order, then those of the input."""
 
     def __init__(self, combine: CombineRank, rows: PartitionRows) -> None:
         """Begin without rows; `rows` is the state of all partitions."""

@@ -1,7 +1,7 @@
 """Which rows of a partition are visible, and with which ranks.
 
-The rows are in their order: `keys` has for each what it is ordered by, then what orders rows that are
-equal in that.  A row that is there several times has its key as often.
+The rows are in their order: `keys` has for each row its sort key, and what orders rows with equal sort keys.
+The key of a row that exists several times is repeated.
 
     keys         (10, a) (20, b) (20, c) (30, d)
     ROW_NUMBER      1       2       3       4
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Key = tuple[bytes, bytes]
 
 UNRANKED: Final = 0
-"""The rank of rows that show without it."""
+"""The rank of rows that are returned without their rank."""
 
 
 class Ranks:
@@ -35,13 +35,13 @@ class Ranks:
         self._ranked = ranked
         self._skipped = skipped
         self._limit = limit
-        self.shows_places = not ranked and function is RankFunction.ROW_NUMBER
-        """Whether a row shows by its place alone, so that others can change unseen."""
+        self.shows_by_index = not ranked and function is RankFunction.ROW_NUMBER
+        """Whether a row is visible or not by its index alone, without a visible rank."""
 
     def shown(
         self, keys: Sequence[Key], start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[Key, int]]:
-        """Yield the rows among `keys[start:stop]` that show, with their ranks."""
+        """Yield the visible rows among `keys[start:stop]`, with their ranks."""
         stop = len(keys) if stop is None else stop
         if self._function is RankFunction.ROW_NUMBER:
             limit = stop if self._limit is None else min(stop, self._limit)
@@ -60,7 +60,7 @@ class Ranks:
                 yield key, rank if self._ranked else UNRANKED
 
     def _rank_before(self, keys: Sequence[Key], start: int) -> tuple[int, bytes | None]:
-        """Return the rank of the row before `start`, and what it is ordered by."""
+        """Return the rank of the row before `start`, and its sort key."""
         if start == 0:
             return 0, None
         order = keys[start - 1][0]
@@ -69,11 +69,11 @@ class Ranks:
         return bisect_left(keys, (order, b""), 0, start) + 1, order
 
     def tail_moves(self, *, grown: bool) -> bool:
-        """Return whether rows after all changes may show otherwise; `grown` if their number changed."""
+        """Return whether the ranks of rows after all changes may change; `grown` if their number did."""
         return grown or self._function is RankFunction.DENSE_RANK
 
     def near_bounds(self, keys: Sequence[Key], moved: int) -> list[Key]:
-        """Return the rows that may have come to show, or not to, where others moved them so far."""
+        """Return the rows that may become visible or hidden when others move them by up to `moved`."""
         return [
             key
             for bound in (self._skipped, self._limit)
@@ -82,14 +82,14 @@ class Ranks:
         ]
 
     def times_shown(self, keys: Sequence[Key], key: Key) -> int:
-        """Return how often a row shows, where a row shows by its place alone."""
+        """Return how often a row is visible, if that depends on its index alone."""
         first, end = bisect_left(keys, key), bisect_right(keys, key)
         if self._limit is not None:
             end = min(end, self._limit)
         return max(0, end - max(first, self._skipped))
 
     def end_of_shown(self, keys: Sequence[Key]) -> int:
-        """Return the place from which on no row shows."""
+        """Return the index from which on no row is visible."""
         limit = self._limit
         if limit is None or len(keys) <= limit:
             return len(keys)
@@ -108,7 +108,7 @@ class Ranks:
                 return len(keys)
 
     def never_shows(self, keys: Sequence[Key], key: Key) -> bool:
-        """Return whether a new row comes after all that show; False where this is expensive to decide."""
+        """Return whether a new row is after all visible rows; False if this is expensive to decide."""
         limit = self._limit
         if limit is None or len(keys) < limit or self._function is RankFunction.DENSE_RANK:
             return False
@@ -117,5 +117,5 @@ class Ranks:
 
 
 def end_of_equal(keys: Sequence[Key], key: Key) -> int:
-    """Return the place after the rows that are ordered by the same as `key`."""
+    """Return the index after the rows with the same sort key as `key`."""
     return bisect_left(keys, (key[0] + b"\0", b""))

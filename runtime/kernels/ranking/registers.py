@@ -1,15 +1,15 @@
 """The least ranks of each slot, after each of its rows: ranks that pass a row of registers.
 
-A rank that comes passes the registers of its slot one after the other.  Each keeps the lesser of its own and
-of what comes, and hands the greater one on:
+A new rank passes the registers of its slot one after the other.  Each register keeps the lesser of its own
+rank and the new one, and passes the greater one on:
 
-    comes            30  10  20  40
+    new rank         30  10  20  40
     register 1   -   30  10  10  10
     register 2   -    -  30  20  20
 
-Over the rows of a slot, a register is a running minimum, and what it hands on is the input of the next.  So
-a register takes a few array operations, however many slots and rows there are.  A few rows are passed one by
-one.
+Over the rows of a slot, a register is a running minimum, and the ranks that it passes on are the input of the
+next register.  So a register takes a constant number of array operations for all slots and rows.  A few rows
+are processed one by one.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class Coming(NamedTuple):
-    """Ranks that come, at least one, slot by slot, all different.
+    """New ranks, at least one, slot by slot, all different.
 
-    `first` has the first row of each slot, `group` the first row of each root of a slot.  `held` is what the
-    registers of each slot hold before, ascending, as `(slots, registers)`: `empty`, greater than all ranks,
-    where one holds none.
+    `first` has the first row of each slot, `group` the first row of each root of a slot.  `held` has the
+    initial ranks in the registers of each slot, ascending, as `(slots, registers)`; a register without a rank
+    has `empty`, which is greater than all ranks.
     """
 
     rank: Ints
@@ -66,7 +66,7 @@ class Changes(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What the registers hold in the end, which rows came to be in one, and the changes of registers."""
+    """The final ranks in the registers, the rows that entered a register, and the changes of registers."""
 
     held: Ints
     entered: Ints
@@ -74,7 +74,7 @@ class Passed(NamedTuple):
 
 
 def pass_registers(coming: Coming, skipped: int, few_rows: int = FEW_ROWS) -> Passed:
-    """Let ranks pass the registers; the changes are those of registers from `skipped` on.
+    """Pass ranks through the registers; the changes are those of the registers from `skipped` on.
 
     `few_rows` affects speed only.
     """
@@ -105,21 +105,21 @@ def _pass_together(coming: Coming, skipped: int) -> Passed:
 
 
 def _registers(coming: Coming) -> Iterator[tuple[Ints, Ints]]:
-    """Yield what each register holds before and after each row, one register after the other."""
+    """Yield the rank in each register before and after each row, one register after the other."""
     first, rows = coming.first, len(coming.rank)
     # A running minimum begins again where a slot does: all ranks of a slot are less than those before it.
     lift = np.arange(len(first) - 1, -1, -1) * (coming.empty + 1)
     lifts = np.repeat(lift, np.diff(np.append(first, rows)))
-    handed_on = coming.rank + lifts
+    passed_on = coming.rank + lifts
     for own in coming.held.T:
-        after = handed_on.copy()
+        after = passed_on.copy()
         after[first] = np.minimum(after[first], own + lift)
         np.minimum.accumulate(after, out=after)
         before = np.empty_like(after)
         before[1:] = after[:-1]
         before[first] = own + lift
         yield before - lifts, after - lifts
-        handed_on = np.maximum(before, handed_on)
+        passed_on = np.maximum(before, passed_on)
 
 
 def _pass_one_by_one(coming: Coming, skipped: int) -> Passed:

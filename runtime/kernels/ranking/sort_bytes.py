@@ -1,10 +1,10 @@
 """Values as bytes that compare as the values do.
 
-A value is a byte that says where NULL goes, and its own bytes: a fixed-width value is an integer of the same
-order (`order.integers`), big-endian; a text is its UTF-8, in which a zero byte is escaped, and ends with two
-zero bytes; an array is its elements, each after a 1, and ends with a 0; a ROW is its fields.
-Descending values are complemented.  No value is the beginning of another one, so the bytes of several
-columns can stand one after the other.
+A value is encoded as a byte for the order of NULL, and its own bytes: a fixed-width value is an integer of
+the same order (`order.integers`), big-endian; a text is its UTF-8, in which a zero byte is escaped, and ends
+with two zero bytes; an array is its elements, each after a 1, and ends with a 0; a ROW is its fields.
+Descending values are complemented.  No encoding is a prefix of another one, so the bytes of several columns
+can be concatenated.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ def integers_of(texts: Sequence[bytes], count: int) -> list[Ints]:
 def sort_bytes(
     columns: Sequence[pa.Array], descending: Sequence[bool], nulls_first: Sequence[bool]
 ) -> list[bytes]:
-    """Return for each row what it is ordered by."""
+    """Return the sort key of each row."""
     parts = [
         _column(plain(column), down=down, first=first)
         for column, down, first in zip(columns, descending, nulls_first, strict=True)
     ]
-    return _joined(parts, len(columns[0]))
+    return _join(parts, len(columns[0]))
 
 
 def row_bytes(columns: Sequence[pa.Array], count: int) -> list[bytes]:
-    """Return for each of `count` rows what it is ordered by as a whole; same rows only have the same.
+    """Return for each of `count` rows a sort key of all columns; only identical rows have equal keys.
 
-    After the values come the signs of zeros, which distinguish values that compare equal.
+    The values are followed by the signs of zeros, which distinguish values that compare equal.
     """
     arrays = [plain(column) for column in columns]
     parts = [_column(array, down=False, first=False) for array in arrays]
     signs = [_zero_signs(array) for array in arrays]
-    return _joined([*parts, *(each for each in signs if each is not None)], count)
+    return _join([*parts, *(each for each in signs if each is not None)], count)
 
 
-def _joined(parts: Sequence[Octets | list[bytes]], count: int) -> list[bytes]:
-    """Return the bytes of each row, of all parts."""
+def _join(parts: Sequence[Octets | list[bytes]], count: int) -> list[bytes]:
+    """Return the bytes of each row, concatenated from all parts."""
     lists: list[list[bytes]] = []
     fixed: list[Octets] = []
     for part in parts:
@@ -128,7 +128,7 @@ def _texts(array: pa.Array) -> list[bytes | None]:
     if pa.types.is_struct(kind):
         fields = [_column(plain(field), down=False, first=False) for field in array.flatten()]
         valid = array.is_valid().to_pylist()
-        rows = zip(_joined(fields, len(array)), valid, strict=True)
+        rows = zip(_join(fields, len(array)), valid, strict=True)
         return [row if there else None for row, there in rows]
     if pa.types.is_decimal(kind):
         return [None if value is None else _decimal(value) for value in array.to_pylist()]
@@ -146,7 +146,7 @@ def _decimal(value: Decimal) -> bytes:
 
 def _texts_of_lists(array: pa.Array) -> list[bytes | None]:
     flat = array.flatten()
-    elements = _joined([_column(plain(flat), down=False, first=False)], len(flat))
+    elements = _join([_column(plain(flat), down=False, first=False)], len(flat))
     found: list[bytes | None] = []
     end = 0
     for length in array.value_lengths().to_pylist():
@@ -168,9 +168,9 @@ def _zero_signs(array: pa.Array) -> Octets | list[bytes] | None:
         return None
     if pa.types.is_struct(kind):
         signs = [_zero_signs(plain(field)) for field in array.flatten()]
-        return _joined([each for each in signs if each is not None], len(array))
+        return _join([each for each in signs if each is not None], len(array))
     if pa.types.is_list(kind) and (inside := _zero_signs(plain(array.flatten()))) is not None:
-        each = _joined([inside], len(array.flatten()))
+        each = _join([inside], len(array.flatten()))
         ends = np.cumsum([length or 0 for length in array.value_lengths().to_pylist()]).tolist()
         starts = [0, *ends[:-1]]
         return [b"".join(each[start:end]) for start, end in zip(starts, ends, strict=True)]

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 CODES_OF_KEY: Final = 2
-"""How many integers `sort_codes` returns for each row."""
+"""The number of integers that `sort_codes` returns for each row."""
 _DIGITS_MAX: Final = 18
 """Decimals with this many digits fit 64 bits."""
 
 
 def has_sort_codes(key: OrderKey) -> bool:
-    """Return whether rows can be ordered by integers; texts, for one, cannot."""
+    """Return whether rows can be ordered by integers; rows with texts cannot."""
     kind = key.expression.type
     if kind.kind is Kind.DECIMAL:
         return kind.precision <= _DIGITS_MAX
@@ -34,7 +34,7 @@ def has_sort_codes(key: OrderKey) -> bool:
 
 
 def sort_codes(column: pa.Array, key: OrderKey) -> list[Ints]:
-    """Return integers by which the rows are ordered as `key` says, the first of them most significant."""
+    """Return integers that order the rows by `key`, the most significant one first."""
     if pa.types.is_decimal(column.type):
         codes = integers_of(column)
     else:

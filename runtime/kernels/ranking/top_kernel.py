@@ -1,15 +1,15 @@
 """The kernel of ROW_NUMBER up to a limit, over rows that are never removed: whole batches at once.
 
-The rows of a batch and those that show of their slots are numbered in the order of ORDER BY and of positions;
-this number is their *rank* here.  New ranks pass the registers of their slot (`registers`), which hold those
-that show.  The changes of a root are the differences between the registers before and after its rows:
+The rows of a batch and the visible rows of their slots are numbered by ORDER BY and position; this number is
+called their *rank* here.  New ranks pass the registers of their slot (`registers`), which hold the ranks of
+the visible rows.  The changes of a root are the differences between the registers before and after its rows:
 
     time  in      out (the two least)
     1     30      +(30, 1)
     2     10      -(30, 1) +(10, 1) +(30, 2)
-    3     20      -(30, 2) +(20, 2)                     30 is forgotten: no later row can make it show again
+    3     20      -(30, 2) +(20, 2)                     30 is dropped: no later row can make it visible again
 
-The cost is that of sorting the rows of the batch and those that show of their slots, and of `limit` passes.
+The cost is that of sorting the rows of the batch and the visible rows of their slots, and of `limit` passes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 LIMIT_MAX: Final = 32
-"""A slot has memory for this many numbers, and there are as many passes over a batch."""
+"""The greatest limit: a slot has memory for `limit` numbers, and a batch takes as many passes."""
 
 
 def shows_first_rows(combine: CombineRank) -> bool:
@@ -65,13 +65,13 @@ def shows_first_rows(combine: CombineRank) -> bool:
 
 
 class _New(NamedTuple):
-    """New rows, slot by slot and there in the total order: their places in the batch, and their ranks.
+    """New rows by slot, within a slot in the total order: their indexes in the batch, and their ranks.
 
-    `slot` has for each the number of its slot, `first` the first row of each slot; `slots` and `held` have
-    the slots, and the ranks that they show.
+    `slot` has for each row the number of its slot, `first` the first row of each slot; `slots` and `held`
+    have the slots, and the ranks of their visible rows.
     """
 
-    place: Ints
+    row: Ints
     rank: Ints
     slot: Ints
     first: Ints
@@ -79,7 +79,7 @@ class _New(NamedTuple):
     held: Ints
 
     def entering(self) -> _New:
-        """Return the rows without those after a full slot."""
+        """Return the rows without those after all rows of a full slot."""
         kept = np.flatnonzero(self.rank < self.held[self.slot, -1])
         if len(kept) == len(self.slot):
             return self
@@ -88,7 +88,7 @@ class _New(NamedTuple):
         some = slot[first]
         number = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(slot))))
         return _New(
-            self.place[kept], self.rank[kept], number, first, self.slots[some], self.held[some]
+            self.row[kept], self.rank[kept], number, first, self.slots[some], self.held[some]
         )
 
 
@@ -112,7 +112,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
     def _codes_of_loaded(self, columns: Sequence[pa.Array]) -> list[Ints]:
         none = np.zeros(len(columns[0]), np.int64)
         values, kept, _ = self._order(Batch(list(columns), none, none, ()))
-        assert kept is None, "what failed is not in the state"
+        assert kept is None, "rows that fail are not in the state"
         return self._codes(values)
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[TopUndo]:
@@ -136,7 +136,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
         number_of[ranks[: len(shown)]] = shown
         of_slot = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
         new = _New(order, ranks[len(shown) :][order], of_slot, first, slots, held).entering()
-        rows = self._enter(batch, keys, new, number_of) if len(new.place) else None
+        rows = self._enter(batch, keys, new, number_of) if len(new.row) else None
         self._rows.drop_unused()
         return ApplyResult(rows, None, undo)
 
@@ -148,18 +148,18 @@ class TopKernel(PartitionedKernel[TopUndo]):
         return undo
 
     def _enter(self, batch: Batch, keys: Ints, new: _New, number_of: Ints) -> KeyedRows | None:
-        """Let new ranks pass the registers; set the state, and return the rows by which it changes.
+        """Pass new ranks through the registers; set the state, and return its changes.
 
         `number_of` has the numbers of rows by rank; those of new rows are filled in.
         """
-        group = starts_of_runs(new.slot, roots_of(batch).number[new.place])
+        group = starts_of_runs(new.slot, roots_of(batch).number[new.row])
         empty = len(number_of) - 1
         passed = pass_registers(
             Coming(new.rank, new.first, group, new.held, empty), self._combine.skipped
         )
         if len(passed.entered) == 0:
             return None
-        entered = new.place[passed.entered]
+        entered = new.row[passed.entered]
         numbers = self._rows.add(batch.take(entered), keys[:, entered])
         number_of[new.rank[passed.entered]] = numbers
         self._rows.set(new.slots, number_of[passed.held])
@@ -169,16 +169,16 @@ class TopKernel(PartitionedKernel[TopUndo]):
         if len(changes.rank) == 0:
             return None
         numbers = number_of[changes.rank]
-        order = stable_order(numbers)  # The rows are next to each other then.
+        order = stable_order(numbers)  # The changes of a row are adjacent then.
         changes = changes.take(order)
-        at = new.place[changes.row]
+        at = new.row[changes.row]
         root = batch.time[at], batch.origin[at]
-        return self._made(changes, numbers[order], root, new.slots[new.slot[changes.row]])
+        return self._make_rows(changes, numbers[order], root, new.slots[new.slot[changes.row]])
 
-    def _made(
+    def _make_rows(
         self, changes: Changes, numbers: Ints, root: tuple[Ints, Ints], slot: Ints
     ) -> KeyedRows:
-        """Return the rows of changes, with their ranks if they are asked for."""
+        """Return the rows of changes, with their ranks if the query returns ranks."""
         columns = list(self._rows.take(numbers).columns)
         if self._combine.ranked:
             columns.append(pa.array(changes.register + 1))
@@ -196,7 +196,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
 
     @property
     def held(self) -> int:
-        """Return how many rows the kernel has, those included that show no more."""
+        """Return how many rows the kernel holds, including those that are no longer visible."""
         return self._rows.held
 
     def close(self, min_time: Root) -> ApplyResult[TopUndo] | None:
@@ -206,7 +206,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
 
 
 def _ranks(keys: Ints) -> Ints:
-    """Return the places that rows have in their order; each row of `keys` has an integer of all of them."""
+    """Return the ranks of rows; each row of `keys` is one integer of their sort keys, for all rows."""
     count = keys.shape[1]
     order = lexicographic_order(list(keys))
     if order is None:

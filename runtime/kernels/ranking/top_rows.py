@@ -1,10 +1,10 @@
 """The first rows of each slot, in their order, of rows that are never removed.
 
-A slot has the numbers of its rows, at most as many as show; `NumberedRows` has their columns.  By number
-there are also the integers that order them: those of ORDER BY, then those of the position.  Rows that no slot
-and no undo refers to are dropped as soon as the rows that are kept have doubled.
+A slot has the numbers of its rows, at most `limit`; `NumberedRows` has their columns.  The integers that
+order the rows, those of ORDER BY and then those of the position, are also stored by number.  Rows that no
+slot and no undo refers to are dropped when the number of rows has doubled since the last time.
 
-It is an accumulator in so far as snapshots use one; its columns are those of `OrderedRows`.
+`TopRows` has the methods of an accumulator that snapshots use; its state columns are those of `OrderedRows`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 NONE: Final = -1
-"""Stands for a row that is not there."""
+"""Represents the absence of a row."""
 _KEPT_MIN: Final = 1 << 13
-"""So many rows are always kept."""
+"""With fewer rows than this, no rows are dropped."""
 
 
 class TopUndo:
@@ -55,7 +55,8 @@ class TopRows:
     ) -> None:
         """Begin empty; the rows have columns of `types` and a path of `depth` integers.
 
-        They are ordered by as many `codes`, which `codes_of` makes of loaded columns, and by position.
+        The rows are ordered by `codes` integers, which `codes_of` computes from loaded columns, and by
+        position.
         """
         self.limit = limit
         self._types = types
@@ -72,7 +73,7 @@ class TopRows:
         return self._numbers[slots]
 
     def set(self, slots: Ints, numbers: Ints) -> None:
-        """Let these be the rows of slots."""
+        """Set the rows of slots."""
         self._numbers[slots] = numbers
 
     def add(self, batch: Batch, keys: Ints) -> Ints:
@@ -90,20 +91,20 @@ class TopRows:
         return self._rows.take(numbers)
 
     def keys(self, numbers: Ints) -> Ints:
-        """Return what orders rows, as `(integers, rows)`, the most significant one first."""
+        """Return the integers that order rows, as `(integers, rows)`, the most significant one first."""
         return self._keys[:, numbers]
 
     @property
     def held(self) -> int:
-        """Return how many rows there are, those included that nothing refers to."""
+        """Return how many rows there are, including those that nothing refers to."""
         return self._rows.held
 
     def keep(self, undo: TopUndo) -> None:
-        """Keep the rows that `undo` names until it is forgotten."""
+        """Keep the rows of `undo` until `forget`."""
         self._undos[id(undo)] = undo
 
     def forget(self, undo: TopUndo) -> None:
-        """Forget what `keep` was given."""
+        """Allow the rows of an undo, which was given to `keep`, to be dropped."""
         del self._undos[id(undo)]
 
     def restore(self, undo: TopUndo, affected: Bools) -> None:
@@ -176,5 +177,5 @@ class TopRows:
         batch = Batch(values, time, origin, tuple(path))
         keys = np.stack([*self._codes_of(values), time, origin, *path])
         starts = np.repeat(np.cumsum(counts) - counts, counts)
-        places = np.arange(len(batch)) - starts
-        self._numbers[np.repeat(slots, counts), places] = self.add(batch, keys)
+        indexes = np.arange(len(batch)) - starts
+        self._numbers[np.repeat(slots, counts), indexes] = self.add(batch, keys)

@@ -1,10 +1,11 @@
-"""The kernel of sessions: the rows of each session, when it closes.
+"""The kernel of sessions: emits the rows of each session when it closes.
 
 in (time: word)   1: a   2: b   3: a   9: a            out, with a gap of 2 seconds
                                                        after 4   b [2, 4)
                                                        after 5   a [1, 5)  a [1, 5)
 
-Nothing is sent before min time has passed it.  A late row comes at its own root, without bounds.
+A row is emitted only when min time has passed its position.  A late row is emitted at its own root, without
+bounds.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _BOUNDS = 3
 
 
 class SessionsKernel:
-    """`graph.CombineSessions` over slots.  Prepared columns: the partition, then the input's."""
+    """`graph.CombineSessions` over slots.  Prepared columns: the partition, then those of the input."""
 
     def __init__(self, combine: CombineSessions, schema: Schema, depth: int) -> None:
         """Begin without rows; `schema` and `depth` are those of the input."""
@@ -72,7 +73,7 @@ class SessionsKernel:
         return found.slots
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Pending]:
-        """Keep the rows: what comes of them is known when they are final."""
+        """Keep the rows; they are placed in sessions when they are final."""
         del undoable
         assert sides[0] is not None
         batch, slot = sides[0]
@@ -109,7 +110,7 @@ class SessionsKernel:
                 made.append(self._late_rows(placed.late))
         if closed:
             made.append(self._rows_of(closed))
-        rows = self._owned(made)  # This looks keys up, so it comes before slots lose them.
+        rows = self._merge_owned(made)  # Needs the keys of slots, which may be freed below.
         self._free_emptied(np.concatenate(changed))
         self._state.renumber_if_mostly_forgotten()
         return None if rows is None else ApplyResult(rows, None, None)
@@ -126,7 +127,7 @@ class SessionsKernel:
         batch = self._state.rows.take(late.number)
         self._state.rows.forget(len(late.number))
         nothing = pa.nulls(len(batch), arrow_type(TIMESTAMP))
-        moved = self._moved(batch, late.start, (batch.time, batch.origin), [nothing] * _BOUNDS)
+        moved = self._move(batch, late.start, (batch.time, batch.origin), [nothing] * _BOUNDS)
         return KeyedRows(moved, late.slot)
 
     def _rows_of(self, closed: list[tuple[int, Session]]) -> KeyedRows:
@@ -144,18 +145,18 @@ class SessionsKernel:
         bounds = [to_array(Vector(each), TIMESTAMP, len(slot)) for each in (start, end, end - 1)]
         ClosedColumns().add(batch.columns)
         root = time, np.full(len(slot), PUNCTUATION)
-        return KeyedRows(self._moved(batch, start, root, bounds), slot)
+        return KeyedRows(self._move(batch, start, root, bounds), slot)
 
-    def _moved(
+    def _move(
         self, batch: Batch, start: Ints, root: tuple[Ints, Ints], bounds: Sequence[pa.Array]
     ) -> Batch:
-        """Return rows at other roots, which keep the root before in their paths, with bounds added."""
+        """Return rows at other roots, with their original roots in their paths, and with bounds added."""
         path = (batch.time, batch.origin, *batch.path)
         if self._order_column is not None:
             path = (start, integers(batch.columns[self._order_column])[0], *path)
         return Batch([*batch.columns, *bounds], *root, path)
 
-    def _owned(self, made: list[KeyedRows]) -> KeyedRows | None:
+    def _merge_owned(self, made: list[KeyedRows]) -> KeyedRows | None:
         """Return the rows in order, without those of keys that were given up."""
         if not made:
             return None

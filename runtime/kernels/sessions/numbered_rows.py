@@ -1,7 +1,8 @@
-"""Rows by number: a kernel refers to rows in columns by it, and takes them out when it needs them.
+"""Rows by number: a kernel refers to rows, which are in columns, by their numbers.
 
 The rows are in chunks that are merged as they grow, so each row is moved a logarithmic number of times, and
-taking rows costs a step for each of few chunks.  When most rows were forgotten, the others are renumbered.
+the cost of reading rows grows with the number of chunks, which is small.  When most rows are forgotten, the
+others are renumbered.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _FORGOTTEN_MAX: Final = 1 << 12
-"""So many forgotten rows are always kept."""
+"""Up to this many forgotten rows are always kept."""
 _CHUNK_MIN: Final = 1 << 10
-"""Copying this many rows with each that is added costs less than taking rows from several chunks."""
+"""Copying this many rows for each added row costs less than reading rows from several chunks."""
 _MERGED_BYTES_MAX: Final = 1 << 29
 """Chunks with a column beyond this are not merged: the offsets of Arrow's strings have 32 bits."""
 
@@ -57,7 +58,7 @@ class NumberedRows:
         return numbers
 
     def take(self, numbers: Ints) -> Batch:
-        """Return the rows with these numbers, at least one, in their order; numbers that ascend cost less."""
+        """Return the rows with these numbers, at least one, in this order; ascending numbers cost less."""
         chunk = np.searchsorted(self._starts, numbers, "right") - 1
         used = np.unique(chunk).tolist()
         if len(used) == 1:
@@ -74,7 +75,7 @@ class NumberedRows:
         return concat(parts).take(order)
 
     def forget(self, count: int) -> None:
-        """Record that this many of the rows are not referred to any more."""
+        """Record that this many more rows are no longer referred to."""
         self.live -= count
 
     @property
@@ -88,7 +89,7 @@ class NumberedRows:
         return sum(map(len, self._chunks))
 
     def renumber(self, kept: Ints) -> Ints:
-        """Keep these rows only, ascending, all that anybody refers to; return their new numbers."""
+        """Keep only these rows, which ascend and include all rows in use; return their new numbers."""
         chunks, starts = self._chunks, self._starts
         self._chunks, self._starts = [], []
         self.live = self.end = 0

@@ -1,15 +1,15 @@
-"""The open sessions of each slot: which rows are in them, and when they close.
+"""The open sessions of each slot: their rows, and the times at which they close.
 
-Rows come in the total order, those below a min time together.  Rows that are not behind the watermark
-can touch open sessions only, so the result does not depend on their order:
+Rows are added in the total order, all rows below a min time at once.  Rows that are not earlier than the
+watermark can only touch open sessions, so the result does not depend on their order:
 
     open     [10:00, 10:35)                                   gap: 30 minutes
     rows     10:20  10:04  11:30  11:40
     runs     [10:04, 10:50)  [11:30, 12:10)                   sorted by time, cut where the gap is longer
     open     [10:00, 10:50)  [11:30, 12:10)
 
-The rows of a slot with a row behind the watermark are added one by one, since a session may close in between.
-One run is a step of a loop in Python, which is the cost of a key that changed.
+If a slot has a row that is earlier than the watermark, its rows are added one by one, since a session may
+close in between.  Each run takes a step of a loop in Python.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SessionRows(NamedTuple):
 
 
 class OpenSessions:
-    """Sessions by slot, and a heap of when they close; the time of a session there may be too early."""
+    """Sessions by slot, and a heap of their close times, in which the time of a session may be too early."""
 
     def __init__(self, closing: SessionClosing) -> None:
         self._closing = closing
@@ -68,7 +68,7 @@ class OpenSessions:
         return (session for sessions in self._of_slot.values() for session in sessions)
 
     def close_times(self, ends: Ints) -> Ints:
-        """Return when sessions with these ends close."""
+        """Return the close times of sessions with these ends."""
         return (
             ends // self._closing.grain_us + 1
         ) * self._closing.grain_us + self._closing.delay_us
@@ -77,11 +77,11 @@ class OpenSessions:
         return session_close_time(end, self._closing.delay_us, self._closing.grain_us)
 
     def tardy(self, rows: SessionRows) -> Bools:
-        """Return which rows are behind the watermark of their position."""
+        """Return which rows are earlier than the watermark at their position."""
         close = self.close_times(rows.start)
-        behind: Bools = rows.time > close
-        behind |= (rows.time == close) & (rows.origin > PUNCTUATION)
-        return behind
+        is_tardy: Bools = rows.time > close
+        is_tardy |= (rows.time == close) & (rows.origin > PUNCTUATION)
+        return is_tardy
 
     def add_runs(self, rows: SessionRows) -> None:
         """Add rows that belong to open sessions, or to new ones."""
@@ -100,7 +100,7 @@ class OpenSessions:
             np.split(rows.number, cut + 1),
             strict=True,
         ):
-            self._add(slot, start, end, numbers, self._touched(slot, start, end))
+            self._add(slot, start, end, numbers, self._find_touched(slot, start, end))
 
     def add_one_by_one(self, rows: SessionRows) -> Ints:
         """Add rows, which are in the total order; return which of them are late."""
@@ -111,7 +111,7 @@ class OpenSessions:
             root = Root(time, origin)
             touched = [
                 each
-                for each in self._touched(slot, start, end)
+                for each in self._find_touched(slot, start, end)
                 if root <= Root(self._close_time(each.end), PUNCTUATION)
             ]
             if not touched and root > Root(self._close_time(end), PUNCTUATION):
@@ -120,7 +120,7 @@ class OpenSessions:
                 self._add(slot, start, end, rows.number[index : index + 1], touched)
         return np.array(late, np.int64)
 
-    def _touched(self, slot: int, start: int, end: int) -> list[Session]:
+    def _find_touched(self, slot: int, start: int, end: int) -> list[Session]:
         sessions = self._of_slot.get(slot)
         return [] if sessions is None else sessions.touched(start, end)
 
@@ -154,7 +154,7 @@ class OpenSessions:
         return Root(self._heap[0][0], PUNCTUATION) if self._heap else None
 
     def pop_below(self, bound: Root) -> list[tuple[int, Session]]:
-        """Remove and return the sessions that close below `bound`, with the times."""
+        """Remove and return the sessions that close below `bound`, with their close times."""
         closed = []
         while self._heap and Root(self._heap[0][0], PUNCTUATION) < bound:
             time, _, session = heapq.heappop(self._heap)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """An open session: `[start, end)`, and the numbers of its rows; `dropped` if it is no more."""
+    """An open session: `[start, end)`, and the numbers of its rows; `dropped` if it no longer exists."""
 
     slot: int
     start: int
@@ -29,7 +29,7 @@ class Session:
 class SessionsOfSlot:
     """Sessions in the order of their starts.
 
-    Two of them may overlap, if a row came after the end of the first, so the ends need not ascend.  No
+    Two sessions may overlap, if a row arrived after the end of the first, so the ends need not ascend.  No
     session is longer than `_longest`, which bounds the starts of those that an interval touches.
     """
 
@@ -56,14 +56,14 @@ class SessionsOfSlot:
         self._longest = max(self._longest, session.end - session.start)
 
     def remove(self, session: Session) -> None:
-        """Remove a session, which is there, and whose start is the one that it was added with."""
+        """Remove a session, which must exist and have the same start as when it was added."""
         index = bisect_left(self._starts, session.start)
         while self._sessions[index] is not session:
             index += 1
         del self._starts[index], self._sessions[index]
 
     def touched(self, start: int, end: int) -> list[Session]:
-        """Return the sessions that have a point in common with `[start, end]`, or touch it."""
+        """Return the sessions that overlap or touch `[start, end]`."""
         first = bisect_left(self._starts, start - self._longest)
         last = bisect_right(self._starts, end)
         return [each for each in self._sessions[first:last] if start <= each.end]

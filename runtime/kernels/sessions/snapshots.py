@@ -2,8 +2,9 @@
 
     key_0 …   hash   time   origin   path_0 …   column_0 …   expires
 
-All but the keys and `expires` are lists, in the total order.  When a snapshot is taken, everything below its
-position is placed and nothing above it.  Sessions follow from their rows: those of a key do not touch.
+All columns except the keys, `hash` and `expires` are lists, in the total order.  When a snapshot is taken,
+all rows below its position are placed, and none above it.  Sessions are computed from their rows: the
+sessions of a key do not touch.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class SessionSnapshots:
         self._depth = depth
         self._changed: SlotMarks | None = None
         self._emptied: list[tuple[int, Callable[[], list[pa.Array]]]] = []
-        """How many keys have gone, and which."""
+        """Numbers of removed keys, and functions that return the keys."""
         self._staged: list[IncrementalSnapshot] = []
 
     def announce(self, position: Root) -> None:
@@ -69,7 +70,7 @@ class SessionSnapshots:
         """Do nothing: sessions change when rows are placed."""
 
     def on_undo(self, slots: Ints, greatest: Root) -> None:
-        """Do nothing: what is undone was not placed."""
+        """Do nothing: undone rows were not placed."""
 
     def on_change(self, slots: Ints) -> None:
         """Record that the sessions of slots have changed."""
@@ -102,10 +103,10 @@ class SessionSnapshots:
 
         def rows() -> pa.RecordBatch:
             gone = [
-                (made(), self._encoded(None, np.zeros(count, np.int64))) for count, made in emptied
+                (made(), self._encode(None, np.zeros(count, np.int64))) for count, made in emptied
             ]
             # A key that was added again has a row after the one that marks it as removed.
-            parts = [*gone, (keys(), self._encoded(batch, sizes))]
+            parts = [*gone, (keys(), self._encode(batch, sizes))]
             all_keys = [pa.concat_arrays(each) for each in zip(*(k for k, _ in parts), strict=True)]
             states = pa.concat_batches([state for _, state in parts])
             made = incremental_snapshot(all_keys, states, appends=False)
@@ -123,7 +124,7 @@ class SessionSnapshots:
         every = [part for parts in numbers for part in parts]
         return (self._state.rows.take(np.concatenate(every)) if every else None), sizes
 
-    def _encoded(self, batch: Batch | None, sizes: Ints) -> pa.RecordBatch:
+    def _encode(self, batch: Batch | None, sizes: Ints) -> pa.RecordBatch:
         """Return the state of slots; `sizes` has the number of rows of each."""
         offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int32())
         if batch is None:
@@ -178,7 +179,7 @@ class SessionSnapshots:
 
 
 def _in_order(batch: Batch, index: Ints) -> Batch:
-    """Return rows by index, those of one index in the total order, and so by their own columns."""
+    """Return rows sorted by index, those of one index in the total order, then by their columns."""
     order = position_order(batch, ties=True)
     order = np.arange(len(index)) if order is None else order
     return batch.take(order[np.argsort(index[order], kind="stable")])

@@ -1,8 +1,8 @@
 """The state of sessions by slot: the rows that are not final yet, and the open sessions.
 
-Rows are **pending** until min time has passed them; then they are **placed**: in an open session, or found
-to be late.  A repair may apply placed rows again, together with others of their slot that are not final;
-they are left out then.
+Rows are **pending** until min time has passed them; then they are **placed**: added to an open session,
+or found to be late.  A repair may apply placed rows again, together with other rows of their slot that are
+not final; the placed rows are then ignored.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 class Placed(NamedTuple):
-    """What came of final rows: the slots concerned, and the late rows."""
+    """The result of placing rows: their slots, and the late rows."""
 
     slots: Ints
     late: SessionRows | None
 
 
 class Pending:
-    """The rows of one application that are not placed; `least` is the least root of what they can lead to."""
+    """The rows of one application that are not placed; `least` is the least root of their effects."""
 
     def __init__(self, rows: SessionRows, least: Root | None) -> None:
         self.rows = rows
@@ -75,7 +75,7 @@ class SessionState:
             self._placed_origin = np.append(self._placed_origin, np.full(more, START.origin))
 
     def add(self, batch: Batch, slot: Ints) -> Pending:
-        """Add rows in the total order, without those that are placed; return the rest."""
+        """Add rows, which are in the total order, except those that are placed; return the added rows."""
         placed_time, placed_origin = self._placed_time[slot], self._placed_origin[slot]
         new = (batch.time > placed_time) | (
             (batch.time == placed_time) & (batch.origin > placed_origin)
@@ -83,12 +83,12 @@ class SessionState:
         if not new.all():
             kept = np.flatnonzero(new)
             batch, slot = batch.take(kept), slot[kept]
-        pending = Pending(*self._numbered(batch, slot))
+        pending = Pending(*self._number(batch, slot))
         if len(pending):
             self._pending.append(pending)
         return pending
 
-    def _numbered(self, batch: Batch, slot: Ints) -> tuple[SessionRows, Root | None]:
+    def _number(self, batch: Batch, slot: Ints) -> tuple[SessionRows, Root | None]:
         start, end = (
             batch.columns[index].view(pa.int64()).to_numpy(zero_copy_only=False)
             for index in (self._combine.time_column, self._combine.closing.window_end)
@@ -122,7 +122,7 @@ class SessionState:
         return min([root for root in roots if root is not None], default=None)
 
     def place_below(self, bound: Root) -> Placed | None:
-        """Place the pending rows below `bound`, all of which are final; None if there are none."""
+        """Place the pending rows below `bound`, all of which are final; None if there are no such rows."""
         parts, kept = [], []
         for pending in self._pending:
             rows = pending.rows
@@ -141,7 +141,7 @@ class SessionState:
         return self._place(SessionRows(*map(np.concatenate, zip(*parts, strict=True))))
 
     def _place(self, rows: SessionRows) -> Placed:
-        # Of a slot, later applications have later rows: the last row of each is the greatest.
+        # Later applications to a slot have later rows, so the last row of a slot is the greatest.
         order = np.argsort(rows.slot, kind="stable")
         in_order = rows.slot[order]
         last = order[np.append(np.flatnonzero(in_order[1:] != in_order[:-1]), len(order) - 1)]
@@ -159,7 +159,7 @@ class SessionState:
         return Placed(slots, late if len(late.slot) else None)
 
     def _in_total_order(self, rows: SessionRows) -> SessionRows:
-        """Return rows in the total order, those that share a position by their time."""
+        """Return rows in the total order, and by their time where positions are equal."""
         path = self.rows.take(rows.number).path
         order = lexicographic_order([rows.time, rows.origin, *path, rows.start])
         return rows if order is None else rows.take(order)
@@ -195,10 +195,10 @@ class SessionState:
     def load(self, batch: Batch, slot: Ints) -> None:
         """Add rows of open sessions; their slots have no others."""
         self.grow()
-        self.open.add_runs(self._numbered(batch, slot)[0])
+        self.open.add_runs(self._number(batch, slot)[0])
 
     def renumber_if_mostly_forgotten(self) -> None:
-        """Drop the rows that nobody refers to, once they are the majority."""
+        """Drop the rows that nothing refers to, once they are the majority."""
         if not self.rows.mostly_forgotten:
             return
         holders = [*self.open.all()]
