@@ -76,7 +76,7 @@ class TimeAxis:
         self._seconds = max(seconds, 1e-9)
 
     def x(self, seconds: float) -> float:
-        """Return the place of a moment."""
+        """Return the x coordinate of a moment."""
         return LEFT + seconds / self._seconds * (WIDTH - LEFT - RIGHT)
 
     def axis(self, note: str) -> Iterator[str]:

@@ -19,35 +19,35 @@ _POLL_SECONDS: Final = 0.2
 
 def print_logs(job: JobDirectory, lines: int, *, follow: bool, as_json: bool) -> None:
     """Print the last lines of a log; with `follow`, those that come later too, until the job is dropped."""
-    place, known = 0, deque[str](maxlen=lines)
+    offset, known = 0, deque[str](maxlen=lines)
     for line, end in _lines(job, 0):
-        place = end
+        offset = end
         known.append(line)
     for line in known:
-        click.echo(_shown(line, as_json=as_json))
+        click.echo(_format(line, as_json=as_json))
     while follow and job.path.exists():
-        if job.log.exists() and job.log.stat().st_size < place:
-            place = 0  # the log was renamed, and a new one begins
-        for line, end in _lines(job, place):
-            place = end
-            click.echo(_shown(line, as_json=as_json))
+        if job.log.exists() and job.log.stat().st_size < offset:
+            offset = 0  # the log was renamed, and a new one begins
+        for line, end in _lines(job, offset):
+            offset = end
+            click.echo(_format(line, as_json=as_json))
         time.sleep(_POLL_SECONDS)
 
 
-def _lines(job: JobDirectory, place: int) -> Iterator[tuple[str, int]]:
-    """Return the whole lines from byte `place` on, and where each ends."""
+def _lines(job: JobDirectory, offset: int) -> Iterator[tuple[str, int]]:
+    """Return the whole lines from byte `offset` on, and where each ends."""
     if not job.log.exists():
         return
     with job.log.open("rb") as file:
-        file.seek(place)
+        file.seek(offset)
         for data in file:
             if not data.endswith(b"\n"):
                 return
-            place += len(data)
-            yield data.decode(errors="replace").rstrip("\n"), place
+            offset += len(data)
+            yield data.decode(errors="replace").rstrip("\n"), offset
 
 
-def _shown(line: str, *, as_json: bool) -> str:
+def _format(line: str, *, as_json: bool) -> str:
     try:
         fields = json.loads(line)
     except ValueError:

@@ -103,7 +103,7 @@ def _ended_at(record: TickRecord) -> float:
 
 
 def _y(busy: float) -> float:
-    """Return the place of a load; a worker is never shown as busier than always."""
+    """Return the y coordinate of a load; a worker is never shown as busier than always."""
     return HEIGHT - BOTTOM - min(busy, 1.0) * (HEIGHT - TOP - BOTTOM)
 
 

@@ -269,7 +269,7 @@ def _manifest(
 
 
 def _write_next(state: Path, following: JobDescription, fronts: Mapping[int, int]) -> None:
-    """Write what goes with the new manifest beside the files of the old plan."""
+    """Write what goes with the new manifest next to the files of the old plan."""
     directory = LocalDirectory(state)
     ends = renumbered_ends(directory, fronts)
     for name, data in ((_ENDS, ends), (JOB, msgspec.json.encode(following))):

@@ -18,7 +18,7 @@ def hosting_flags(
     """Return the flags of a coordinator about the worker in its process; none if it has a process of its own.
 
     With live input, rows are few most of the time, and hops between processes are most of their latency.
-    With files, the coordinator works beside the workers.
+    With files, the coordinator has a process of its own.
     Workers that are started by hand come from anywhere.
     """
     hosted = process_options.hosted

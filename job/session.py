@@ -108,7 +108,7 @@ class Session:
             ConnectorError: if a table cannot be read.
         """
         with raise_typed_errors():
-            return Plan(self._compiled(script, declare_tables(tables)), self._options)
+            return Plan(self._compile(script, declare_tables(tables)), self._options)
 
     def sql(self, query: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Changes:
         """Compile a query; its changes are computed on demand.
@@ -123,7 +123,7 @@ class Session:
         """
         with raise_typed_errors():
             memory = declare_tables(tables)
-            result = self._compiled(query, memory)
+            result = self._compile(query, memory)
             inserts = result.job.inserts
             if len(inserts) != 1 or inserts[0].sink.name != "stdout":
                 span = result.syntax.statements[-1].span
@@ -162,7 +162,7 @@ class Session:
         state = self.state if state is None else state
         delivery = self.delivery if delivery is None else delivery
         with raise_typed_errors():
-            result = self._compiled(script, declare_tables(tables))
+            result = self._compile(script, declare_tables(tables))
             if processes is not None or state is not None or delivery is not None:
                 if tables:
                     raise _tables_stay_here(min(tables))
@@ -188,7 +188,7 @@ class Session:
         """Run a query; yield releases as they occur."""
         with raise_typed_errors():
             sink = MemorySink()
-            result = self._compiled(query, replace(memory, result=sink))
+            result = self._compile(query, replace(memory, result=sink))
             splits = open_splits(result)
             with open_run(result, splits, self._options) as run:
                 assert isinstance(run, LocalRun)
@@ -198,7 +198,7 @@ class Session:
             if run.stopped is not None:
                 raise stop_error(run.stopped, result, splits, run.metrics.rows_out)
 
-    def _compiled(self, text: str, memory: Memory) -> Compiled:
+    def _compile(self, text: str, memory: Memory) -> Compiled:
         base = Path.cwd() if self.base_directory is None else Path(self.base_directory).resolve()
         source = SourceText("<script>", text)
         folders = tuple(Path(folder).resolve() for folder in self.functions)

@@ -65,7 +65,7 @@ class Situation:
     """What is in force: the plan with its owners, and what the optimizer must know besides.
 
     `since` is the interval in which the last tick was taken.  `ages` says how many intervals ago ticks were
-    taken that the optimizer had proposed.  `hosted` tells whether worker 0 is beside the coordinator,
+    taken that the optimizer had proposed.  `hosted`: whether worker 0 runs in the process of the coordinator,
     `chooses_policies` whether none was requested.
     """
 

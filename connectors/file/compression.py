@@ -121,13 +121,13 @@ class CompressedLines:
     def __init__(self, lines: ContentsEncoder, codec: str) -> None:
         self._lines = lines
         self._codec = codec
-        self.header = bytes(self._compressed([lines.header])) if lines.header else b""
+        self.header = bytes(self._compress([lines.header])) if lines.header else b""
 
     def __call__(self, contents: Contents) -> Sequence[memoryview]:
         """Return the lines, compressed."""
-        return [memoryview(self._compressed(self._lines(contents)))]
+        return [memoryview(self._compress(self._lines(contents)))]
 
-    def _compressed(self, lines: Sequence[bytes | memoryview]) -> bytes:
+    def _compress(self, lines: Sequence[bytes | memoryview]) -> bytes:
         data = b"".join(lines)
         if self._codec == "gzip":
             return gzip.compress(data, _GZIP_LEVEL, mtime=0)
