@@ -1,7 +1,7 @@
-"""Contraction: which workers own hash bins, by how much there is to do and to remember.
+"""Contraction: chooses which workers own hash bins, by load and by size of state.
 
 While there is little to do, all bins belong to worker 0, which is in the process of the coordinator and reads
-the first front: then rows take no hop between processes.  Under load the other workers own them.  State that
+the first front, so rows need no hop between processes.  Under load the other workers own them.  State that
 is large for one process is shared by all workers in equal parts: each loads its part after a loss.  Each
 change is an ordinary tick, so no released byte depends on it.
 
@@ -10,10 +10,10 @@ change is an ordinary tick, so no released byte depends on it.
     spread     the process of the coordinator is busy for more than `SPREAD_ABOVE`, for a second
     share      worker 0 owns all bins, and there is more state than `SHARE_BYTES`
 
-All that the processes do is done by one after a contraction.  It is then busy for about `CONTRACT_BELOW` at
+After a contraction one process does the work of all.  It is then busy for about `CONTRACT_BELOW` at
 most, which is far below `SPREAD_ABOVE`; and the other way round.  The two limits of state lie apart as well.
-So a steady load causes one tick at most.  An owner map that is none of the three was proposed by somebody,
-and stays.
+So a steady load causes one tick at most.  An owner map that is none of the three came from
+another proposal, and is kept.
 """
 
 from __future__ import annotations

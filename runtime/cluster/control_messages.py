@@ -24,7 +24,7 @@ class ControlMessages:
     """Makes the messages of the coordinator of one job."""
 
     def __init__(self, spec: JobSpec, address: str) -> None:
-        """Make messages that tell workers to answer to `address`."""
+        """Make messages that workers answer at `address`."""
         self._spec = spec
         self._address = address
 
@@ -34,7 +34,7 @@ class ControlMessages:
         manifest: Manifest | None,
         names: Mapping[int, str],
     ) -> list[Transmit]:
-        """Tell the workers of an epoch that are not ready to load the manifest.
+        """Instruct the workers of an epoch that are not ready to load the manifest.
 
         `names` are those of the workers, by number.  A worker that joins has no state and no fronts.
         """
@@ -70,28 +70,28 @@ class ControlMessages:
     def heartbeats(
         self, addresses: Iterable[str], epoch: CoordinatorEpoch | None
     ) -> list[Transmit]:
-        """Tell workers that there is a coordinator."""
+        """Notify workers that there is a coordinator."""
         beat = Heartbeat(self._spec.job, _number(epoch), COORDINATOR)
         return [Transmit(address, beat) for address in addresses]
 
     def end_epoch(self, addresses: Iterable[str], epoch: int, member: int = -1) -> list[Transmit]:
-        """Tell workers that the epoch of that number is over, or is so for the worker number `member`."""
+        """Notify workers that the epoch of that number is over, or is so for the worker number `member`."""
         goodbye = Goodbye(self._spec.job, epoch, COORDINATOR, finished=False, member=member)
         return [Transmit(address, goodbye) for address in addresses]
 
     def end_part(self, what: Frame | Heartbeat, address: str) -> list[Transmit]:
-        """Tell the worker that has sent something that its part in the epoch is over."""
+        """Notify the worker that has sent something that its part in the epoch is over."""
         if what.job != self._spec.job or what.sender == COORDINATOR:
             return []
         return self.end_epoch([address], what.epoch, what.sender)
 
     def end_job(self, addresses: Iterable[str], epoch: CoordinatorEpoch | None) -> list[Transmit]:
-        """Tell workers that the job is finished."""
+        """Notify workers that the job is finished."""
         goodbye = Goodbye(self._spec.job, _number(epoch), COORDINATOR, finished=True)
         return [Transmit(address, goodbye) for address in addresses]
 
     def repeat_end(self, event: CoordinatorEvent, epoch: CoordinatorEpoch | None) -> list[Transmit]:
-        """Tell the worker that a message has come from again that the job is finished."""
+        """Notify the worker that a message has come from again that the job is finished."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
         return self.end_job([event.source], epoch)

@@ -131,7 +131,7 @@ class CoordinatorEpoch:
         return self.output.deliveries
 
     def has(self, what: Frame | Heartbeat) -> bool:
-        """Return whether something is of a worker of this epoch."""
+        """Return whether a frame or heartbeat is from a worker of this epoch."""
         return what.epoch == self.number and what.sender in self._links.by_peer
 
     # Events.

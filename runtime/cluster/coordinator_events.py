@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseHeld:
-    """Event: the lease is held until `until`, in seconds of the clock that `now` is of."""
+    """Event: the lease is held until `until`, in seconds of the same clock as `now`."""
 
     until: float
 

@@ -225,7 +225,7 @@ class CoordinatorNode:
     def _on_other_epoch(
         self, what: Frame | Heartbeat, source: str, now: float
     ) -> list[CoordinatorEffect]:
-        """Tell a worker that its epoch, or its part in it, is over: the message that said so may be lost.
+        """Notify a worker that its epoch, or its part in it, is over: an earlier notice may be lost.
 
         While the lease is held there is no epoch but that of this coordinator.
         """
@@ -313,7 +313,7 @@ class CoordinatorNode:
         return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
     def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
-        """Give up the epoch if it is lost; called at ticks, when all input is processed."""
+        """Give up the epoch if it is lost; called when a timer fires and all input is processed."""
         epoch = self.epoch
         if epoch is None:
             return []

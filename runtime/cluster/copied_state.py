@@ -2,8 +2,8 @@
 
 It is cut into parts, so that neither the sender nor the receiver is busy with it for long.  The state of the
 tick's position is small if what the last snapshot has added was: so a worker is prepared when that is small,
-or when it does not become less.  Where state changes faster than it is sent, the parts that wait only become
-more: then the worker is prepared as well, and what waits is handed over at the position.
+or when it no longer decreases.  Where state changes faster than it is sent, the number of waiting parts only
+grows: then the worker is prepared as well, and what waits is handed over at the position.
 """
 
 from __future__ import annotations

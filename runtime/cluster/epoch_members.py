@@ -1,7 +1,7 @@
-"""The workers of one epoch, as the coordinator has them: some join and leave while it runs.
+"""The workers of one epoch, as the coordinator knows them: some join and leave while it runs.
 
 Contract.  `docs/internals/distribution.md`, section 9.  A number is given once in an epoch.  A worker that
-joins has links, but no bins and no fronts; once it is ready, it is a member, and all others are told.  It
+joins has links, but no bins and no fronts; once it is ready, it is a member, and all others are notified.  It
 takes part in what is announced from then on.  A member that the layout does not have leaves when a snapshot
 without it is committed, or at once if it never took part in one.
 """
@@ -86,7 +86,7 @@ class EpochMembers:
         return was_unready and not self._unready
 
     def change_layout(self, numbers: Sequence[int]) -> None:
-        """Have a layout with these members; snapshots are taken of them from now on."""
+        """Change to a layout with these members; snapshots are taken of them from now on."""
         self.layout = self._snapshots.members = tuple(numbers)
 
     def failure(self, now: float, *, running: bool) -> str | None:

@@ -1,8 +1,8 @@
-"""The ticks of one epoch, as the coordinator has them: one at a time, between the epoch's snapshots.
+"""The ticks of one epoch, as the coordinator knows them: one at a time, between the epoch's snapshots.
 
 Contract.  `docs/internals/distribution.md`, section 9.  `LayoutTick` has the phases of a tick.  This part
 exchanges the items of ticks with workers, and takes its turn with ordinary snapshots: a tick begins at the
-position of a snapshot, and none other is announced while bins move.
+position of a snapshot, and no other is announced while bins move.
 """
 
 from __future__ import annotations

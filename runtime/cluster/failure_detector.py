@@ -1,7 +1,7 @@
 """Failure detection: how long a silent node is waited for, and when it has failed.
 
 Contract.  A peer has failed if it has been silent for the timeout, or has acknowledged no frame under way for
-as long.  Nodes ask at ticks only, when all input is processed.
+as long.  Nodes check only when a timer fires and all input is processed.
 
 A node in one long step is as silent as one that has ended, and would be as silent in the next epoch.  So an
 epoch that is lost to silence doubles the timeout, from `failure_after` up to `failure_after_most`, unless an

@@ -111,7 +111,7 @@ class PrepareTick:
     """The next tick has another owner map: `owners` are the worker, first bin and end of each range.
 
     `choices` are the fold policies and orders of filters from its position on.
-    Workers that will hand bins over send the stored state of these bins to the new owners.  `snapshots` tells
+    Workers that will hand bins over send the stored state of these bins to the new owners.  `snapshots` says
     whether snapshots are taken meanwhile, so that less and less is left to hand over.
     """
 

@@ -28,7 +28,7 @@ class FrontPacing:
         updates: FrontierUpdates,
         put: Callable[[int, Item], None],
     ) -> None:
-        """Have no blocked fronts; `put` sends an item to a worker."""
+        """Start with no blocked fronts; `put` sends an item to a worker."""
         self._assignment = assignment
         self._barrier_stage = barrier_stage
         self._acker = acker

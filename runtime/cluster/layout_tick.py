@@ -118,7 +118,7 @@ class LayoutTick:
         A stage that can have no more output needs no hold.
         """
         assert self.position is not None
-        passed = {stage: acker.passed_behind(stage) for stage in self._folds}
+        passed = {stage: acker.passed_downstream(stage) for stage in self._folds}
         if any(self.position < root < END for root in passed.values()):
             return None
         stages = [stage for stage in self._folds if passed[stage] != END]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Frame, Item
     from fsql.runtime.cluster.link_settings import LinkSettings
 
-_BYTES_OF_ONE_BEHIND: Final = 4 << 20
+_BEHIND_BYTES: Final = 4 << 20
 """Bytes, not frames: rows go in many small frames, which are acknowledged together."""
 
 
@@ -66,7 +66,7 @@ class Links:
     def is_behind(self, peer: int) -> bool:
         """Return whether a peer has not acknowledged much of what was sent to it."""
         link = self.by_peer[peer]
-        return bool(link.waiting) or link.unacknowledged_bytes > _BYTES_OF_ONE_BEHIND
+        return bool(link.waiting) or link.unacknowledged_bytes > _BEHIND_BYTES
 
     def next_timer(self) -> float:
         """Return when a link will have frames to send by itself, infinity for never."""

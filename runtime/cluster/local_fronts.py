@@ -80,7 +80,7 @@ class LocalFronts:
 
     def __iter__(self) -> Iterator[Front]:
         """Iterate over the fronts in the order in which they were added."""
-        return (here.front for here in self._fronts.values())
+        return (local.front for local in self._fronts.values())
 
     def readable(self, now: float, *, behind: bool) -> list[int]:
         """Return the numbers of the fronts that may read now, the one with the least promise first.
@@ -88,66 +88,66 @@ class LocalFronts:
         `behind` says whether a fold of the worker is behind: then none may.
         """
         may = [
-            here
-            for here in self._fronts.values()
-            if now >= here.waits_until and self._may_read(here, behind=behind)
+            local
+            for local in self._fronts.values()
+            if now >= local.waits_until and self._may_read(local, behind=behind)
         ]
-        may.sort(key=lambda here: here.front.promised)
-        return [here.front.number for here in may]
+        may.sort(key=lambda local: local.front.promised)
+        return [local.front.number for local in may]
 
     def next_timer(self, *, behind: bool) -> float:
         """Return when the next front that waits for its source may read, infinity for never."""
         waiting = [
-            here.waits_until
-            for here in self._fronts.values()
-            if here.waits_until > 0 and self._may_read(here, behind=behind)
+            local.waits_until
+            for local in self._fronts.values()
+            if local.waits_until > 0 and self._may_read(local, behind=behind)
         ]
         return min(waiting, default=float("inf"))
 
     def end_waits(self, now: float) -> None:
         """Discard the waits that have ended, so that they wake nothing until the front reads."""
-        for here in self._fronts.values():
-            if now >= here.waits_until:
-                here.waits_until = 0.0
+        for local in self._fronts.values():
+            if now >= local.waits_until:
+                local.waits_until = 0.0
 
     def on_credit(self, credit: Credit) -> None:
         """Let a front read one chunk, if it has not promised more since it was blocked."""
-        here = self._fronts.get(credit.front)
-        if here is not None and here.front.promised == credit.promise:
-            here.credit = credit.promise
+        local = self._fronts.get(credit.front)
+        if local is not None and local.front.promised == credit.promise:
+            local.credit = credit.promise
 
     def on_released(self, root: Root, now: float, *, behind: bool) -> list[Blocked]:
         """Record that everything below `root` is released; return the fronts that are still blocked."""
         self.released = root
         blocked = []
-        for here in self._fronts.values():
-            here.read_ahead.on_released(root, now)
-            blocked += self.report_if_blocked(here, behind=behind)
+        for local in self._fronts.values():
+            local.read_ahead.on_released(root, now)
+            blocked += self.report_if_blocked(local, behind=behind)
         return blocked
 
     def report_again(self, *, behind: bool) -> list[Blocked]:
         """Return the reports of all blocked fronts, including those reported before."""
         blocked = []
-        for here in self._fronts.values():
-            here.reported_at = None
-            blocked += self.report_if_blocked(here, behind=behind)
+        for local in self._fronts.values():
+            local.reported_at = None
+            blocked += self.report_if_blocked(local, behind=behind)
         return blocked
 
-    def report_if_blocked(self, here: LocalFront, *, behind: bool) -> list[Blocked]:
+    def report_if_blocked(self, local: LocalFront, *, behind: bool) -> list[Blocked]:
         """Return the report that a front is blocked; nothing if it is not, or was reported before."""
-        front = here.front
-        if front.ended or here.reported_at == front.promised:
+        front = local.front
+        if front.ended or local.reported_at == front.promised:
             return []
-        if self._may_read(here, behind=behind):
+        if self._may_read(local, behind=behind):
             return []
-        here.reported_at = front.promised
+        local.reported_at = front.promised
         return [Blocked(front.number, front.promised)]
 
-    def _may_read(self, here: LocalFront, *, behind: bool) -> bool:
-        front = here.front
+    def _may_read(self, local: LocalFront, *, behind: bool) -> bool:
+        front = local.front
         if front.ended or behind:
             return False
         rows = front.rows_above(self.released)
-        if here.read_ahead.is_open and rows < self._settings.read_ahead_rows:
+        if local.read_ahead.is_open and rows < self._settings.read_ahead_rows:
             return True
-        return here.credit == front.promised
+        return local.credit == front.promised

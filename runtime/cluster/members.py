@@ -3,7 +3,7 @@
 Contract.  A worker is known by the name that it chose at its start.  Each address has one worker: the last
 that sent a Hello from there.  Workers of an epoch keep their numbers in the next one if possible.  A worker
 that joins a running epoch gets a number that no worker of the epoch has had.  The worker in the process of
-the coordinator has number 0 and so the first front: its rows take no hop between processes.
+the coordinator has number 0 and so the first front: its rows need no hop between processes.
 """
 
 from __future__ import annotations
@@ -85,15 +85,15 @@ class Members:
     def choose(self, now: float) -> list[str]:
         """Give numbers to as many workers as are wanted; return their addresses by number."""
         idle = self._idle(now)
-        places: dict[int, _Member] = {}
+        by_last_number: dict[int, _Member] = {}
         for member in idle:
             last = member.last_number
             if last is not None and last < self.wanted:
-                places.setdefault(last, member)
+                by_last_number.setdefault(last, member)
             if member.address == self._own_address:
-                places[0] = member
-        rest = [member for member in idle if member not in places.values()]
-        chosen = [places.get(number) or rest.pop(0) for number in range(self.wanted)]
+                by_last_number[0] = member
+        rest = [member for member in idle if member not in by_last_number.values()]
+        chosen = [by_last_number.get(number) or rest.pop(0) for number in range(self.wanted)]
         for number, member in enumerate(chosen):
             member.number = member.last_number = number
         return [member.address for member in chosen]

@@ -42,7 +42,7 @@ class OutputRelease:
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks
         self._min_time: Root | None = None
-        """Min time at the barrier up to which is not released yet; without the lease nothing may be."""
+        """Min time at the barrier if not all below it is released yet, which requires the lease."""
 
     @property
     def min_time(self) -> Root:

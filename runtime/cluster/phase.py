@@ -1,4 +1,4 @@
-"""The phases of a job's coordinator; `docs/internals/distribution.md`, section 3, has what leads where."""
+"""The phases of a job's coordinator; their transitions are in `docs/internals/distribution.md`, section 3."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Phase(enum.Enum):
-    """Where the coordinator stands."""
+    """The phase of a coordinator."""
 
     WAITING = "waiting for the lease"
     GATHERING = "waiting for workers"

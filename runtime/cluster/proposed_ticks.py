@@ -113,8 +113,8 @@ class ProposedTicks:
 
     def on_load(self, busy: float, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
         """Return the tick to propose, if the load asks for one and none is under way."""
-        is_at_home = self._contracts_at == epoch.addresses[0]
-        if not is_at_home or not epoch.running or self._proposal is not None:
+        is_with_coordinator = self._contracts_at == epoch.addresses[0]
+        if not is_with_coordinator or not epoch.running or self._proposal is not None:
             return []
         proposal = self._contraction.on_load(busy, epoch.worker_metrics, self._owners_now, now)
         return [] if proposal is None else [proposal]

@@ -86,7 +86,7 @@ class WorkerNode:
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._handle(event, now)
         if isinstance(event, TimerFired) and self.epoch is not None:
-            # At ticks only, since then all input is processed.
+            # Only on timers, since then all input is processed.
             if self.epoch.has_failed(now):
                 effects += self._leave(UNHEARD, now)
             else:

@@ -145,7 +145,7 @@ class WorkerTicks:
             due -= 1
 
     def _report_progress(self) -> None:
-        """Tell the coordinator, once each, that the stored state is nearly sent, and that all is."""
+        """Report to the coordinator, once each, that the stored state is nearly sent, and that all is."""
         tick = self._tick
         if tick is None or tick.is_prepared or self._worker.foreign.is_released:
             return
@@ -185,7 +185,7 @@ class WorkerTicks:
     def on_stored(self, state: State) -> None:
         """Send what a snapshot has changed in the bins that go.
 
-        It is stored, so its rows are made: to make those of a large one would keep the loop for long.
+        It is stored, so its rows are made: making those of a large one would block the loop for long.
         """
         tick = self._tick
         if tick is None or tick.is_handed_over:

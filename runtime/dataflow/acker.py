@@ -120,17 +120,17 @@ class Acker:
         """Return min time at the input of each stage."""
         return self._min_times
 
-    def passed_behind(self, stage: int) -> Root:
+    def passed_downstream(self, stage: int) -> Root:
         """Return the greatest min time downstream of a stage: its folds must not hold anything below.
 
         It is END if nothing can come out of the stage any more.
         """
-        behind = [
+        downstream = [
             self._min_times[other]
             for other, upstream in enumerate(self._upstream)
             if stage in upstream
         ]
-        return max(behind, default=END)
+        return max(downstream, default=END)
 
     def entries(self) -> int:
         """Return how many entries of the ack table are not zero."""

@@ -231,10 +231,10 @@ class AppliedRows:
                 sides[side].append(rows)
         staying, undone = split_at_position([merge_rows(parts) for parts in sides], least)
         count = 0
-        for side, behind in enumerate(undone):
-            if behind is not None:
-                self._backlog.append(side, behind.batch)
-                count += len(behind.slot)
+        for side, rows in enumerate(undone):
+            if rows is not None:
+                self._backlog.append(side, rows.batch)
+                count += len(rows.slot)
         self.applied -= count
         made = self._apply_again(staying, least, final)
         old = [entry.applied for entry in entries]

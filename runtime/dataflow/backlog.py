@@ -74,7 +74,7 @@ class Backlog:
         if not self.is_behind:
             return bound
         count, start = self._part_rows, self._part_start
-        return min(bound, *[side.position_behind(count, start) for side in self._sides])
+        return min(bound, *[side.position_after(count, start) for side in self._sides])
 
     def resize_part(self, applied: int) -> None:
         """Set the size of the next part to twice the rows that were applied of the last one.

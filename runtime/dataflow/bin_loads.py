@@ -7,7 +7,7 @@ number of all rows is known, so what was counted is scaled.
 The heavy keys are what is left of a summary that is cut to `HEAVY_MAX` hashes whenever it has grown.  A key
 may have had up to `error` rows more among those looked at: the sum of the greatest counts that were cut,
 scaled.  Keys are counted before rows are pre-aggregated, so a heavy key stays one: `rows` is its share of all
-rows, of as many as were sent.  Nothing that is released depends on any of this.
+rows, scaled to the number of rows that were sent.  Nothing that is released depends on any of this.
 """
 
 from __future__ import annotations

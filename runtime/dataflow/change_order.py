@@ -58,8 +58,8 @@ def canonical_order(rows: Batch, key: tuple[int, ...] | None) -> ChangeOrder:
 def order_of_replacements(rows: Batch, key: tuple[int, ...] | None) -> ChangeOrder | None:
     """Return the order of rows that are consolidated as they are, since a key has two at most at a root.
 
-    So it is nearly always: one row of a key replaces another.  Then they need be sorted only once, and
-    by the key alone.  None if there are others, or few rows.
+    This is the usual case: one row of a key replaces another.  The rows are then sorted only once, and by
+    the key alone.  None if a key has other changes, or there are only a few rows.
     """
     weight = rows.weights()
     if key is None or len(rows) <= FEW_ROWS or not (np.abs(weight) == 1).all():
@@ -72,7 +72,7 @@ def order_of_replacements(rows: Batch, key: tuple[int, ...] | None) -> ChangeOrd
     removed, added = order[pairs], order[pairs + 1]
     if (sizes > 2).any() or (weight[removed] == weight[added]).any():
         return None
-    others = [column for at, column in enumerate(rows.columns) if at not in key]
+    others = [column for index, column in enumerate(rows.columns) if index not in key]
     if not _all_differ(others, removed, added):
         return None
     return ChangeOrder(order, pairs)

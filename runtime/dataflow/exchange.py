@@ -1,8 +1,9 @@
 """The exchange: which worker gets each row that a stage sends into a fold, as one worker sends them.
 
 Rows of hot keys are pre-aggregated where the plan says so.  Rows on two sides of an announced position
-never become one, neither for a snapshot nor for a tick: so a worker does not agree to a position that is not
-above all rows it has replaced, and leaves a batch with rows on both sides of one that it has agreed to.
+never become one, neither for a snapshot nor for a tick: so a worker agrees only to a position that is above
+all rows it has replaced, and does not pre-aggregate a batch with rows on both sides of a position that it has
+agreed to.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ class Exchange:
             batch = batch.take(kept)
         hashes = sent = hash_rows(values, len(batch))
         if to.pre_aggregates:
-            batch, sent = self._pre_aggregated(to, batch, hashes)
+            batch, sent = self._pre_aggregate(to, batch, hashes)
         if self._loads is not None:
             self._loads.add(to, values, hashes, sent)
         return batch, [Part(*part) for part in routing.split(batch, sent)], errors
 
-    def _pre_aggregated(self, to: ToFold, batch: Batch, hashes: Hashes) -> tuple[Batch, Hashes]:
+    def _pre_aggregate(self, to: ToFold, batch: Batch, hashes: Hashes) -> tuple[Batch, Hashes]:
         """Return a batch with the rows of hot keys replaced, and the hashes of its rows."""
         if len(batch) < to.pre_aggregates or self._is_cut(batch):
             return batch, hashes

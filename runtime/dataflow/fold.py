@@ -12,8 +12,9 @@ the result for the live content below m in the total order.  Both policies keep 
   cost more than `undo_log.RepairBound` allows, the fold undoes what it applied from this row on, and
   works as ORDERED until m has passed it.  This bounds the cost of a hot key.  See `applied_rows`.
 
-A policy changes where m comes to a position.  Waiting rows are applied when the fold becomes SPECULATIVE.
-When it becomes ORDERED, rows that were applied ahead of m stay in the log until m has passed them.
+A change of policy takes effect when m reaches the position of the change.  Waiting rows are applied when the
+fold becomes SPECULATIVE.  When it becomes ORDERED, rows that were applied ahead of m stay in the log until
+m has passed them.
 
 Windows close only when m has passed their punctuation, never speculatively.  `hold()` returns the least
 root at which the fold may still send rows that no message in flight accounts for; min time downstream must
@@ -300,8 +301,8 @@ class Fold:
             return
         if was_behind:
             last = self._applied.logged_to
-            sides, behind = split_at_position(sides, Root(last.time, last.origin + 1))
-            self._backlog.put_back([behind])
+            sides, above = split_at_position(sides, Root(last.time, last.origin + 1))
+            self._backlog.put_back([above])
         self._applied.repair(later, least, sides, self._min_time, output)
         if self._applied.repairs_exceeded and not self._holds:
             self._holding_until, held = self._applied.rewind(least, self._min_time, output)

@@ -1,4 +1,4 @@
-"""Freshness: the age of the oldest chunk that is not fully released, and how old chunks were when they were.
+"""Freshness: the age of the oldest chunk that is not fully released, and the age of chunks at release.
 
 Ages are counted in buckets: one of `AGES_PER_OCTAVE` for each power of 2 of microseconds.
 """

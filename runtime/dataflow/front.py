@@ -237,14 +237,14 @@ class Front:
     def _position_dead_letters(
         self, time: Ints, rows: Ints, dead_letters: list[DeadLetter]
     ) -> tuple[tuple[Root, DeadLetter], ...]:
-        placed = []
+        positioned = []
         for dead_letter in sorted(dead_letters, key=lambda dead_letter: dead_letter.row):
             before = int(np.searchsorted(rows, dead_letter.row))
             at = int(time[before - 1]) if before else self._greatest_time
             if self._kind is TimeKind.OFFSET:
                 at = dead_letter.row
-            placed.append((Root(at, self._base + dead_letter.row), dead_letter))
-        return tuple(placed)
+            positioned.append((Root(at, self._base + dead_letter.row), dead_letter))
+        return tuple(positioned)
 
     def _count_sent(self, count: int, last: int) -> None:
         """Count the rows up to row number `last` as sent, and raise the promise accordingly."""

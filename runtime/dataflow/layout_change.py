@@ -1,7 +1,7 @@
 """A change of owners and plan choices at a position, as one worker carries it out while rows flow.
 
 Contract.  Bins have new owners for rows with roots at or above `position`.  A sender looks up the owner as of
-the root of the row, so what undoes a row takes the same way.  The old owner applies the rows below the
+the root of the row, so the undo of a row takes the same route.  The old owner applies the rows below the
 position, and hands the state over when min time has passed them; the new owner queues rows of the bins until
 it has adopted that state.
 
@@ -154,16 +154,16 @@ def is_beyond(position: Root, front: Front) -> bool:
 
 def moves_of(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
     """Return the bins that a worker owns in `old` only, by their owners in `new`."""
-    return _parted(old.bins_of(worker), new, worker)
+    return _split_by_owner(old.bins_of(worker), new, worker)
 
 
 def moves_to(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
     """Return the bins that a worker owns in `new` only, by their owners in `old`."""
-    return _parted(new.bins_of(worker), old, worker)
+    return _split_by_owner(new.bins_of(worker), old, worker)
 
 
-def _parted(bins: BinRanges, other: OwnerMap, worker: int) -> dict[int, BinRanges]:
+def _split_by_owner(bins: BinRanges, other: OwnerMap, worker: int) -> dict[int, BinRanges]:
     """Return bins by their owners in another map, without those of the worker itself."""
     owners = sorted({owner for owner, _, _ in other.ranges} - {worker})
-    parted = {owner: common_bins(bins, other.bins_of(owner)) for owner in owners}
-    return {owner: ranges for owner, ranges in parted.items() if ranges}
+    split = {owner: common_bins(bins, other.bins_of(owner)) for owner in owners}
+    return {owner: ranges for owner, ranges in split.items() if ranges}

@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.runtime.batch import Root  # noqa: TC001 - the wire format asks what fields are
+from fsql.runtime.batch import Root  # noqa: TC001 - the wire format reads the types of fields
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.hashing import mix
 
@@ -47,8 +47,8 @@ class PortKind(enum.Enum):
 class Address(NamedTuple):
     """Where rows go: input `side` of the fold at `stage`, or a port of the barrier (`stage` after the last).
 
-    At a port, `side` is the number of the INSERT or of the window.  `stops_job` says of dead letters that
-    the job stops at the first of them: their table has `on_error` = 'stop'.
+    At a port, `side` is the number of the INSERT or of the window.  `stops_job` is set for
+    dead letters of a table with `on_error` = 'stop': the job stops at the first of them.
     """
 
     stage: int

@@ -47,7 +47,7 @@ class MeasuredOperator(OperatorMetrics):
 
 @dataclass(slots=True)
 class SourceMetrics:
-    """What has been read of a table.
+    """What has been read from a table.
 
     `bytes_passed` is how far its readers are in its files, as these are stored: compressed, for example.
     `in_seconds` is the first row whose event time seems to be seconds, `far_ahead` the first row that is

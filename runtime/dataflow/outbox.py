@@ -44,7 +44,7 @@ class Outbox:
     """The output of one step after the other."""
 
     def __init__(self, worker: int, epoch: int) -> None:
-        """Have sent nothing yet, as a worker of an epoch."""
+        """Start with nothing sent, as a worker of an epoch."""
         self.used: set[int] = set()
         """The folds that this step has used, by stage: their holds may have changed."""
         self._worker, self._epoch = worker, epoch

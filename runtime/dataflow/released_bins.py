@@ -1,7 +1,7 @@
 """The state of bins that a fold has given up, which it drops a part at a time.
 
-This does not show: no rows of these bins come, their windows close without rows, and snapshots have the
-rows of bins only that the worker owns.
+This has no visible effect: no rows of these bins come, their windows close without rows, and snapshots
+contain only rows of bins that the worker owns.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rows that the worker that made them encodes for their sink.
+"""Encodes rows for their sink, on the worker that made them.
 
-To encode a row costs more than to order it, so workers encode, and the barrier orders and passes on bytes.
+Encoding a row costs more than ordering it, so workers encode, and the barrier orders and passes on bytes.
 A batch of encoded rows has the lines in its first column, and after it the columns that the barrier needs to
-order and to net rows:
+order and to consolidate rows:
 
 * none, where no two rows share a position;
 * the key, where there is at most one change of a key at a root;

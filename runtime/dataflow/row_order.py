@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class RowOrder:
     """Sums up equal rows if they may be undone, and sorts rows by position.
 
-    A kernel that `multiplies` takes a row with a weight for as many rows.
+    A kernel that `multiplies` treats a row of weight n as n rows.
     """
 
     def __init__(self, *, ties: bool, append_only: bool, multiplies: bool = False) -> None:

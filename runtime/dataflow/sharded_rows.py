@@ -46,7 +46,7 @@ def shard_numbers(
 
 
 def position_texts(time: Ints, origin: Ints) -> pa.DictionaryArray:
-    """Return the position of each row as text; rows of one root stand together."""
+    """Return the position of each row as text; rows of one root are adjacent."""
     starts = starts_of_runs(time, origin)
     lengths = np.diff(np.append(starts, len(time)))
     roots = zip(time[starts].tolist(), origin[starts].tolist(), strict=True)

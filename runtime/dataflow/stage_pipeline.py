@@ -109,7 +109,7 @@ class StagePipeline:
         """Return rows with their targets, and the errors; empty batches are left out."""
         if self._few_steps is not None and are_few(batch.columns, len(batch)):
             try:
-                return self._encoded(self._run_few(self._few_steps, batch)), []
+                return self._encode_sends(self._run_few(self._few_steps, batch)), []
             except RowFailure:
                 pass
         results: dict[int, Batch] = {HEAD: batch}
@@ -121,9 +121,9 @@ class StagePipeline:
                 errors.append(result.errors)
         self._samples.take(results)
         sends = [(to, results[step]) for step, to in self._sends if len(results[step])]
-        return self._encoded(sends), errors
+        return self._encode_sends(sends), errors
 
-    def _encoded(self, sends: Sends) -> Sends:
+    def _encode_sends(self, sends: Sends) -> Sends:
         """Return the rows with their lines, where workers encode them; sometimes in several batches."""
         if not self._encode:
             return sends

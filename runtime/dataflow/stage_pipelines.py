@@ -38,13 +38,13 @@ class StagePipelines:
         self._instrument = instrument
         self._encodings = encodings
         self._plan = self._next_plan = plan
-        self._pipelines = [self._compiled(stage) for stage in plan.stages]
+        self._pipelines = [self._compile(stage) for stage in plan.stages]
         self._position = END
         self._next: dict[int, StagePipeline] = {}
         """The pipelines from the position on, of the stages where they differ."""
         self._pre_aggregations: dict[ToFold, PreAggregation] = {}
 
-    def _compiled(self, stage: Stage) -> StagePipeline:
+    def _compile(self, stage: Stage) -> StagePipeline:
         return StagePipeline(stage, len(self._plan.stages), self._instrument, self._encodings)
 
     def change(self, position: Root, choices: PlanChoices) -> None:
@@ -52,7 +52,7 @@ class StagePipelines:
         self._position, self._next_plan = position, with_choices(self._plan, choices)
         stages = enumerate(zip(self._plan.stages, self._next_plan.stages, strict=True))
         self._next = {
-            number: self._compiled(after)
+            number: self._compile(after)
             for number, (before, after) in stages
             if (before.steps, before.sends) != (after.steps, after.sends)
         }

@@ -63,7 +63,7 @@ class _Run:
         self.batch = self.batch if order is None else self.batch.take(order)
         self.in_order = True
 
-    def position_behind(self, count: int, start: Root) -> Root:
+    def position_after(self, count: int, start: Root) -> Root:
         """Return the root of row `count` of those from `start` on, or the first other if all are equal."""
         self.sort()
         first = max(self.start, _count_below(self.batch, start))
@@ -133,14 +133,14 @@ class WaitingRows:
         self.rows -= sum(map(len, taken))
         return taken
 
-    def position_behind(self, count: int, start: Root) -> Root:
+    def position_after(self, count: int, start: Root) -> Root:
         """Return a position after about `count` of the rows from `start` on; END if there are fewer.
 
         At least one of the rows is below it.
         """
         self._merge_small()
         each = max(1, count // max(1, len(self._runs)))
-        return min([run.position_behind(each, start) for _, _, run in self._runs], default=END)
+        return min([run.position_after(each, start) for _, _, run in self._runs], default=END)
 
     def _merge_small(self) -> None:
         if self._small:

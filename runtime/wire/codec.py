@@ -13,7 +13,7 @@ import msgspec
 
 from fsql.runtime.cluster.frames import Begin, Datagram, Frame, Goodbye, Heartbeat, Hello
 from fsql.runtime.wire.errors import MalformedError
-from fsql.runtime.wire.items import ItemForm, RecordForm, read, written
+from fsql.runtime.wire.items import ItemForm, RecordForm, read, write
 from fsql.runtime.wire.parts import PartsReader, PartsWriter, padding
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _DATAGRAMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(Heartbeat, 3),
     RecordForm(Goodbye, 4),
 )
-_BY_KIND: Final = {form.kind: form.written for form in _DATAGRAMS}
+_BY_KIND: Final = {form.kind: form.write for form in _DATAGRAMS}
 _BY_FORM: Final = {form.form: form.read for form in _DATAGRAMS}
 
 _encoder: Final = msgspec.msgpack.Encoder()
@@ -72,7 +72,7 @@ def encode(what: Frame | Datagram) -> list[Buffer]:
             what.receiver,
             what.sequence,
             what.acknowledged,
-            [written(item, writer) for item in what.items],
+            [write(item, writer) for item in what.items],
         )
     else:
         form = _BY_KIND[type(what)](what)

@@ -125,7 +125,7 @@ def as_sent(column: pa.Array) -> pa.Array:
     """Return a column in the form in which it is sent.
 
     A dictionary saves work where values repeat.  In a few rows they rarely do, and the receiver, which looks
-    up as few rows one by one, would have to check and merge a second column.
+    up so few rows one by one, would have to check and merge a second column.
     """
     rows = len(column)
     if rows > FEW_ROWS_IN_C or not isinstance(column, pa.DictionaryArray):

@@ -26,7 +26,7 @@ from fsql.runtime.dataflow.messages import (
 )
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.ports import DeadLetter  # noqa: TC001 - msgspec asks what fields are
+from fsql.runtime.ports import DeadLetter  # noqa: TC001 - msgspec reads the types of fields
 from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded, encoded
 from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch
 from fsql.runtime.wire.errors import MalformedError
@@ -82,7 +82,7 @@ class RecordForm(Generic[Kind]):
         )
         self._values = _values_of(names)
 
-    def written(self, record: Kind) -> msgspec.Struct:
+    def write(self, record: Kind) -> msgspec.Struct:
         """Return the form of a record."""
         return self.form(*self._values(record))
 
@@ -128,14 +128,14 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.TickCopied, 26),
     RecordForm(frames.BinsReleased, 27),
 )
-_BY_KIND: Final = {form.kind: form.written for form in _ITEMS}
+_BY_KIND: Final = {form.kind: form.write for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}
 
 ItemForm: Final[Any] = functools.reduce(operator.or_, _BY_FORM, MessageForm | StatePartForm)
 """The union of all forms of items."""
 
 
-def written(item: Item, writer: PartsWriter) -> msgspec.Struct:
+def write(item: Item, writer: PartsWriter) -> msgspec.Struct:
     """Return the form of an item; the buffers that it has are put."""
     if isinstance(item, Message):
         parcel = item.parcel

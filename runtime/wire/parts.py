@@ -59,7 +59,7 @@ class PartsReader:
     __slots__ = ("_large", "_offset", "_small")
 
     def __init__(self, small: Buffer, large: Sequence[Buffer]) -> None:
-        self._small = _aligned(small)
+        self._small = _align(small)
         self._large = deque(large)
         self._offset = 0
 
@@ -70,12 +70,12 @@ class PartsReader:
             MalformedError: if there is none of that size.
         """
         if size > PIECE_BYTES:
-            # A generator: a size that is a lie ends at the first piece that is missing.
+            # A generator: with a false size, reading ends at the first missing piece.
             begins = range(0, size, PIECE_BYTES)
             pieces = (self._part(min(PIECE_BYTES, size - begin)) for begin in begins)
             return pa.py_buffer(b"".join(pieces))
         if size >= LARGE_BYTES:
-            return _aligned(self._part(size))
+            return _align(self._part(size))
         offset = self._offset
         end = offset + size
         if size < 0 or end > self._small.size:
@@ -101,6 +101,6 @@ class PartsReader:
             raise MalformedError("there is more than was announced")
 
 
-def _aligned(data: Buffer) -> pa.Buffer:
+def _align(data: Buffer) -> pa.Buffer:
     buffer = pa.py_buffer(data)
     return pa.py_buffer(bytes(data)) if buffer.address % ALIGNMENT else buffer

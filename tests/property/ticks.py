@@ -245,8 +245,10 @@ class Ticks:
 
     def _hold(self, cluster: Cluster, change: _Change) -> bool:
         """Enter the holds of all new owners before any worker may switch; return whether it is possible."""
-        behind = {stage: cluster.acker.passed_behind(stage) for stage in cluster.workers[0].folds}
-        if any(change.position < root < END for root in behind.values()):
+        downstream = {
+            stage: cluster.acker.passed_downstream(stage) for stage in cluster.workers[0].folds
+        }
+        if any(change.position < root < END for root in downstream.values()):
             return False
         entries = []
         for number, worker in enumerate(cluster.workers):
@@ -254,7 +256,7 @@ class Ticks:
             if worker.change.incoming:
                 change.adopting.add(number)
                 change.holds[number] = {
-                    stage: self._ids.next() for stage, root in behind.items() if root != END
+                    stage: self._ids.next() for stage, root in downstream.items() if root != END
                 }
                 entries += [
                     Entry(stage, Kind.HOLD, change.position, hold)
