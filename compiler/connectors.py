@@ -1,6 +1,6 @@
 """The declarations of connectors and formats: their options, and the documentation of these.
 
-The declarations themselves stand in `fsql.connectors` and `fsql.formats`, one module `options` for each.
+The declarations themselves are in `fsql.connectors` and `fsql.formats`, one module `options` for each.
 The compiler is handed all of them as one `Declarations`; it imports none.  A table's options are kept as they
 were given, keys in lower case; an option that is not given has the default that is declared.
 """
@@ -126,7 +126,7 @@ class ColumnRule:
 
 
 class Layout(enum.Enum):
-    """How rows stand in bytes: as lines, which any stream carries, or as a file with its own structure."""
+    """How rows are stored in bytes: as lines, which any stream carries, or a file with its own structure."""
 
     LINES = "lines"
     FILE = "file"
@@ -134,9 +134,9 @@ class Layout(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: how it lays rows out, whether it has a place for changes and lists, and its options.
+    """A format: how it lays rows out, whether it can represent changes and lists, and its options.
 
-    With `has_envelope` every record is a change, and what kind it is stands around the row.
+    With `has_envelope` every record is a change, and its kind is in a record around the row.
 
     `about` is one line, `notes` are paragraphs of documentation.  Files of the format usually end in one of
     `suffixes`.  Of each pair of options in `disjoint`, the value of the first may not contain that of the
@@ -219,7 +219,7 @@ class Declarations:
         return tuple(each for each in self.formats if each.layout in connector.layouts)
 
     def with_format(self, connector: Connector, format_name: str) -> Connector:
-        """Return the connector with the options of a format, in the place of `FORMAT`.
+        """Return the connector with the options of a format in place of `FORMAT`.
 
         A format's option hides one of the connector's with the same key.
         """

@@ -19,7 +19,7 @@ DURATION_US_MAX: Final = 3_650_000 * _UNITS_US["d"]
 
 
 def duration_us(text: str) -> int | None:
-    """Return the microseconds of a duration such as `10 s`; None if it is none, 0, or too long.
+    """Return the microseconds of a duration such as `10 s`; None if it is not valid, 0, or too long.
 
     >>> duration_us("10 s"), duration_us("5min"), duration_us("0 s"), duration_us("soon")
     (10000000, 300000000, None, None)

@@ -156,7 +156,7 @@ def complete_window_keys(plan: Plan, keys: tuple[Expression, ...]) -> tuple[Expr
 
 
 def _identity(windows: AssignWindows | AssignSessions) -> tuple[Bound, ...]:
-    """Return the bounds that groups of windows have among their keys: the end, and what distinguishes it."""
+    """Return the bounds that identify a window among the keys of groups."""
     if isinstance(windows, AssignSessions) or windows.known_by_one_bound:
         return (Bound.END,)
     return (Bound.START, Bound.END)

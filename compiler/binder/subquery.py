@@ -103,7 +103,7 @@ def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> N
 
 
 def refuse_aggregate(query: syntax.Query) -> None:
-    """Refuse an aggregate without GROUP BY in a subquery that is no plain SELECT.
+    """Refuse an aggregate without GROUP BY in a subquery that is not a plain SELECT.
 
     Its row for no rows, which the outer query would have to make, can be hidden by what is around it.
 

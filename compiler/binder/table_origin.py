@@ -75,7 +75,7 @@ def like_table(table: syntax.CreateTable, context: Context) -> syntax.CreateTabl
 
 
 def _handling(like: syntax.LikeTable) -> dict[str, str]:
-    """Return what to do with each part: what is written for it, else for ALL, else INCLUDING.
+    """Return the handling of each part: as written for it, else as for ALL, else INCLUDING.
 
     Options of the new table replace those of the other one, unless something else is written.
 

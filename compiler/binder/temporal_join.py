@@ -46,7 +46,7 @@ def join_versions(
     """Return the join of each row of the left with the version of the right at its event time.
 
     Raises:
-        Refusal: E203, E204, E304, E310, E323; E301 if LEFT JOIN has a condition that is no key.
+        Refusal: E203, E204, E304, E310, E323; E301 if LEFT JOIN has a condition that is not on a key.
     """
     assert isinstance(clause.right, syntax.TableReference)
     span, at, kind = clause.right.span, clause.right.system_time, JoinKind(clause.kind)
@@ -141,7 +141,7 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
 def _keys(
     left: Relation, primary: tuple[int, ...], on: Sequence[Expression], context: Context
 ) -> tuple[dict[int, tuple[Expression, Expression]], list[Expression]]:
-    """Return the pair that equates each column of the primary key, and the conditions that are none."""
+    """Return the pair that equates each column of the primary key, and the other conditions."""
     equalities = equality_keys(on, left.width, context.source_spans)
     keys: dict[int, tuple[Expression, Expression]] = {}
     rest: list[Expression] = []

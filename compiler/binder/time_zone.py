@@ -1,9 +1,9 @@
 """The time zone of a script, and what functions of times do with TIMESTAMP_LTZ.
 
-A script has one zone, that of SET 'table.local-time-zone', or UTC.  A function computes on instants where
-whose meaning is exact: `at + INTERVAL '1' HOUR` is an hour later, whatever clocks do.  All others, such as
-HOUR and DATE_FORMAT, and what counts in months, see the local time.  A time that they give is local too, and
-so it is cast back.
+A script has one zone, that of SET 'table.local-time-zone', or UTC.  A function computes on instants if it
+is about elapsed time: `at + INTERVAL '1' HOUR` is an hour later, whatever clocks do.  All others, such as
+HOUR and DATE_FORMAT, and what counts in months, see the local time.  A time that they return is local, and is
+cast back.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def bind_at_time_zone(binder: ExpressionBinder, written: syntax.AtTimeZone) -> E
     """Bind `at AT TIME ZONE zone`: the local time of an instant, or the instant of a local time.
 
     Raises:
-        Refusal: E206 if it is no time, E405 for an unknown zone, E301 for one that is not constant.
+        Refusal: E206 if it is not a time, E405 for an unknown zone, E301 for one that is not constant.
     """
     operand = binder.bind(written.operand)
     zone = constant_zone(binder.bind(written.zone), written.zone.span, "AT TIME ZONE")
@@ -140,7 +140,7 @@ def zoned_call(
 ) -> Expression | None:
     """Return the call of a function with a TIMESTAMP_LTZ among its arguments; None if no signature fits.
 
-    `call` makes the call of arguments of any types, as the table of functions has it.
+    `call` constructs the call for arguments of any types, by the table of functions.
     """
     zoned = instants(next(each.type.zone for each in arguments if each.type.zone))
     if name in _ROUNDED and _unit(arguments) in _ELAPSED:

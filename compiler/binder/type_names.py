@@ -128,7 +128,7 @@ def bind_type(name: TypeName, zone: str) -> SqlType:
     """Return the type that `name` names in a script with a time zone.
 
     Raises:
-        Refusal: E216 for a name that is no type, E301 for a type that is not implemented.
+        Refusal: E216 for a name that is not a type, E301 for a type that is not implemented.
     """
     if name.name == "ARRAY" and len(name.arguments) == 1:
         return array_of(_bind_part(name.arguments[0], zone))
@@ -163,10 +163,10 @@ def text_length(name: TypeName) -> int | None:
     """Return the n of VARCHAR(n), CHAR(n), VARBINARY(n) or BINARY(n), None for other types.
 
     CHAR and BINARY are of length 1.  Such a type is STRING or BYTES, and a column of it has values of any
-    length, as Flink has it by default: only a cast makes values of the length.
+    length, as is Flink's default: only a cast makes values of the length.
 
     Raises:
-        Refusal: E216 for a length that is none.
+        Refusal: E216 for a length that is not valid.
     """
     longest = _LENGTH_MAX.get(name.name)
     if longest is None or not (name.numbers or name.name in PADDED):

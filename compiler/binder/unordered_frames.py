@@ -11,7 +11,7 @@ Then the result is updating, and is composed of operators that are:
 
     SUM(x) OVER (PARTITION BY k)    →    rows JOIN (SELECT k, SUM(x) FROM rows GROUP BY k) ON k
 
-The whole of a window is known when the window closes: the aggregate of the window has its rows in an array.
+All rows of a window are known when it closes: the aggregate of the window has its rows in an array.
 """
 
 from __future__ import annotations

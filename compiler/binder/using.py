@@ -74,7 +74,7 @@ def _only(side: Relation, name: Identifier, which: str) -> Field:
 def equalities(
     pairs: Sequence[Pair], left_width: int, clause: syntax.JoinClause
 ) -> list[Expression]:
-    """Return that each pair is equal, over the columns of both sides.
+    """Return the condition that each pair is equal, over the columns of both sides.
 
     Raises:
         Refusal: E206 if the types of a pair have no common type.

@@ -1,4 +1,4 @@
-"""Rows joined with the last version before them: what temporal joins and ASOF joins are made of.
+"""Joins of rows with the last version before them, of which temporal joins and ASOF joins are composed.
 
 The rows of both sides are put into the order of event time, by key, and what is joined is the last version
 before each row of the left:

@@ -25,7 +25,7 @@ def mark_event_time(watermark: syntax.Watermark, columns: Schema) -> Schema:
     A row without event time is malformed, so the column is never NULL.
 
     Raises:
-        Refusal: E313, if the column is no TIMESTAMP.
+        Refusal: E313, if the column is not a TIMESTAMP.
     """
     for index, column in enumerate(columns):
         if matches(watermark.column, column.name):
@@ -41,7 +41,7 @@ def event_time(
     """Return event time as an expression over the physical columns.
 
     Raises:
-        Refusal: E203 for a column that is not there, E313 if it is no TIMESTAMP.
+        Refusal: E203 for a column that does not exist, E313 if it is not a TIMESTAMP.
     """
     for index, column in enumerate(columns):
         if matches(watermark.column, column.name):

@@ -1,4 +1,4 @@
-"""FROM and WHERE: the rows that a SELECT computes from, and the subqueries that WHERE has.
+"""FROM and WHERE: the rows that a SELECT computes from, and the subqueries in WHERE.
 
 The conditions that WHERE connects by AND apply in the order of the text, so that none of them is computed on
 a row that an earlier one has dropped.

@@ -1,6 +1,6 @@
 """Window joins: LEFT, RIGHT, FULL, SEMI and ANTI joins whose ON equates the ends of two windows.
 
-A window has all its rows when it closes, so that what has no partner then never gets one.  The rows of both
+A window has all its rows when it closes: a row without a partner then never gets one.  The rows of both
 sides are grouped by window and key, and each group is joined by itself when its window closes:
 
     x LEFT JOIN y ON x.window_end = y.window_end AND x.k = y.k
@@ -8,9 +8,9 @@ sides are grouped by window and key, and each group is joined by itself when its
         →  WindowAggregate by window end and k: ARRAY_AGG of the rows of x, and of those of y
         →  Unnest the rows of x, then those of y, or one that is NULL
 
-So results are final, and late rows, state and event time are those of aggregates of windows.  A row that can
-have no partner, since a key is NULL or a condition on its side is not TRUE, is in a group without the other
-side.  Conditions over both sides choose among the partners of each row, by a `LateralAggregate`.
+So results are final, and late rows, state and event time are those of aggregates of windows.  A row that
+cannot have a partner, since a key is NULL or a condition on its side is not TRUE, is in a group without the
+other side.  Conditions over both sides choose among the partners of each row, by a `LateralAggregate`.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class _WindowJoin:
         alone: Expression = Literal(INT, nullable=False, value=0)
         if self._keeps(side) and required:
             branch = combine_balanced("and", required), alone
-            # Another number for each side, so that these rows do not meet.
+            # A different number for each side, so that these rows do not match.
             lonely = Literal(INT, nullable=False, value=side + 1)
             alone = Case(INT, nullable=False, branches=(branch,), otherwise=lonely)
         elif required:

@@ -1,4 +1,4 @@
-"""Forms with words inside of them: EXTRACT, FLOOR … TO, TRIM; arrays and maps."""
+"""Calls with keywords among their arguments: EXTRACT, FLOOR … TO, TRIM; arrays and maps."""
 
 from __future__ import annotations
 

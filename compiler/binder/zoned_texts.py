@@ -1,4 +1,4 @@
-"""Functions between text and instants: what they read and write is local in the zone of the script."""
+"""Functions between text and instants: the texts are local times in the zone of the script."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def to_timestamp_ltz(
 
 
 def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
-    """Return CONVERT_TZ(text, from, to): the text of a local time in another zone, NULL if it is none.
+    """Return CONVERT_TZ(text, from, to): the text of a local time in another zone, NULL if it is not a time.
 
     Raises:
         Refusal: E301, E401, E403, E405.

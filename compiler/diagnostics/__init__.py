@@ -3,10 +3,10 @@
 A diagnostic has a code (a row of `codes`), a one-line message, a primary label on what is wrong,
 secondary labels on the other places that make it wrong, notes (facts) and helps (one action each,
 with the exact text to type).  `render` shows it.  Words: the message is lower case without a full
-stop, names the object and its kind in double quotes, and never a class, rule or token of ours.
+stop, names the object and its kind in double quotes, and never an internal class, rule or token.
 
-`FsqlError` carries diagnostics to the caller of the compiler.  It is raised for what a user wrote
-and for nothing else: a bug of ours is an `AssertionError`, a bad row of data an error row.
+`FsqlError` carries diagnostics to the caller of the compiler.  It is raised only for what a user
+wrote: a bug of fsql is an `AssertionError`, a bad row of data an error row.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Diagnostic:
 
 
 class FsqlError(Exception):
-    """The user's text cannot be carried out; `source` is the text to which the labels point."""
+    """The user's text cannot be executed; `source` is the text to which the labels point."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], source: SourceText | None = None) -> None:
         self.diagnostics = tuple(diagnostics)

@@ -49,7 +49,7 @@ def error_of(data: bytes) -> FsqlError:
     """Return the error that `diagnostics_bytes` was given.
 
     Raises:
-        msgspec.MsgspecError: if the bytes are none.
+        msgspec.MsgspecError: if the bytes are not an error.
     """
     error = msgspec.json.decode(data, type=_Error)
     diagnostics = [

@@ -146,7 +146,7 @@ def _place(mark: _Mark, shown: str, offset: int, before: int) -> tuple[int, int,
 def _rows(places: list[tuple[int, int, _Mark]], paint: Paint) -> Iterator[str]:
     """Yield the underlines with the last message next to them, then the other messages beneath.
 
-    A message beneath hangs on a bar from the start of its underline.
+    A message beneath is connected to the start of its underline by a bar.
     """
     if not places:
         return

@@ -12,7 +12,7 @@ _LENGTH_MAX: Final = 64
 
 
 def near_name(word: str, names: Iterable[str]) -> str | None:
-    """Return the name that `word` is most likely a slip of, the first of equally likely ones.
+    """Return the name that `word` is most likely a misspelling of, the first of equally likely ones.
 
     A slip is a letter too many, missing or wrong, or two in the wrong order; case does not count.  One
     slip is likely from three letters on, another for every four letters.

@@ -12,7 +12,7 @@ The text of a diagnostic is its message, the lines of source that its labels tou
       |      -------- payments has user_id, amount, at
       = help: a column with a similar name exists: "amount"
 
-Whatever the source has, the text is safe to print: a invisible character is shown as its
+Whatever the source has, the text is safe to print: an invisible character is shown as its
 code point, and of a line that is too long a part.
 """
 

@@ -138,7 +138,7 @@ def _inputs_text(graph: g.Graph, index: int) -> str:
 
 
 def _details(graph: g.Graph, index: int) -> list[str]:
-    """Return what is new at a vertex: whose cycle it begins, its columns, its depth."""
+    """Return what changes at a vertex: the cycle that it begins, its columns, its depth."""
     vertex = graph.vertices[index]
     below = [graph.vertices[each] for each in vertex.inputs if each < index]
     found = []

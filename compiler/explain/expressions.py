@@ -69,7 +69,7 @@ _Text = tuple[_Rope, int]
 def expression_text(expression: Expression, names: Sequence[str], parameters: int = 0) -> str:
     """Return `expression` as SQL-like text; `names` are those of the input's columns.
 
-    It stands in lambdas that have `parameters`, which are called $1, $2 and so on.
+    It is inside of lambdas that have `parameters`, which are called $1, $2 and so on.
     """
     texts: dict[object, _Text] = {}
     for node in walk(expression):  # children before parents, so nothing recurses
@@ -173,7 +173,7 @@ def labels(schema: Schema) -> tuple[str, ...]:
 
 
 def column_text(names: Sequence[str], index: int) -> str:
-    """Return the name of the column at `index`; plans that point nowhere are printed as well."""
+    """Return the name of the column at `index`; plans with invalid indexes are printed as well."""
     return names[index] if 0 <= index < len(names) else f"${index}"
 
 

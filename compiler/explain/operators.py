@@ -211,7 +211,7 @@ def rank_parts(
 
 
 def join_parts(join: logical.Join | CombineJoin, left: Schema, right: Schema) -> tuple[Part, ...]:
-    """Return what pairs of rows, from sides that have these columns, have to agree in."""
+    """Return the conditions on pairs of rows from sides that have these columns."""
     left_names = [f"left.{name}" for name in labels(left)]
     right_names = [f"right.{name}" for name in labels(right)]
     keys = tuple(

@@ -8,7 +8,7 @@ writes them.
       items: [SelectItem(expression=a, alias=b)]
       relations: [TableReference(name=t)]
 
-Records are rendered from the innermost outwards, without recursion: text may nest deep.
+Records are rendered from the innermost outwards, without recursion: text may be deeply nested.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _inline_record(record: syntax.Syntax, inline: _Inline) -> str | None:
 def _significant_fields(record: syntax.Syntax) -> list[tuple[str, object]]:
     """Return the fields of `record` that have content: not None, empty or FALSE, with two exceptions.
 
-    GROUP BY () and NULLS LAST are more than nothing; what is not written there is None.
+    GROUP BY () and NULLS LAST are significant; a clause that is not written is None.
     """
     return [
         (name, value)

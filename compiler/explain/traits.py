@@ -133,7 +133,7 @@ def _of_join(plan: logical.Join) -> str:
 
 
 def _ranked_rows(plan: logical.Rank) -> str:
-    """Return the state of ranks: of append-only input, rows that others have displaced are forgotten."""
+    """Return the state of ranks: of append-only input, rows that others have displaced are dropped."""
     each = " per partition" if plan.partition else ""
     ending = ", unbounded" if plan.window_end is None else " per open window"
     if plan.limit is None or not append_only(plan.input):
@@ -149,7 +149,7 @@ def _ranked_rows(plan: logical.Rank) -> str:
 
 
 def _keeps_rows(call: AggregateCall, *, shown: bool) -> bool:
-    """Return whether a function in Python keeps its rows, which leave it and are not taken out at once."""
+    """Return whether the rows of a function in Python are kept because it cannot retract them itself."""
     if call.python is None or not call.in_value_order:
         return False
     return not (shown and registered_aggregate(call.python).retracts)

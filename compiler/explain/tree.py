@@ -1,4 +1,4 @@
-"""Trees as text, drawn with lines; what several share is named once and referred to.
+"""Trees as text, drawn with lines; a shared subtree is named once and referred to.
 
 r0 := Filter price > 100
 └─ Scan bids
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A headline, lines of detail, and what hangs below."""
+    """A headline, lines of detail, and the subtrees."""
 
     headline: str
     details: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Tree:
 def draw(tree: Tree) -> list[str]:
     """Return the lines of `tree`."""
     lines: list[str] = []
-    # A stack of our own: a tree may be deeper than calls can nest.
+    # An explicit stack: a tree may be deeper than calls can nest.
     waiting = [(tree, "", "")]
     while waiting:
         node, branch, margin = waiting.pop()

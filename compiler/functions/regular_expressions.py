@@ -103,11 +103,11 @@ def _replace(text: str, pattern: str, by: str) -> str:
         made += [encoded[copied : found.start()], _filled(by, found)]
         copied = start = found.end()
         if found.start() == found.end():
-            start = _behind_character(encoded, start)
+            start = _after_character(encoded, start)
     return b"".join([*made, encoded[copied:]]).decode()
 
 
-def _behind_character(encoded: bytes, at: int) -> int:
+def _after_character(encoded: bytes, at: int) -> int:
     """Return where the character after the one at `at` begins."""
     at += 1
     while at < len(encoded) and encoded[at] & 0xC0 == 0x80:
@@ -134,7 +134,7 @@ def _matches_of(text: str, pattern: str) -> Iterator[Found]:
         yield found
         start = found.end()
         if found.start() == found.end():
-            start = _behind_character(encoded, start)
+            start = _after_character(encoded, start)
 
 
 def _count(text: str, pattern: str) -> int:

@@ -19,14 +19,14 @@ def mark_lambda_arrows(tokens: list[Token]) -> list[Token]:
     marked: list[Token] = []
     opened: list[int] = []
     closed = 0  # where the last bracket that was closed was opened
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.kind in {"LPAR", "LSQB"}:
-            opened.append(place)
+            opened.append(index)
         elif token.kind in {"RPAR", "RSQB"}:
             closed = opened.pop()
         elif token.kind == "THIN_ARROW" and opened and _takes_lambdas(tokens, opened[-1]):
-            first = closed if tokens[place - 1].kind == "RPAR" else place - 1
-            if tokens[first - 1].kind == "COMMA" and _are_names(tokens[first:place]):
+            first = closed if tokens[index - 1].kind == "RPAR" else index - 1
+            if tokens[first - 1].kind == "COMMA" and _are_names(tokens[first:index]):
                 marked.append(token._replace(kind="LAMBDA_ARROW"))
                 continue
         marked.append(token)
@@ -47,6 +47,6 @@ def _are_names(tokens: list[Token]) -> bool:
     """Return whether tokens are a name, or names in brackets."""
     inside = tokens if len(tokens) == 1 else tokens[1:-1]
     return all(
-        token.kind == "COMMA" if place % 2 else token.kind in {"WORD", "QUOTED_NAME"}
-        for place, token in enumerate(inside)
+        token.kind == "COMMA" if index % 2 else token.kind in {"WORD", "QUOTED_NAME"}
+        for index, token in enumerate(inside)
     )

@@ -328,7 +328,7 @@ def _missing_keyword(place: _Place) -> Diagnostic | None:
     return Diagnostic("E101", place.title, label, helps=(help_,))
 
 
-def _insert_behind_with(place: _Place) -> Diagnostic | None:
+def _insert_after_with(place: _Place) -> Diagnostic | None:
     """Explain `WITH v AS (…) INSERT INTO t SELECT …`, as some dialects have it."""
     if place.keyword != "INSERT" or not {"COMMA", "SELECT"} <= place.accepts:
         return None
@@ -372,7 +372,7 @@ _EXPLANATIONS: Final = (
     _comparison_chain,
     _wrong_quotes,
     _reserved_name,
-    _insert_behind_with,
+    _insert_after_with,
     _missing_comma,
     _missing_keyword,
     _missing_semicolon,

@@ -22,9 +22,9 @@ _Distances = dict[tuple[int, int], float]
 
 
 def spread(layers: Layers) -> list[float]:
-    """Return the middle of each place: no two overlap, and edges are as upright as that allows.
+    """Return the middle of each place: no two overlap, and edges are as close to vertical as that allows.
 
-    Places of one column stand one below the other; they move as one.
+    Places of one column are below each other and move together.
     """
     movers = _movers(layers, by_column=True)
     distances = _distances(layers, movers)

@@ -1,7 +1,7 @@
 """The drifting-state graph as an SVG picture.
 
-Sources and sinks are dark, cycles stand in boxes of their own, with the way back dashed at their right.
-Text that does not fit is cut; the whole of it shows when the pointer rests on the box.
+Sources and sinks are dark, cycles are in boxes of their own, with the way back dashed at their right.
+Text that does not fit is cut; the full text is shown when the pointer is on the box.
 """
 
 from __future__ import annotations
