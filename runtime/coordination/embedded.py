@@ -87,7 +87,7 @@ class EmbeddedCoordination:
         self._clock = clock
         if not create and not path.is_file():
             raise DamagedCoordinationError(f'the coordination file "{path}" is missing')
-        with self._telling():
+        with self._translate_errors():
             if create:
                 _make(path)
             self._connection = sqlite3.connect(
@@ -108,7 +108,7 @@ class EmbeddedCoordination:
 
     def _format(self, *, create: bool) -> int:
         """Return the number of the file's format, 0 if it is new."""
-        with self._telling():
+        with self._translate_errors():
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if version == 0 and not create:
                 raise self._damaged("it is empty")
@@ -118,7 +118,7 @@ class EmbeddedCoordination:
 
     def _prepare(self, version: int, busy_seconds: float) -> None:
         """Make writes durable, and create the tables if there are none."""
-        with self._telling():
+        with self._translate_errors():
             self._use_log(busy_seconds)
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA wal_autocheckpoint = 1")
@@ -129,7 +129,7 @@ class EmbeddedCoordination:
                     self._connection.execute(f"PRAGMA user_version = {FORMAT}")
 
     def _check(self) -> None:
-        with self._telling():
+        with self._translate_errors():
             (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
                 raise self._damaged(found)
@@ -192,7 +192,7 @@ class EmbeddedCoordination:
 
     def get(self, key: str) -> Entry | None:
         """Return the entry under a key, None if there is none."""
-        with self._telling():
+        with self._translate_errors():
             entry = self._current(key)
             if entry is None or entry.session is None or self._lives(entry.session, self._clock()):
                 return entry
@@ -218,12 +218,12 @@ class EmbeddedCoordination:
 
     def changed_since(self, mark: int) -> Changes:
         """Return what has changed since `mark`; end the sessions that have expired."""
-        with self._telling():
+        with self._translate_errors():
             over = self._over(self._clock())
         if over:
             with self._writing():
                 pass
-        with self._telling():
+        with self._translate_errors():
             rows = self._connection.execute(
                 "SELECT key, version FROM entries WHERE version > ?", (mark,)
             ).fetchall()
@@ -274,7 +274,7 @@ class EmbeddedCoordination:
     @contextmanager
     def _writing(self, session: int | None = None) -> Iterator[float]:
         """Run one write transaction, under a live session if one is given; yield the time."""
-        with self._telling(), self._transaction():
+        with self._translate_errors(), self._transaction():
             now = self._clock()  # under the lock: no one else writes between this and the commit
             for ended in self._over(now):
                 self._end(ended)
@@ -296,7 +296,7 @@ class EmbeddedCoordination:
             raise
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Translate the errors of SQLite into those of the port."""
         try:
             yield

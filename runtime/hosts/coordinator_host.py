@@ -68,7 +68,7 @@ _Result = TypeVar("_Result")
 class CoordinatorHost(Host["CoordinatorMachine"]):
     """Carries out the effects of one `CoordinatorNode`."""
 
-    def __init__(  # noqa: PLR0913 - it stands between many
+    def __init__(  # noqa: PLR0913 - one argument for each port
         self,
         node: CoordinatorMachine,
         spec: JobSpec,
@@ -140,7 +140,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             case CommitManifest():
                 self._background.submit(self._commit(effect))
             case Progress():
-                self._tell(effect)
+                self._report_progress(effect)
             case ProposeTick():
                 self._propose(effect)
             case TickEnded() | Finish():
@@ -165,7 +165,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             self._ticks.on_ended(effect)
             self._keeper.submit(self._ticks.advance())
 
-    def _tell(self, progress: Progress) -> None:
+    def _report_progress(self, progress: Progress) -> None:
         """Report progress, with the figures that only the host has."""
         troubles = (
             *progress.troubles,
@@ -222,7 +222,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             self.step(Delivered(self._epoch, output, position))
 
     def _with_sink(self, output: int, work: Callable[[], _Result]) -> _Result | None:
-        """Return what `work` returns; None, if the sink is lost."""
+        """Return the result of `work`; None if the sink is lost."""
         try:
             return work()
         except (SinkLostError, FsqlError) as error:

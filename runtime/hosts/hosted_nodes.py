@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class _Steppable(Protocol):
-    """A host, or what stands for one."""
+    """A host, or a substitute in tests."""
 
     @property
     def step(self) -> Callable[[Received], None]:
-        """Return what steps the node with an event."""
+        """Return the function that steps the node with an event."""
 
 
 def is_for_coordinator(what: Frame | Datagram) -> bool:
-    """Return which of the two nodes of a process something is for."""
+    """Return whether the coordinator, not the worker, is the receiver of a frame or datagram."""
     match what:
         case Frame():
             return what.receiver == COORDINATOR
@@ -80,7 +80,7 @@ class HostedNodes:
         self._transport = transport
 
     def receive(self, what: Frame | Datagram, source: str) -> None:
-        """Step the node that something is for, which has come from an address."""
+        """Step the node that is the receiver of a frame or datagram from `source`."""
         node = self._coordinator if is_for_coordinator(what) else self._worker
         node.step(Received(what, source))
 

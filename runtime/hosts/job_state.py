@@ -66,7 +66,7 @@ def close_leader_session(coordination: Coordination, owner: str) -> None:
 class JobState:
     """The state of one job, as one coordinator has it."""
 
-    def __init__(  # noqa: PLR0913 - it stands between many
+    def __init__(  # noqa: PLR0913 - one argument for each port
         self,
         directory: StateDirectory,
         keeper: Coordination,
@@ -106,7 +106,7 @@ class JobState:
         """
         self._asked_at = self._clock()
         yield
-        with lasting_told():
+        with persistent_errors():
             held = self.lease.hold()
         return self.lease.held_until if held else None
 
@@ -133,7 +133,7 @@ class JobState:
             FsqlError: E615 or E643, if what coordination has cannot be used.
             CoordinationError: if the lease is lost, or coordination does not answer.
         """
-        with lasting_told():
+        with persistent_errors():
             return next_epoch(self._deciding, self.lease.session)
 
     def take_epoch(self) -> Steps[tuple[int, Manifest | None]]:
@@ -145,17 +145,17 @@ class JobState:
         """
         epoch = self.next_epoch()
         yield
-        with lasting_told():
+        with persistent_errors():
             newest = newest_committed(self._deciding, self.lease.session)
         yield
         try:
             found = self._snapshots.newest(newest)
         except OtherFormatSnapshotError as error:
-            raise _lost("E613", str(error)) from None
+            raise _unusable_state("E613", str(error)) from None
         except NoSnapshotError as error:
             if error.passing:
                 raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
-            raise _lost("E611", str(error)) from None
+            raise _unusable_state("E611", str(error)) from None
         except OSError as error:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         return epoch, found.manifest
@@ -169,7 +169,7 @@ class JobState:
         """
         if not self._takes_requests:
             return None
-        with lasting_told():
+        with persistent_errors():
             return last_layout(self._deciding, spec)
 
     def commit(self, manifest: Manifest, request: str = "") -> Steps[dict[int, tuple[str, ...]]]:
@@ -223,7 +223,7 @@ class JobState:
 
 
 @contextmanager
-def lasting_told() -> Iterator[None]:
+def persistent_errors() -> Iterator[None]:
     """Raise persistent errors of coordination as errors of the job.
 
     Raises:
@@ -232,16 +232,16 @@ def lasting_told() -> Iterator[None]:
     try:
         yield
     except DamagedCoordinationError as error:
-        raise _lasting("E615", error) from None
+        raise _persistent_error("E615", error) from None
     except CoordinationRefusedError as error:
-        raise _lasting("E643", error) from None
+        raise _persistent_error("E643", error) from None
 
 
-def _lasting(code: str, error: CoordinationError) -> FsqlError:
+def _persistent_error(code: str, error: CoordinationError) -> FsqlError:
     return FsqlError([Diagnostic(code, str(error), helps=(CODES[code].fix,))])
 
 
-def _lost(code: str, message: str) -> FsqlError:
+def _unusable_state(code: str, message: str) -> FsqlError:
     helps = (
         "fsql snapshot verify --state DIRECTORY says what is damaged",
         "start with an empty state directory and all input",

@@ -5,7 +5,7 @@ of that.  So rows that are added to a file later have no place in the order: whe
 that had ended must have the same length, or an error is raised.
 
 All workers of a job append to one file.  A line holds one end and a hash of it; a line with another
-hash is ignored.  Of two ends of one split the first counts.
+hash is ignored.  If there are two ends of one split, the first is used.
 """
 
 from __future__ import annotations

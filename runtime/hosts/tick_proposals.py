@@ -1,4 +1,4 @@
-"""Ticks between coordination and a coordinator: proposals in, the outcome of them out."""
+"""Ticks between coordination and a coordinator: passes on proposals, and records their outcomes."""
 
 from __future__ import annotations
 

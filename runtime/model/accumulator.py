@@ -209,7 +209,7 @@ class PythonRows:
     entries: tuple[tuple[object, tuple[Key, Key], Value, int], ...] = ()
 
     def add(self, value: Value, weight: int, place: object) -> PythonRows:
-        """Add the row to its like."""
+        """Add the row to the entry of equal rows."""
         if value is None:
             return self
         where = None if self.call.in_value_order else place
@@ -243,7 +243,7 @@ class Matches:
     decided: Sequence[MatchedRows] = ()
 
     def add(self, value: Value, weight: int, _place: object) -> Matches:
-        """Follow the row."""
+        """Match the row."""
         assert isinstance(value, tuple)
         matching, decided = self.matching, list[MatchedRows]()
         for _ in range(weight):

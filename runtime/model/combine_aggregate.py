@@ -36,7 +36,7 @@ def combine_aggregate(
 ) -> State | None:
     """Return the state after `item`; None after a punctuation that emits nothing."""
     if isinstance(item, Punctuation):
-        shown = _shown(function, group) if function.final else ()
+        shown = _group_row(function, group) if function.final else ()
         return State(item, shown, None) if shown else None
     if group is None:
         key = tuple(as_key(evaluate(expression, item.values)) for expression in function.keys)
@@ -46,12 +46,12 @@ def combine_aggregate(
     after = Group(group.key, group.weight + item.weight, accumulators)
     if function.final:
         return State(item, (), after)
-    old, new = _shown(function, group), _shown(function, after)
+    old, new = _group_row(function, group), _group_row(function, after)
     changes = () if old == new else (*(shown.retraction() for shown in old), *new)
     return State(item, changes, after)
 
 
-def _shown(function: CombineAggregate, group: Group | None) -> tuple[Row | Failure, ...]:
+def _group_row(function: CombineAggregate, group: Group | None) -> tuple[Row | Failure, ...]:
     if group is None or group.weight <= 0:
         return ()
     try:

@@ -5,7 +5,8 @@ there is none, which may happen within one root, the row is kept; the weight of 
 weights of its rows.
 
 The rows of a side that are kept without a partner are paired with NULLs while the other side has no rows.
-These pairs come with the row, or when the last row of the other side goes, and go when its first row comes.
+These pairs are added with the row, or when the last row of the other side is removed, and are retracted when
+its first row is added.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
 
 
 def _of_one_side(function: CombineJoin, before: Sides, after: Sides) -> Iterator[Row]:
-    """Yield the changes of the rows that stand without a partner, or of a SEMI join with one."""
+    """Yield the changes of the rows that have no partner, or for a SEMI join have one."""
     kind = function.kind
     widths = function.left_width, function.right_width
     for side, keeps in enumerate((kind.keeps_left or kind is JoinKind.SEMI, kind.keeps_right)):

@@ -1,4 +1,4 @@
-"""Ranks: the rows of a partition in their order, and what shows of them before and after each row."""
+"""Ranks: the rows of a partition in their order, and those within the limit before and after each row."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from fsql.runtime.model.value_order import Key
 
 
-class Place(NamedTuple):
-    """What a row is ordered by, and what orders rows that are equal in this."""
+class RankKey(NamedTuple):
+    """The sort key of a row, and the key that orders rows with equal sort keys."""
 
     order: Key
     tie: tuple[object, ...]
 
 
 class Weighted(NamedTuple):
-    """A row that a partition has, and how often."""
+    """A row of a partition, with its number of occurrences."""
 
     values: Values
     weight: int
 
 
-Ranked = dict[Place, Weighted]
+Ranked = dict[RankKey, Weighted]
 
 
 @total_ordering
@@ -59,21 +59,21 @@ def combine_rank(
     if isinstance(item, Punctuation):
         final = _changes(function, ranked, {}) if function.final else ()
         return State(item, final, None) if final else None
-    place = _place(function, item, root)
-    weight = item.weight + (ranked[place].weight if place in ranked else 0)
-    after = {other: row for other, row in ranked.items() if other != place}
+    rank_key = _rank_key(function, item, root)
+    weight = item.weight + (ranked[rank_key].weight if rank_key in ranked else 0)
+    after = {other: row for other, row in ranked.items() if other != rank_key}
     if weight:
-        after[place] = Weighted(item.values, weight)
+        after[rank_key] = Weighted(item.values, weight)
     if function.final:
         return State(item, (), after)
     return State(item, _changes(function, after, ranked), after)
 
 
-def _place(function: CombineRank, row: Row, root: Root) -> Place:
+def _rank_key(function: CombineRank, row: Row, root: Root) -> RankKey:
     keys = tuple(_order_key(key, row.values) for key in function.order)
     if function.by_position:
-        return Place(keys, (root, row.path, row_order(row.values)))
-    return Place(keys, row_order(row.values))
+        return RankKey(keys, (root, row.path, row_order(row.values)))
+    return RankKey(keys, row_order(row.values))
 
 
 def _order_key(key: OrderKey, values: Values) -> Key:
@@ -83,16 +83,16 @@ def _order_key(key: OrderKey, values: Values) -> Key:
     return (1, Descending(order(value)) if key.descending else order(value))
 
 
-def _shown(function: CombineRank, ranked: Mapping[Place, Weighted]) -> Iterator[Values]:
-    """Yield the rows that show, with their ranks if these show."""
+def _ranked_rows(function: CombineRank, ranked: Mapping[RankKey, Weighted]) -> Iterator[Values]:
+    """Yield the rows whose rank is in the result, with their ranks if the query selects these."""
     count = rank = dense = 0
     last: Key | None = None
-    for place in sorted(ranked):
-        row = ranked[place]
+    for rank_key in sorted(ranked):
+        row = ranked[rank_key]
         for _ in range(row.weight):
             count += 1
-            if place.order != last:
-                last, rank, dense = place.order, count, dense + 1
+            if rank_key.order != last:
+                last, rank, dense = rank_key.order, count, dense + 1
             number = {
                 RankFunction.ROW_NUMBER: count,
                 RankFunction.RANK: rank,
@@ -103,13 +103,13 @@ def _shown(function: CombineRank, ranked: Mapping[Place, Weighted]) -> Iterator[
 
 
 def _changes(
-    function: CombineRank, after: Mapping[Place, Weighted], before: Mapping[Place, Weighted]
+    function: CombineRank, after: Mapping[RankKey, Weighted], before: Mapping[RankKey, Weighted]
 ) -> tuple[Row, ...]:
-    """Return the rows that show after but not before, and the retractions of those that did."""
+    """Return the rows that are in the result after but not before, and retractions of the reverse."""
     weights: Counter[object] = Counter()
     rows: dict[object, Values] = {}
     for ranked, weight in ((after, 1), (before, -1)):
-        for values in _shown(function, ranked):
+        for values in _ranked_rows(function, ranked):
             same = row_order(values)
             rows[same] = values
             weights[same] += weight

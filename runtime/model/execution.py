@@ -2,7 +2,7 @@
 
 Every worker has a station for every vertex.  A message carries one item to one station; links keep order,
 and the network picks the next link at random.  A station processes a message in one step: it takes the item,
-sends what the vertex makes of it, and acknowledges.  Fronts, acker and barrier are stations too, so that
+sends the outputs of the vertex for it, and acknowledges.  Fronts, acker and barrier are stations too, so that
 promises, acknowledgements and min times are delayed like any item.
 
 A tombstone that would be sent on a link on which its victim still waits removes the victim instead, and
@@ -127,7 +127,7 @@ class Execution:
             case MinTime() if receiver == BARRIER:
                 self._barrier.advance(message.bound)
             case ReadOn() | MinTime():
-                self._tell_front(FIRST_FRONT - receiver, message)
+                self._notify_front(FIRST_FRONT - receiver, message)
             case _:
                 assert isinstance(message, Acknowledgement | Promise)
                 self._track(message)
@@ -148,11 +148,11 @@ class Execution:
         """Process an item at a station."""
         vertex, worker = divmod(station, self._routing.workers)
         sent: list[tuple[Root, int]] = []
-        for reader, item in self._made(vertex, station, message):
+        for reader, item in self._outputs(vertex, station, message):
             self._send(station, worker, reader, item, sent)
         self._acknowledge(station, message, sent)
 
-    def _made(self, vertex: int, station: int, message: Delivery) -> Iterator[tuple[int, Item]]:
+    def _outputs(self, vertex: int, station: int, message: Delivery) -> Iterator[tuple[int, Item]]:
         """Yield the outputs of a station for an item, each with the vertex that reads it."""
         meta, payload = item = message.item
         readers = self._readers[vertex]
@@ -201,7 +201,7 @@ class Execution:
         self._network.send(station, ACKER, Acknowledgement(entries))
         self._acknowledgements += 1
 
-    def _tell_front(self, number: int, message: ReadOn | MinTime) -> None:
+    def _notify_front(self, number: int, message: ReadOn | MinTime) -> None:
         """Let a front read its next payload, if its read-ahead allows; otherwise it waits for a min time."""
         front = self._fronts[number]
         if isinstance(message, ReadOn):

@@ -1,8 +1,8 @@
 """Grouping: the only operation with state (FlameStream (2018), 2.5), one bucket for each key.
 
-A bucket that closes contains its punctuation from the beginning, so that there is no event to wait for.  What
-the punctuation causes is undone and made again with each further item, and the barrier keeps it until it is
-final.
+A bucket that closes contains its punctuation from the beginning, so that there is no event to wait for.  The
+results of the punctuation are undone and computed again with each further item, and the barrier keeps them
+until they are final.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class GroupingRule:
 
     `key` names the bucket of a payload (None: it enters none) and balances the load; `order` orders
     payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.  With
-    `closes_anew`, every payload says so, and the bucket gets each punctuation that is not before it.  With
-    `closes_roots` the bucket gets one at the root of each row.
-    `Bucket` says what the rest means.
+    `closes_per_payload` it is evaluated for every payload, and the bucket gets each punctuation that does
+    not precede the payload.  With `closes_roots` the bucket gets one at the root of each row.
+    The other fields are those of `Bucket`.
     """
 
     key: Callable[[Any], Hashable]
     window: int
     order: Callable[[Any], Key] = no_order
     closes_at: Callable[[Any], Root] | None = None
-    closes_anew: bool = False
+    closes_per_payload: bool = False
     closes_roots: bool = False
     undo_partial_windows: bool = False
     check_lineage: bool = False
@@ -60,8 +60,8 @@ class Grouping:
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._create(item, key, sent)
-        anew = self._rule.closes_anew or self._rule.closes_roots
-        if anew and isinstance(item.payload, Row):
+        adds_closings = self._rule.closes_per_payload or self._rule.closes_roots
+        if adds_closings and isinstance(item.payload, Row):
             sent += self._add_punctuation(item, key, bucket)
         sent += bucket.accept(item)
         if not item.meta.tombstone:
@@ -79,7 +79,7 @@ class Grouping:
             undo_partial_windows=rule.undo_partial_windows,
             check_lineage=rule.check_lineage,
         )
-        if rule.closes_at is not None and not rule.closes_anew:
+        if rule.closes_at is not None and not rule.closes_per_payload:
             # The punctuations of all buckets may share a root.  Vertex and key distinguish their lineages.
             meta = Meta(rule.closes_at(item.payload), (self._vertex, key_hash))
             sent += bucket.accept(Item(meta, Punctuation(key)))

@@ -1,4 +1,4 @@
-"""What the operations of a query do to items, as functions of payloads.
+"""The operations of a query, as functions of payloads.
 
 `execution` implements Map, Grouping, Broadcast and Merge without SQL, and calls this module for the rest.
 `fsql.runtime.model.papers` has the same functions for graphs written by hand.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.runtime.model.item import Item
     from fsql.runtime.model.value_order import Key
 
-BEHIND_ALL_ROWS: Final = (1,)
+AFTER_ALL_ROWS: Final = (1,)
 
 
 def map_item(function: g.MapFunction, item: Item) -> Iterable[object]:
@@ -72,14 +72,14 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
             case State():
                 return place(payload.made_by)
             case Punctuation():
-                return BEHIND_ALL_ROWS
+                return AFTER_ALL_ROWS
             case _:
                 assert isinstance(payload, Row)
                 path = payload.path + (-1,) * (vertex.depth - len(payload.path))
                 return (0, path, payload.side, first(payload), row_order(payload.values))
 
     def first(row: Row) -> Value:
-        # Rows of sessions that tie go by their time.
+        # Rows of sessions with equal paths are ordered by their time.
         return row.values[closing.window_end] if isinstance(closing, g.SessionClosing) else None
 
     def closes_at(payload: object) -> Root:
@@ -92,7 +92,7 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
         grouping.window,
         place,
         closes_at=None if closing is None else closes_at,
-        closes_anew=isinstance(closing, g.SessionClosing),
+        closes_per_payload=isinstance(closing, g.SessionClosing),
         closes_roots=grouping.by_root,
     )
 

@@ -69,7 +69,7 @@ class Routing:
         try:
             key = balance(item.payload)
         except RowFailure as failure:
-            return Route(BARRIER, _failed(item, failure), FAILURES)
+            return Route(BARRIER, _failure_item(item, failure), FAILURES)
         if key is None:
             return None
         return Route(reader * self.workers + self._owner(key), item, key=key)
@@ -89,6 +89,6 @@ class Routing:
         return self._owners[key]
 
 
-def _failed(item: Item, failure: RowFailure) -> Item:
+def _failure_item(item: Item, failure: RowFailure) -> Item:
     assert isinstance(item.payload, Row)
     return Item(item.meta, Failure(failure.code, str(failure), item.payload.weight))

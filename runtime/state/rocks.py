@@ -126,7 +126,7 @@ class RocksStore:
             if not (self._directory / "CURRENT").is_file():
                 raise StateStoreError(f'"{self._directory}" holds no state store')
             access = AccessType.read_only(error_if_log_file_exist=False)
-        with self._telling(f'cannot open the state store "{self._directory}"'):
+        with self._translate_errors(f'cannot open the state store "{self._directory}"'):
             if not self._read_only:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             options = _options(read_only=self._read_only)
@@ -136,7 +136,7 @@ class RocksStore:
         return self._database
 
     @contextmanager
-    def _telling(self, attempt: str) -> Iterator[None]:
+    def _translate_errors(self, attempt: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - rocksdict raises nothing more special
@@ -173,7 +173,7 @@ class RocksStore:
             heads = WriteBatch(raw_mode=True)
             for key, value in segments.items():
                 heads[_head_key(key)] = _HEAD.pack(len(value), SLICE_BYTES)
-            with self._telling("cannot write"):
+            with self._translate_errors("cannot write"):
                 self._opened().write(heads, self._write_options)
             self._flush()
             self._failed = ()
@@ -187,7 +187,7 @@ class RocksStore:
             view = memoryview(value)
             for number, start in enumerate(range(0, len(view), SLICE_BYTES)):
                 part = bytes(view[start : start + SLICE_BYTES])
-                with self._telling("cannot write"):
+                with self._translate_errors("cannot write"):
                     database.put(_slice_key(key, number), part, self._write_options)
                 self._unflushed_bytes += len(part)
                 if self._unflushed_bytes >= _FLUSH_BYTES:
@@ -195,7 +195,7 @@ class RocksStore:
                 time.sleep(PAUSE_SECONDS)
 
     def _flush(self) -> None:
-        with self._telling("cannot write"):
+        with self._translate_errors("cannot write"):
             self._opened().flush(wait=True)
         self._unflushed_bytes = 0
 
@@ -204,7 +204,7 @@ class RocksStore:
         database, self._database = self._database, None
         self._unflushed_bytes = 0
         if database is not None:
-            with suppress(StateStoreError), self._telling("cannot close"):
+            with suppress(StateStoreError), self._translate_errors("cannot close"):
                 database.close()
         if self._link_directory is not None:
             self._link_directory.cleanup()
@@ -231,7 +231,7 @@ class RocksStore:
             raise StateStoreError(f'cannot read "{key}": its head is damaged')
         value = bytearray(size)
         for number, start in enumerate(range(0, size, slice_bytes)):
-            with self._telling(f'cannot read "{key}"'):
+            with self._translate_errors(f'cannot read "{key}"'):
                 part = database.get(_slice_key(key, number))
             wanted = min(slice_bytes, size - start)
             if part is None or len(part) != wanted:
@@ -245,14 +245,14 @@ class RocksStore:
         return memoryview(value).toreadonly()
 
     def _head(self, key: str) -> bytes | None:
-        with self._telling(f'cannot read "{key}"'):
+        with self._translate_errors(f'cannot read "{key}"'):
             head: bytes | None = self._opened().get(_head_key(key))
         return head
 
     def keys(self) -> tuple[str, ...]:
         """Return all keys, ascending; an iteration that damage cut short is an error."""
         found = []
-        with self._telling("cannot list the keys"):
+        with self._translate_errors("cannot list the keys"):
             places = self._opened().iter()
             places.seek_to_first()
             while places.valid():
@@ -266,7 +266,7 @@ class RocksStore:
         """Remove the values under the keys; the next `put` makes that durable."""
         assert not self._read_only, "a store that is open for reading only is not written"
         database = self._opened()
-        with self._telling("cannot remove"):
+        with self._translate_errors("cannot remove"):
             for key in keys:
                 name = key.encode()
                 database.delete_range(name + _END_OF_KEY, name + _BEHIND_KEY, self._write_options)

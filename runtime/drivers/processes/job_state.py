@@ -15,7 +15,7 @@ from fsql.runtime.hosts.job_state import (
     LEASE_SECONDS,
     JobState,
     close_leader_session,
-    lasting_told,
+    persistent_errors,
 )
 from fsql.runtime.state.local_directory import LocalDirectory
 
@@ -72,7 +72,7 @@ def open_job_state(
     opening = coordination or embedded_coordination(directory)
     create = not has_begun(directory)
     try:
-        with lasting_told():
+        with persistent_errors():
             keeper, deciding = opening(create=create), opening(create=create)
     except CoordinationUnavailableError as error:
         message = f'the state directory "{directory}" cannot be used: {error}'
