@@ -38,6 +38,17 @@ _STALE_FREE: Final = 16
 _GREATEST = np.int64(2**63 - 1)
 
 
+def _column_of_keys(keys: Ints, some: NDArray[np.bool_], arrow_type: pa.DataType) -> pa.Array:
+    """Return the column of values with a fixed width by their sort keys; NULL where there are not `some`."""
+    if pa.types.is_floating(arrow_type):
+        return pa.array(doubles_of_sortable(keys), mask=~some)
+    if pa.types.is_boolean(arrow_type):
+        return pa.array(keys != 0, mask=~some)
+    if pa.types.is_int32(arrow_type):
+        return pa.array(keys.astype(np.int32), mask=~some)
+    return pa.array(keys, mask=~some).view(arrow_type)
+
+
 class Extreme:
     """MIN or MAX of append-only input.
 
@@ -128,13 +139,7 @@ class Extreme:
 
     def _decode(self, keys: Ints, some: NDArray[np.bool_]) -> pa.Array:
         keys = np.where(some, ~keys if self._greatest else keys, 0)
-        if pa.types.is_floating(self._type):
-            return pa.array(doubles_of_sortable(keys), mask=~some)
-        if pa.types.is_boolean(self._type):
-            return pa.array(keys != 0, mask=~some)
-        if pa.types.is_int32(self._type):
-            return pa.array(keys.astype(np.int32), mask=~some)
-        return pa.array(keys, mask=~some).view(self._type)
+        return _column_of_keys(keys, some, self._type)
 
     def read(self, slots: Ints) -> Values:
         if self._fixed:
@@ -243,13 +248,7 @@ class RetractableExtreme:
         if fixed_width(self._type):
             some = np.array([value is not None for value in values], np.bool_)
             keys = np.array([value or 0 for value in values], np.int64)
-            if pa.types.is_floating(self._type):
-                return pa.array(doubles_of_sortable(keys), mask=~some)
-            if pa.types.is_boolean(self._type):
-                return pa.array(keys != 0, mask=~some)
-            if pa.types.is_int32(self._type):
-                return pa.array(keys.astype(np.int32), mask=~some)
-            return pa.array(keys, mask=~some).view(self._type)
+            return _column_of_keys(keys, some, self._type)
         return pa.array(values, self._type)
 
     def read(self, slots: Ints) -> Values:
