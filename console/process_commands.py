@@ -91,7 +91,7 @@ def worker(
 @click.option("--json", "as_json", is_flag=True)
 @coordination_credentials
 @click.option("--temporary", is_flag=True)
-@click.option("--again", is_flag=True)
+@click.option("--restarted", is_flag=True)
 @click.option("--hosts-worker", type=click.Choice(("contracts", "fixed")))
 def coordinator(  # noqa: PLR0913 - flags
     state: Path,
@@ -101,7 +101,7 @@ def coordinator(  # noqa: PLR0913 - flags
     hosts_worker: str | None,
     *,
     temporary: bool,
-    again: bool,
+    restarted: bool,
     **network: Unpack[_NetworkFlags],
 ) -> None:
     """Coordinate the job in a state directory; started by the launcher."""
@@ -109,7 +109,7 @@ def coordinator(  # noqa: PLR0913 - flags
 
     over = run_coordinator(
         *(state, listening, stdout),
-        again=again,
+        restarted=restarted,
         hosted=None if hosts_worker is None else Hosted(hosts_worker == "contracts"),
         credentials=credentials,
         network=_network(network),

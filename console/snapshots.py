@@ -11,7 +11,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text
 from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
-from fsql.runtime.coordination.commits import committed
+from fsql.runtime.coordination.commits import read_committed
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import (
     CoordinationRefusedError,
@@ -87,7 +87,7 @@ def _newest(state: Path) -> Committed | None:
     if not has_state and not is_in_zookeeper(state):
         raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
     with closing(state_coordination(state, read_only=True)) as coordination:
-        return committed(coordination)
+        return read_committed(coordination)
 
 
 def _inspected(
@@ -158,7 +158,7 @@ def salvaged(state: Path) -> list[Replaced]:
     snapshots = local_snapshots(state)
     replaced = []
     for worker in sorted({error.segment.worker for error in errors if error.segment is not None}):
-        named = snapshots.named(worker)
+        named = snapshots.referenced_keys(worker)
         try:
             result = salvage(state, worker, named)
         except (StateStoreError, OSError) as error:

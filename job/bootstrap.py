@@ -279,7 +279,7 @@ class _Bootstrap:
             report = computed.sources.get(task.number)
             if report is not None and report.end is not None:
                 split = self.job.splits[task.ordinal][task.split]
-                ends.note(task.number, tables[task.ordinal].name, split, report.end)
+                ends.record(task.number, tables[task.ordinal].name, split, report.end)
 
     def _manifest(self, computed: Computed, workers: list[WorkerState]) -> Manifest:
         description, plan = self.job.description, self.job.plan

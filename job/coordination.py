@@ -23,7 +23,7 @@ from fsql.runtime.coordination.zookeeper.address import (
     parse_address,
 )
 from fsql.runtime.drivers.processes.job_state import embedded_coordination, has_begun
-from fsql.runtime.hosts.job_state import LEASE_SECONDS, persistent_errors
+from fsql.runtime.hosts.job_state import LEASE_SECONDS, translate_persistent_errors
 
 if TYPE_CHECKING:
     from fsql.job.description import JobDescription
@@ -103,7 +103,7 @@ def state_coordination(state: Path, *, read_only: bool = False) -> Coordination:
 def coordination_error(state: Path, error: CoordinationError) -> FsqlError:
     """Return the error of a command that cannot use the coordination of the job in a state directory."""
     try:
-        with persistent_errors():
+        with translate_persistent_errors():
             raise error
     except FsqlError as lasting:
         return lasting
@@ -132,7 +132,10 @@ def check_coordination(opening: OpenCoordination, state: Path) -> None:
         FsqlError: E615, E642, E643.
     """
     try:
-        with persistent_errors(), closing(opening(create=not has_begun(state))) as coordination:
+        with (
+            translate_persistent_errors(),
+            closing(opening(create=not has_begun(state))) as coordination,
+        ):
             coordination.close_session(coordination.open_session(LEASE_SECONDS))
     except CoordinationUnavailableError as error:
         helps = (CODES["E642"].fix,)

@@ -136,7 +136,7 @@ def run_coordinator(  # noqa: PLR0913 - the flags of the command
     listening: int,
     stdout: str | None,
     *,
-    again: bool,
+    restarted: bool,
     hosted: Hosted | None = None,
     credentials: Path | None = None,
     network: NodeNetwork = LOOPBACK,
@@ -144,7 +144,7 @@ def run_coordinator(  # noqa: PLR0913 - the flags of the command
     """Execute the coordinator of the job in the state directory; return whether the job is finished.
 
     It returns False if the launcher has ended first.  `listening` is the descriptor of the socket at which
-    workers join; `again` means that an earlier coordinator of the same run has ended.  `hosted` says
+    workers join; `restarted` means that an earlier coordinator of the same run has ended.  `hosted` says
     how the process executes a worker, too.  `credentials` is the file with the credentials for ZooKeeper.
     """
     set_role(COORDINATOR)
@@ -155,14 +155,14 @@ def run_coordinator(  # noqa: PLR0913 - the flags of the command
     try:
         return _lead(
             *(state, listening, stdout, supervisor),
-            again=again,
+            restarted=restarted,
             hosted=hosted,
             credentials=credentials,
             network=network,
         )
     except FsqlError as error:
         # Another coordinator would fail in the same way.
-        supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
+        supervisor.report(Finish(diagnostics=diagnostics_bytes(error)))
         return True
 
 
@@ -172,7 +172,7 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     stdout: str | None,
     supervisor: Supervisor,
     *,
-    again: bool,
+    restarted: bool,
     hosted: Hosted | None,
     credentials: Path | None,
     network: NodeNetwork,
@@ -212,9 +212,8 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
         coordination = job_coordination(description, credentials)
         job_state = open_job_state(state, transport.address, logs, coordination=coordination)
         sinks = [each.consumer for each in consumed]
-        process = CoordinatorProcess(
-            *(node, spec, transport, job_state, sinks, supervisor), again=again, sending=local
-        )
+        parts = (node, spec, transport, job_state, sinks, supervisor)
+        process = CoordinatorProcess(*parts, restarted=restarted, sending=local)
         if local is None:
             return process.run()
         zookeeper = job_address(description)

@@ -29,7 +29,7 @@ from fsql.job.planning import choose_plan
 from fsql.job.sinks import output_names
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.snapshots import first_number
-from fsql.runtime.coordination.commits import committed
+from fsql.runtime.coordination.commits import read_committed
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.snapshot_requests import newest_answer
 from fsql.runtime.drivers.processes.job_state import open_job_state
@@ -99,7 +99,7 @@ def newest_manifest(state: Path) -> Manifest | None:
     try:
         coordination = state_coordination(state, read_only=True)
         try:
-            newest = committed(coordination)
+            newest = read_committed(coordination)
         finally:
             coordination.close()
         return None if newest is None else local_snapshots(state).read(newest.snapshot, newest)

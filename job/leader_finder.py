@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.coordination.port import CoordinationUnavailableError
-from fsql.runtime.hosts.job_state import LEADER, persistent_errors
+from fsql.runtime.hosts.job_state import LEADER, translate_persistent_errors
 
 if TYPE_CHECKING:
     from fsql.runtime.coordination.port import Coordination
@@ -52,7 +52,7 @@ class LeaderFinder:
     def _run(self) -> None:
         while not self._closed.wait(SEARCHING_SECONDS if self._found is None else WATCHING_SECONDS):
             try:
-                with persistent_errors():
+                with translate_persistent_errors():
                     self._look()
             except BaseException as error:  # noqa: BLE001 - the worker raises it
                 self._failure = error

@@ -1,7 +1,7 @@
 """Coordination in one SQLite file, for all processes of a machine.
 
 A write is one transaction that begins by taking the write lock.  Only then it reads the clock, ends the
-sessions whose time is over, and checks its own: so a process that was stopped at any point either writes
+sessions that have expired, and checks its own: so a process that was stopped at any point either writes
 while no other process could, or finds its session ended.  A killed process leaves no partial write.
 
 The clock must be one that all processes share and that never goes back, such as `time.monotonic` on one
@@ -47,7 +47,7 @@ _DISK_FAILED: Final = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
-"""SQLITE_ERROR: our statements are right, so the tables are not ours."""
+"""SQLITE_ERROR: the statements are correct, so the tables are not those that were created here."""
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS sessions (
@@ -63,8 +63,8 @@ class EmbeddedCoordination:
 
     Args:
         path: the file; SQLite keeps auxiliary files in the same directory.
-        create: make the file, for its owner alone, if there is none.  Otherwise a missing file is
-            damage: agreed decisions are lost.
+        create: create the file, readable by its owner only, if there is none.  Otherwise a missing
+            file is damage: what was decided is lost.
         read_only: write nothing, not even SQLite's auxiliary files.
         clock: seconds; see above.
         busy_seconds: how long to wait for another process to finish its write.
@@ -111,9 +111,9 @@ class EmbeddedCoordination:
         with self._translate_errors():
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if version == 0 and not create:
-                raise self._damaged("it is empty")
+                raise self._damage_error("it is empty")
             if version not in {0, FORMAT}:
-                raise self._damaged(f"its format is {version}, and this is {FORMAT}")
+                raise self._damage_error(f"its format is {version}, and this is {FORMAT}")
         return int(version)
 
     def _prepare(self, version: int, busy_seconds: float) -> None:
@@ -132,10 +132,10 @@ class EmbeddedCoordination:
         with self._translate_errors():
             (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
-                raise self._damaged(found)
+                raise self._damage_error(found)
 
     def _use_log(self, busy_seconds: float) -> None:
-        """Turn on the write-ahead log; SQLite does not wait for others here by itself."""
+        """Turn on the write-ahead log; SQLite itself does not wait for other processes here."""
         for attempt in range(100):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -150,7 +150,7 @@ class EmbeddedCoordination:
 
     def open_session(self, ttl_seconds: float) -> int:
         """Return a new session."""
-        with self._writing() as now:
+        with self._write_transaction() as now:
             made = self._connection.execute(
                 "INSERT INTO sessions (ttl, ends) VALUES (?, ?)", (ttl_seconds, now + ttl_seconds)
             )
@@ -159,22 +159,22 @@ class EmbeddedCoordination:
 
     def keep_alive(self, session: int) -> None:
         """Keep the session alive for its `ttl_seconds` from now on."""
-        with self._writing(session) as now:
+        with self._write_transaction(session) as now:
             self._connection.execute(
                 "UPDATE sessions SET ends = ? + ttl WHERE id = ?", (now, session)
             )
 
     def close_session(self, session: int) -> None:
         """End the session, if it has not ended."""
-        with self._writing():
+        with self._write_transaction():
             self._end(session)
 
-    def _over(self, now: float) -> list[int]:
+    def _expired_sessions(self, now: float) -> list[int]:
         """Return the sessions that have expired."""
         rows = self._connection.execute("SELECT id FROM sessions ORDER BY id").fetchall()
-        return [session for (session,) in rows if not self._lives(session, now)]
+        return [session for (session,) in rows if not self._is_alive(session, now)]
 
-    def _lives(self, session: int, now: float) -> bool:
+    def _is_alive(self, session: int, now: float) -> bool:
         row = self._connection.execute(
             "SELECT ? < ends AND ends <= ? + ttl FROM sessions WHERE id = ?", (now, now, session)
         ).fetchone()
@@ -194,34 +194,38 @@ class EmbeddedCoordination:
         """Return the entry under a key, None if there is none."""
         with self._translate_errors():
             entry = self._current(key)
-            if entry is None or entry.session is None or self._lives(entry.session, self._clock()):
+            if (
+                entry is None
+                or entry.session is None
+                or self._is_alive(entry.session, self._clock())
+            ):
                 return entry
         return None
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
         """Create an entry."""
-        with self._writing(session):
+        with self._write_transaction(session):
             if self._current(key) is not None:
                 raise EntryExistsError(f'there is an entry "{key}"')
             return self._write(key, value, session if ephemeral else None)
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
         """Replace the value of the entry of that version."""
-        with self._writing(session):
-            return self._write(key, value, self._of_version(key, version).session)
+        with self._write_transaction(session):
+            return self._write(key, value, self._entry_of_version(key, version).session)
 
     def delete(self, session: int, key: str, version: int) -> None:
         """Delete the entry of that version."""
-        with self._writing(session):
-            self._of_version(key, version)
+        with self._write_transaction(session):
+            self._entry_of_version(key, version)
             self._write(key, None, None)
 
     def changed_since(self, mark: int) -> Changes:
         """Return what has changed since `mark`; end the sessions that have expired."""
         with self._translate_errors():
-            over = self._over(self._clock())
+            over = self._expired_sessions(self._clock())
         if over:
-            with self._writing():
+            with self._write_transaction():
                 pass
         with self._translate_errors():
             rows = self._connection.execute(
@@ -241,7 +245,7 @@ class EmbeddedCoordination:
         ).fetchone()
         return None if row is None else self._entry(*row)
 
-    def _of_version(self, key: str, version: int) -> Entry:
+    def _entry_of_version(self, key: str, version: int) -> Entry:
         entry = self._current(key)
         if entry is None or entry.version != version:
             found = "there is none" if entry is None else f"it is {entry.version}"
@@ -256,7 +260,7 @@ class EmbeddedCoordination:
         except (TypeError, struct.error):  # SQLite lets any value be in any column
             whole = False
         if not whole:
-            raise self._damaged(f'entry "{key}" does not have its hash')
+            raise self._damage_error(f'entry "{key}" does not have its hash')
         return None if value is None else Entry(key, value, version, session)
 
     def _write(self, key: str, value: bytes | None, session: int | None) -> Entry:
@@ -272,13 +276,13 @@ class EmbeddedCoordination:
     # --- Transactions ---
 
     @contextmanager
-    def _writing(self, session: int | None = None) -> Iterator[float]:
+    def _write_transaction(self, session: int | None = None) -> Iterator[float]:
         """Run one write transaction, under a live session if one is given; yield the time."""
         with self._translate_errors(), self._transaction():
             now = self._clock()  # under the lock: no one else writes between this and the commit
-            for ended in self._over(now):
+            for ended in self._expired_sessions(now):
                 self._end(ended)
-            alive = session is None or self._lives(session, now)
+            alive = session is None or self._is_alive(session, now)
             if alive:
                 yield now
         if not alive:
@@ -303,16 +307,16 @@ class EmbeddedCoordination:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in _DAMAGED:
-                raise self._damaged(str(error)) from None
+                raise self._damage_error(str(error)) from None
             kind = CoordinationDiskError if code in _DISK_FAILED else CoordinationUnavailableError
             reason = (
                 "another process keeps it locked" if code == sqlite3.SQLITE_BUSY else str(error)
             )
             raise kind(f'cannot use the coordination file "{self._path}": {reason}') from None
-        except UnicodeDecodeError:  # of a message of SQLite that quotes the file
-            raise self._damaged("it has text that is none") from None
+        except UnicodeDecodeError:  # SQLite's message quotes damaged text of the file
+            raise self._damage_error("it has invalid text") from None
 
-    def _damaged(self, reason: str) -> DamagedCoordinationError:
+    def _damage_error(self, reason: str) -> DamagedCoordinationError:
         return DamagedCoordinationError(
             f'the coordination file "{self._path}" is damaged: {reason}'
         )

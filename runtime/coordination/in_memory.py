@@ -33,7 +33,7 @@ class Faults:
     read_only: bool = False
     """Nothing can be written, and no session kept alive: most servers do not answer."""
     replies_lost: int = 0
-    """So many of the next writes are carried out, but their answers are lost."""
+    """The number of next writes that are carried out, but whose answers are lost."""
     stale_writes: int = 0
     """Reads do not return this many of the newest writes."""
 
@@ -60,19 +60,19 @@ class Ensemble:
     sessions: dict[int, _Session] = field(default_factory=dict)
     states: list[_State] = field(default_factory=lambda: [_State({}, {})])
     stopped: bool = False
-    """While it is stopped, the time of no session runs out."""
+    """While it is stopped, no session expires."""
     _sessions_made: int = 0
     _version: int = 0
 
     def expire(self, session: int) -> None:
-        """End a session, as if its time were over."""
+        """End a session, as if it had expired."""
         self.sessions.pop(session, None)
         held = [entry.key for entry in self.states[-1].entries.values() if entry.session == session]
         for key in sorted(held):
             self.write(key, None, None)
 
     def expire_by_time(self) -> None:
-        """End the sessions whose time is over."""
+        """End the sessions that have expired."""
         if self.stopped:
             return
         now = self.clock()
@@ -80,7 +80,7 @@ class Ensemble:
             self.expire(session)
 
     def restart(self) -> None:
-        """Start again after a stop, as servers do: every session has its whole time from now on."""
+        """Start again after a stop, as servers do: the timeout of every session begins again."""
         if self.stopped:
             self.stopped = False
             for session in self.sessions.values():
@@ -114,21 +114,21 @@ class MemoryCoordination:
 
     def open_session(self, ttl_seconds: float) -> int:
         """Return a new session."""
-        self._reach_to_write()
+        self._reach_for_write()
         session = self._ensemble.open_session(ttl_seconds)
         self._reply()
         return session
 
     def keep_alive(self, session: int) -> None:
         """Keep the session alive for its `ttl_seconds` from now on."""
-        self._reach_to_write(session)
+        self._reach_for_write(session)
         living = self._ensemble.sessions[session]
         living.ends = self._ensemble.clock() + living.ttl
         self._reply()
 
     def close_session(self, session: int) -> None:
         """End the session, if it has not ended."""
-        self._reach_to_write()
+        self._reach_for_write()
         self._ensemble.expire(session)
         self._reply()
 
@@ -139,7 +139,7 @@ class MemoryCoordination:
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
         """Create an entry."""
-        self._reach_to_write(session)
+        self._reach_for_write(session)
         if key in self._ensemble.states[-1].entries:
             raise EntryExistsError(f'there is an entry "{key}"')
         entry = self._ensemble.write(key, value, session if ephemeral else None)
@@ -148,16 +148,16 @@ class MemoryCoordination:
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
         """Replace the value of the entry of that version."""
-        self._reach_to_write(session)
-        before = self._of_version(key, version)
+        self._reach_for_write(session)
+        before = self._entry_of_version(key, version)
         entry = self._ensemble.write(key, value, before.session)
         self._reply()
         return entry
 
     def delete(self, session: int, key: str, version: int) -> None:
         """Delete the entry of that version."""
-        self._reach_to_write(session)
-        self._of_version(key, version)
+        self._reach_for_write(session)
+        self._entry_of_version(key, version)
         self._ensemble.write(key, None, None)
         self._reply()
 
@@ -178,8 +178,8 @@ class MemoryCoordination:
         if session is not None and session not in self._ensemble.sessions:
             raise SessionExpiredError(f"session {session} has ended")
 
-    def _reach_to_write(self, session: int | None = None) -> None:
-        """Get through to the ensemble where it can write; see `_reach`."""
+    def _reach_for_write(self, session: int | None = None) -> None:
+        """Reach the ensemble, unless it is read-only; see `_reach`."""
         if self.faults.read_only:
             raise CoordinationUnavailableError("coordination cannot write")
         self._reach(session)
@@ -193,7 +193,7 @@ class MemoryCoordination:
         states = self._ensemble.states
         return states[max(0, len(states) - 1 - self.faults.stale_writes)]
 
-    def _of_version(self, key: str, version: int) -> Entry:
+    def _entry_of_version(self, key: str, version: int) -> Entry:
         entry = self._ensemble.states[-1].entries.get(key)
         if entry is None or entry.version != version:
             found = "there is none" if entry is None else f"it is {entry.version}"

@@ -1,8 +1,8 @@
 """The lease: at any time at most one process holds it.
 
 The lease is an ephemeral entry of the holder's session.  The holder knows a time until which it certainly
-holds the lease: the time of its request, plus the lifetime of a session, less the possible difference of the
-clocks.  A process that was stopped for longer finds that this time is past; if it writes nevertheless, it
+holds the lease: the time of its request, plus the lifetime of a session, less the possible drift of the
+clocks.  A process that was stopped for longer finds that this time is past; if it still writes, it
 finds that its session has ended.
 """
 

@@ -118,5 +118,5 @@ class Coordination(Protocol):
     def close(self) -> None:
         """Release what this client holds.
 
-        The sessions that it has opened end now, or when their time is over.
+        The sessions that it has opened end now, or when they expire.
         """

@@ -1,31 +1,24 @@
 """Requests for a snapshot, by which other processes reach the coordinator of a job.
 
 A request stays in coordination until it is answered, so it outlives a coordinator that fails.  There is at
-most one: a newer one replaces one that is not answered yet.
+most one: a newer one replaces an open one.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsql.runtime.coordination.port import (
-    CoordinationUnavailableError,
-    DamagedCoordinationError,
-    EntryChangedError,
-    EntryExistsError,
-)
+from fsql.runtime.coordination.entries import ATTEMPTS, contended, decode, get_value, try_write
+from fsql.runtime.coordination.port import EntryChangedError
 
 if TYPE_CHECKING:
-    from fsql.runtime.coordination.port import Coordination, Entry
-
-_Value = TypeVar("_Value")
+    from fsql.runtime.coordination.port import Coordination
 
 REQUEST: Final = "snapshot-request"
 ANSWER: Final = "snapshot-answer"
-_ATTEMPTS: Final = 16
 
 
 class SnapshotRequest(msgspec.Struct, frozen=True):
@@ -53,23 +46,23 @@ def put_request(coordination: Coordination, session: int, request: SnapshotReque
 
 
 def withdraw_request(coordination: Coordination, session: int, request: SnapshotRequest) -> None:
-    """Remove a request, unless another one has taken its place.
+    """Remove a request, unless another one has replaced it.
 
     Raises:
         CoordinationError: if it cannot be removed.
     """
     entry = coordination.get(REQUEST)
-    if entry is not None and _decoded(entry, SnapshotRequest) == request:
+    if entry is not None and decode(entry, SnapshotRequest) == request:
         with suppress(EntryChangedError):
             coordination.delete(session, REQUEST, entry.version)
 
 
 def open_request(coordination: Coordination) -> SnapshotRequest | None:
     """Return the request that is not answered yet, None if there is none."""
-    request = _decoded(coordination.get(REQUEST), SnapshotRequest)
+    request = get_value(coordination, REQUEST, SnapshotRequest)
     if request is None:
         return None
-    answer = _decoded(coordination.get(ANSWER), SnapshotTaken)
+    answer = get_value(coordination, ANSWER, SnapshotTaken)
     return None if answer is not None and answer.id == request.id else request
 
 
@@ -84,28 +77,12 @@ def put_answer(coordination: Coordination, session: int, answer: SnapshotTaken) 
 
 def newest_answer(coordination: Coordination) -> SnapshotTaken | None:
     """Return the answer to the last request that was answered."""
-    return _decoded(coordination.get(ANSWER), SnapshotTaken)
+    return get_value(coordination, ANSWER, SnapshotTaken)
 
 
 def _put(coordination: Coordination, session: int, key: str, content: msgspec.Struct) -> None:
     data = msgspec.json.encode(content)
-    for _ in range(_ATTEMPTS):
-        entry = coordination.get(key)
-        try:
-            if entry is None:
-                coordination.create(session, key, data)
-            else:
-                coordination.replace(session, key, data, entry.version)
-        except (EntryExistsError, EntryChangedError):
-            continue
-        return
-    raise CoordinationUnavailableError(f'the entry "{key}" always changes')
-
-
-def _decoded(entry: Entry | None, kind: type[_Value]) -> _Value | None:
-    if entry is None:
-        return None
-    try:
-        return msgspec.json.decode(entry.value, type=kind)
-    except msgspec.MsgspecError as error:
-        raise DamagedCoordinationError(f'entry "{entry.key}" is not readable: {error}') from None
+    for _ in range(ATTEMPTS):
+        if try_write(coordination, session, key, coordination.get(key), data):
+            return
+    raise contended(key)

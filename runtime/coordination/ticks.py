@@ -7,28 +7,19 @@ in `KEPT` entries that are used in turn.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
-from fsql.runtime.coordination.port import (
-    CoordinationUnavailableError,
-    DamagedCoordinationError,
-    EntryChangedError,
-    EntryExistsError,
-)
+from fsql.runtime.coordination.entries import ATTEMPTS, contended, decode, get_value, try_write
 
 if TYPE_CHECKING:
-    from fsql.runtime.coordination.port import Coordination, Entry
-
-_Value = TypeVar("_Value")
+    from fsql.runtime.coordination.port import Coordination
 
 PROPOSAL: Final = "tick-proposal"
 KEPT: Final = 100
-"""Of how many ticks there is a record."""
-_ATTEMPTS: Final = 16
+"""How many records are kept."""
 
 
 class TickProposal(msgspec.Struct, frozen=True):
@@ -82,22 +73,22 @@ class TickUnderWayError(Exception):
 
 
 def propose_tick(coordination: Coordination, session: int, proposal: TickProposal) -> int:
-    """Write a proposal with the next number, whatever number it has; return that.
+    """Write a proposal under the next number, which replaces the one that it has; return the number.
 
     Raises:
         TickUnderWayError: if another one is open.
         CoordinationError: if it cannot be written.
     """
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         entry = coordination.get(PROPOSAL)
-        newest = _decoded(entry, TickProposal)
+        newest = None if entry is None else decode(entry, TickProposal)
         if newest is not None and find_record(coordination, newest.tick) is None:
             raise TickUnderWayError(newest.tick)
         tick = 1 if newest is None else newest.tick + 1
         numbered = msgspec.structs.replace(proposal, tick=tick)
-        if _write(coordination, session, PROPOSAL, entry, numbered):
+        if try_write(coordination, session, PROPOSAL, entry, msgspec.json.encode(numbered)):
             return tick
-    raise CoordinationUnavailableError(f'the entry "{PROPOSAL}" always changes')
+    raise contended(PROPOSAL)
 
 
 def open_proposal(coordination: Coordination) -> TickProposal | None:
@@ -110,7 +101,7 @@ def open_proposal(coordination: Coordination) -> TickProposal | None:
 
 def newest_proposal(coordination: Coordination) -> TickProposal | None:
     """Return the last proposal, None if there was none."""
-    return _decoded(coordination.get(PROPOSAL), TickProposal)
+    return get_value(coordination, PROPOSAL, TickProposal)
 
 
 def put_record(coordination: Coordination, session: int, record: TickRecord) -> None:
@@ -119,20 +110,20 @@ def put_record(coordination: Coordination, session: int, record: TickRecord) -> 
     Raises:
         CoordinationError: if it cannot be written.
     """
-    key = _key_of(record.proposal.tick)
-    for _ in range(_ATTEMPTS):
+    key, data = _key_of(record.proposal.tick), msgspec.json.encode(record)
+    for _ in range(ATTEMPTS):
         entry = coordination.get(key)
-        found = _decoded(entry, TickRecord)
+        found = None if entry is None else decode(entry, TickRecord)
         if found is not None and found.proposal.tick >= record.proposal.tick:
             return
-        if _write(coordination, session, key, entry, record):
+        if try_write(coordination, session, key, entry, data):
             return
-    raise CoordinationUnavailableError(f'the entry "{key}" always changes')
+    raise contended(key)
 
 
 def find_record(coordination: Coordination, tick: int) -> TickRecord | None:
     """Return the record of a tick, None if it has not ended or its record is not kept any more."""
-    record = _decoded(coordination.get(_key_of(tick)), TickRecord)
+    record = get_value(coordination, _key_of(tick), TickRecord)
     return record if record is not None and record.proposal.tick == tick else None
 
 
@@ -156,30 +147,3 @@ def last_taken(coordination: Coordination) -> TickRecord | None:
 
 def _key_of(tick: int) -> str:
     return f"tick-{tick % KEPT:02}"
-
-
-def _write(
-    coordination: Coordination,
-    session: int,
-    key: str,
-    before: Entry | None,
-    content: msgspec.Struct,
-) -> bool:
-    """Write in the place of `before`; return whether that was still there."""
-    data = msgspec.json.encode(content)
-    with suppress(EntryExistsError, EntryChangedError):
-        if before is None:
-            coordination.create(session, key, data)
-        else:
-            coordination.replace(session, key, data, before.version)
-        return True
-    return False
-
-
-def _decoded(entry: Entry | None, kind: type[_Value]) -> _Value | None:
-    if entry is None:
-        return None
-    try:
-        return msgspec.json.decode(entry.value, type=kind)
-    except msgspec.MsgspecError as error:
-        raise DamagedCoordinationError(f'entry "{entry.key}" is not readable: {error}') from None

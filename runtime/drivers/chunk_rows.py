@@ -26,8 +26,8 @@ def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | DeadLetter]:
     ]
     if chunk.arrivals is not None:
         values.append(chunk.arrivals.tolist())
-    placed: dict[int, Values | DeadLetter] = dict(
+    by_number: dict[int, Values | DeadLetter] = dict(
         zip(chunk.rows.tolist(), zip(*values, strict=True), strict=True)
     )
-    placed |= {dead_letter.row: dead_letter for dead_letter in chunk.dead_letters}
-    return [placed[number] for number in sorted(placed)]
+    by_number |= {dead_letter.row: dead_letter for dead_letter in chunk.dead_letters}
+    return [by_number[number] for number in sorted(by_number)]

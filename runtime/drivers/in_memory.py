@@ -68,8 +68,8 @@ class Watcher(Protocol):
     def busy(self) -> bool:
         """Return whether the run has to wait for the watcher."""
 
-    def look(self, cluster: Cluster) -> None:
-        """Observe the run: called before each of its steps, and at its end."""
+    def observe(self, cluster: Cluster) -> None:
+        """Observe the run; called before each of its steps, and at its end."""
 
 
 class Seeded:
@@ -106,7 +106,7 @@ def run_in_memory(
     row_number = dict.fromkeys(left, 0)
     while not cluster.barrier.stopped:
         if watcher is not None:
-            watcher.look(cluster)
+            watcher.observe(cluster)
         readable = [at for at in fronts if cluster.may_read(at, read_ahead)]
         choices = len(readable) + (0 if cluster.idle else 2)
         if choices == 0 and watcher is not None and watcher.busy:
@@ -130,7 +130,7 @@ def run_in_memory(
         cluster.read(at, chunk_of(taken, first, at.front.table))
         outcome.rows_buffered_max = max(outcome.rows_buffered_max, cluster.rows_buffered())
     if watcher is not None:
-        watcher.look(cluster)
+        watcher.observe(cluster)
     folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
     outcome.rows_redone = sum(fold.rows_redone for fold in folds)
     outcome.rows_held = sum(fold.rows_held for fold in folds)

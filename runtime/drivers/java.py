@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OLDEST: Final = 17
-"""The oldest version that Spark and its ZooKeeper run on."""
+"""The oldest version on which Spark and ZooKeeper run."""
 
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 _ANSWER_SECONDS: Final = 30.0

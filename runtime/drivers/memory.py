@@ -1,8 +1,8 @@
-"""Memory of a worker process: the memory of one batch is kept for the next one.
+"""Memory of a worker process: memory that a batch has freed is kept for the next one.
 
 NumPy takes the arrays of a batch from the C library, whose default is to hand large blocks back to the
 system as soon as they are free; the next batch then faults every page in again.  For batches of 300,000
-elements that is a third of the time of a chain of map functions (`fsql.benchmarks.maps`: 94 ns a word instead
+elements, that takes a third of the time of map functions (`fsql.benchmarks.maps`: 94 ns a word instead
 of 67).  Arrow has an allocator of its own, which keeps freed memory.
 
 Python's garbage collector stops the job for up to 50 ms to examine all loaded objects.  The state of a job

@@ -80,7 +80,7 @@ class ModelRun:
     def _rows(
         self, split: Split, table: Table, progress: Callable[[], None]
     ) -> list[Values | DeadLetter]:
-        """Return all rows of a split, the malformed ones in their places."""
+        """Return all rows of a split, with malformed rows at their positions."""
         rows: list[Values | DeadLetter] = []
         reader = split.open()
         try:

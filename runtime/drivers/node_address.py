@@ -41,11 +41,11 @@ def parse_address(address: str, *, curve: bool = False) -> NodeAddress:
     Raises:
         FsqlError: E601, if it is not an address, or without `curve` not on the loopback.
     """
-    protocol, _, place = address.partition("://")
-    host, _, port = place.rpartition(":")
+    protocol, _, rest = address.partition("://")
+    host, _, port = rest.rpartition(":")
     port, _, fingerprint = port.partition("/")
     if protocol != "tcp" or not host or not _is_port(port) or fingerprint:
-        raise _refused(f'address "{address}" is not of the form tcp://127.0.0.1:PORT')
+        raise _address_error(f'address "{address}" is not of the form tcp://127.0.0.1:PORT')
     if not curve:
         _check_loopback(address, host)
     elif not _is_one_machine(host):
@@ -115,7 +115,7 @@ def _check_loopback(address: str, host: str) -> None:
     raise FsqlError([Diagnostic("E601", message, notes=notes, helps=helps)])
 
 
-def _refused(message: str) -> FsqlError:
+def _address_error(message: str) -> FsqlError:
     helps = ('use an address such as "tcp://127.0.0.1:5555"',)
     return FsqlError([Diagnostic("E601", message, helps=helps)])
 

@@ -1,8 +1,8 @@
 """The outputs of a run in one process: released rows go to consumers, as in a run on workers.
 
 Such a run has no state, and cannot continue after a failure.  So consumers need not keep positions: each one
-starts empty, or appends the rows to those that it has.  Where a job with state begins so, another opening is
-given: then consumers keep positions as they do in that job.
+starts empty, or appends the rows to those that it has.  A bootstrap, which writes the first output of a job
+with state, passes another `opening`: then consumers keep positions as they do in that job.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class OutputWriter:
         self._delivery = Delivery(opening.option, opened.position, opened.window, BUNDLE_ROWS_MAX)
 
     def take(self, contents: Contents) -> None:
-        """Take this output's share of the released rows; `advance` writes it."""
+        """Accept this output's share of the released rows; `advance` writes it."""
         share = self._output.share(contents)
         if share is not None:
             self._delivery.take(share)
@@ -72,7 +72,7 @@ class OutputWriter:
         self._wait_for(0 if bound == END else WAITING_ROWS_MAX)
 
     def settle(self, position: Root) -> None:
-        """Return when the consumer has everything below a position, its own, and will not lose it.
+        """Wait until the consumer has durably stored everything below a position.
 
         Raises:
             FsqlError: E535, if the consumer is lost or cannot write.
@@ -143,7 +143,7 @@ class Outputs:
             writer.advance(bound)
 
     def settle(self, position: Root) -> None:
-        """Return when all consumers have what is below a position, and will not lose it.
+        """Wait until all consumers have durably stored everything below a position.
 
         Raises:
             FsqlError: E535, if a consumer is lost or cannot write.

@@ -1,4 +1,4 @@
-"""What is counted of a split at rest: it is read, its table's stage is run, and the results are dropped."""
+"""The profile of a split at rest: it is read, its table's stage is run, and the results are dropped."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split
 
 _BELOW: Final = np.uint32((1 << BIN_SHIFT) - 1)
-"""The bits of a hash that do not tell its bin."""
+"""The bits of a hash below those of its bin."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideCounts:
     """One side of a fold: what was counted of its keys, and for each bin the rows and the greatest rank.
 
-    The rank of a hash is the place of the first 1 among its bits below those of the bin.
+    The rank of a hash is the index of the first 1 among its bits below those of the bin.
     """
 
     load: EdgeLoad
@@ -59,17 +59,17 @@ def profile_split(plan: TickPlan, task: FrontTask, split: Split) -> SplitProfile
     """
     times, loads = OperatorTimes(), _AllRows(plan)
     source = SourceTask(plan, task, times, loads)
-    begun = time.thread_time()
+    started = time.thread_time()
     for _ in source.run(split):
         pass  # only the counts are needed, not the rows
-    busy = time.thread_time() - begun
+    busy = time.thread_time() - started
     front = source.front
     sides = tuple(loads.sides())
     return SplitProfile(sides, times.operators, front.rows_read, front.bytes_read, busy)
 
 
 class _AllRows(BinLoads):
-    """Counts the rows of each bin exactly, and looks for heavy keys as workers do."""
+    """Counts the rows of each bin exactly, and finds heavy keys as workers do."""
 
     def __init__(self, plan: TickPlan) -> None:
         super().__init__(plan)

@@ -70,7 +70,7 @@ class SourceTask:
         instrument: Instrumentation = uninstrumented,
         loads: BinLoads | None = None,
     ) -> None:
-        """Be about to read the split of a front; `loads` counts the rows that are sent into folds."""
+        """Prepare to read the split of a front; `loads` counts the rows that are sent to folds."""
         self.front = Front(task.number, plan.tables[task.ordinal], task.split)
         self.end: SourceOffset | None = None
         """Where the split ends, once it is read to its end."""
@@ -93,7 +93,7 @@ class SourceTask:
                     break
                 assert not isinstance(chunk, Wait), "live input is refused before"
                 chunk.check_row_numbers()
-                yield from _sent(self._worker.read(self.front, self._ordinal, chunk, before))
+                yield from _messages(self._worker.read(self.front, self._ordinal, chunk, before))
             self.front.end(reader.source_offset())
         finally:
             reader.close()
@@ -120,9 +120,9 @@ class FoldTask:
                 break
             if message.root > reached:
                 reached = message.root
-                yield from _steps(worker, worker.advance(MinTime(self._stage, reached)))
-            yield from _steps(worker, worker.receive(message))
-        yield from _steps(worker, worker.advance(MinTime(self._stage, self._until)))
+                yield from _run_steps(worker, worker.advance(MinTime(self._stage, reached)))
+            yield from _run_steps(worker, worker.receive(message))
+        yield from _run_steps(worker, worker.advance(MinTime(self._stage, self._until)))
 
     def state(self) -> tuple[str, IncrementalSnapshot] | None:
         """Return the operator and its state as of the position, once `run` is at its end."""
@@ -137,13 +137,13 @@ def _without_bins(
     return Worker(plan, plan.workers, _EPOCH, instrument, loads=loads)
 
 
-def _steps(worker: Worker, effects: Sequence[Effect]) -> Iterator[Sent]:
-    yield from _sent(effects)
+def _run_steps(worker: Worker, effects: Sequence[Effect]) -> Iterator[Sent]:
+    yield from _messages(effects)
     while worker.is_behind:
-        yield from _sent(worker.go_on())
+        yield from _messages(worker.go_on())
 
 
-def _sent(effects: Sequence[Effect]) -> Iterator[Sent]:
+def _messages(effects: Sequence[Effect]) -> Iterator[Sent]:
     for effect in effects:
         if isinstance(effect, SendMessage):
             yield Sent(effect.receiver, effect.message)

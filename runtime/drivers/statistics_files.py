@@ -2,9 +2,9 @@
 
     STATE/statistics/TABLE/INTERVAL-EPOCH-WORKER.parquet
 
-A file appears whole, and is removed `KEPT` intervals later, by whichever worker looks next.  Workers write
-while they have other work to do, so files are not compressed, which would take most of the time, and old
-ones are looked for at every `REMOVED_EVERY`th time only.
+A file appears whole, and is removed `KEPT` intervals later, by the worker that checks next.  Workers write
+between other work, so files are not compressed, which would take most of the time, and old files are removed
+only at every `REMOVED_EVERY`th write.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsql.runtime.state.directory import StateDirectory
 
 KEPT: Final = 60
-"""Of how many intervals there are files."""
+"""For how many intervals files are kept."""
 REMOVED_EVERY: Final = 10
 
 

@@ -1,13 +1,13 @@
 """The transport of real nodes: frames and datagrams over ZeroMQ.
 
-A node listens on one socket and has one more for each node that it sends to.  Each socket is used in one
-direction only.  So nothing depends on identities that peers claim: the seal names the sender; and a node that
-restarts at the same address is reached again by reconnecting.  All sockets are DEALERs, since only for these
-a send reports whether the frame was accepted.
+A node listens on one socket and has another one for each node that it sends to.  Each socket is used in one
+direction only.  So nothing depends on identities that peers claim, since the seal names the sender, and a
+node that restarts at the same address is reached by reconnecting.  All sockets are DEALERs, since only for
+these a send reports whether the frame was accepted.
 
-Sending never waits: a frame that a peer does not accept is lost, and so is what a broken connection held.
-Links repair that.  Everything is sealed with the cluster's key; frames with an invalid seal are dropped and
-counted.
+Sending never waits: a frame that a peer does not accept is lost, and so are the frames in a broken
+connection.  Links send them again.  Everything is sealed with the cluster's key; frames with an invalid seal
+are dropped and counted.
 
 Without CURVE keys only the loopback is used: nothing is encrypted, and the seal does not protect against a
 party that can read the traffic.  With keys, all connections are encrypted, both sides prove that they have
@@ -120,7 +120,7 @@ class Transport:
             self._listener.bind(address)
         except zmq.ZMQError as error:
             self.close()
-            raise _cannot_listen(address, error) from None
+            raise _listen_error(address, error) from None
         bound = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
         fingerprint = "" if curve is None else curve.own.fingerprint
         host, _, port = bound.removeprefix("tcp://").rpartition(":")
@@ -128,14 +128,14 @@ class Transport:
         """The address for others, with the number of the port and the fingerprint of the key."""
         self._signals: int = self._listener.getsockopt(zmq.FD)  # type: ignore[assignment]
         """Readable whenever something may have changed on the listener; only `_has_more` says what."""
-        self._left_over = True
+        self._may_have_more = True
         """Whether messages may have come that were announced before the last call of `_has_more`."""
 
     def send(self, address: str, what: Frame | Datagram) -> bool:
-        """Send to the node that listens on `address`; return whether it was taken.
+        """Send to the node that listens on `address`; return whether it was accepted.
 
-        The columns of sent frames must not be changed.  What is for a node that is not in the list of CURVE
-        keys is not taken.
+        The columns of sent frames must not be changed.  A message to a node that is not in the list of
+        CURVE keys is not accepted.
 
         Raises:
             FsqlError: E601 if the address is not on the loopback and there are no keys.
@@ -159,27 +159,27 @@ class Transport:
             self._peers[address].setsockopt(zmq.LINGER, _LAST_MS)
 
     def receive(
-        self, timeout_seconds: float, also: Sequence[int] = ()
+        self, timeout_seconds: float, descriptors: Sequence[int] = ()
     ) -> list[tuple[str, Frame | Datagram]]:
         """Return the frames and datagrams that have come, with the addresses of the senders.
 
-        Waits for a message, for `wake`, for data on a descriptor of `also`, or until the time is over, which
-        is precise to the microsecond; ZeroMQ's own poll is precise to the millisecond.
+        Waits for a message, for `wake`, for data on a descriptor of `descriptors`, or until the time is over,
+        which is precise to the microsecond; ZeroMQ's own poll is precise to the millisecond.
         """
-        if not self._left_over and not self._wait(timeout_seconds, also):
+        if not self._may_have_more and not self._wait(timeout_seconds, descriptors):
             return []
-        came: list[tuple[str, Frame | Datagram]] = []
+        received: list[tuple[str, Frame | Datagram]] = []
         for _ in range(self._settings.receive_max):
             if not self._has_more():
-                self._left_over = False
-                return came
-            self._open(self._listener.recv_multipart(zmq.DONTWAIT, copy=False), came)
-        self._left_over = True
-        return came
+                self._may_have_more = False
+                return received
+            self._open(self._listener.recv_multipart(zmq.DONTWAIT, copy=False), received)
+        self._may_have_more = True
+        return received
 
-    def _wait(self, seconds: float, also: Sequence[int]) -> bool:
+    def _wait(self, seconds: float, descriptors: Sequence[int]) -> bool:
         """Wait; return whether messages may have come on the listener."""
-        ready = wait_readable([self._signals, self._woken, *also], seconds)
+        ready = wait_readable([self._signals, self._woken, *descriptors], seconds)
         if self._woken in ready:
             os.read(self._woken, _WAKE_BYTES)
         return self._signals in ready
@@ -202,12 +202,12 @@ class Transport:
         events = self._listener.getsockopt(zmq.EVENTS)
         return isinstance(events, int) and bool(events & zmq.POLLIN)
 
-    def _open(self, parts: list[zmq.Frame], came: list[tuple[str, Frame | Datagram]]) -> None:
+    def _open(self, parts: list[zmq.Frame], received: list[tuple[str, Frame | Datagram]]) -> None:
         try:
             source, opened = self._seal.open([_bytes(part) for part in parts])
             if self._curve is not None:
                 self._check_sender(source, parts[0])
-            came.append((source, decode(opened)))
+            received.append((source, decode(opened)))
         except WireError as error:
             self.refused[type(error).__name__] += 1
             if isinstance(error, VersionError):
@@ -287,7 +287,7 @@ def _bytes(part: zmq.Frame) -> Buffer:
     return part.buffer if len(part) >= LARGE_BYTES else part.bytes
 
 
-def _cannot_listen(address: str, error: zmq.ZMQError) -> FsqlError:
+def _listen_error(address: str, error: zmq.ZMQError) -> FsqlError:
     reason = zmq.strerror(error.errno or 0)
     message = f'the node cannot listen on "{address}": {reason[0].lower()}{reason[1:]}'
     helps = (f'use "{ANY_PORT}": any port that is free',)

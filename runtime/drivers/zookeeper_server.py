@@ -1,7 +1,7 @@
 """A ZooKeeper server in a process of its own, run from the jars that PySpark brings.
 
-It listens on the loopback only: what clients send is neither encrypted nor, before they are asked for it,
-authenticated.  The administration server and the four-letter commands are off.
+It listens on the loopback only: the traffic is not encrypted, and clients are not authenticated until they
+are asked to.  The administration server and the four-letter commands are off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HOST: Final = "127.0.0.1"
 LOG: Final = "zookeeper.log"
 """The server's log, in its directory."""
 
-_ALONE: Final = "org.apache.zookeeper.server.ZooKeeperServerMain"
+_STANDALONE: Final = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _OF_ENSEMBLE: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _JARS: Final = (
     "zookeeper-[0-9]*.jar",
@@ -80,7 +80,7 @@ class ServerOptions:
     Args:
         directory: the directory where it keeps everything; it is made if it does not exist.
         port: where clients connect; 0 for any free port.
-        number: the number of the server in its ensemble, from 1; None for a server that is alone.
+        number: the number of the server in its ensemble, from 1; None for a standalone server.
         ensemble: the two ports of each server of the ensemble by which they reach each other.
         tick_ms: ZooKeeper's unit of time; a session timeout is two of them at least.
     """
@@ -93,7 +93,7 @@ class ServerOptions:
 
 
 class ZooKeeperServer:
-    """A server; `start` and `stop` may be called again and again."""
+    """A server; `start` and `stop` may be called repeatedly."""
 
     def __init__(self, options: ServerOptions) -> None:
         self._options = options
@@ -113,7 +113,7 @@ class ZooKeeperServer:
         return self._process.pid
 
     def start(self, check: Callable[[], None] = lambda: None) -> None:
-        """Start the server, and wait until it answers, or as one of several, listens.
+        """Start the server, and wait until it answers; a server of an ensemble, until it listens.
 
         `check` is called often meanwhile, and may raise to give up.
 
@@ -126,7 +126,7 @@ class ZooKeeperServer:
             command = [str(java.command), *self._arguments()]
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise _not_running(
+            raise _server_error(
                 f'its directory "{self._options.directory}" cannot be used: {reason}'
             ) from None
         with (self._options.directory / LOG).open("ab") as log:  # what Java prints before it logs
@@ -147,12 +147,12 @@ class ZooKeeperServer:
 
     def _await_port(self, check: Callable[[], None]) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        while not _answers(self.port, alone=self._options.number is None):
+        while not _answers(self.port, standalone=self._options.number is None):
             check()
             self.check()
             if time.monotonic() > deadline:
                 reason = f"it does not listen after {_START_SECONDS:.0f} s"
-                raise _not_running(reason, *self._last_lines())
+                raise _server_error(reason, *self._last_lines())
             time.sleep(_POLL_SECONDS)
 
     def runs(self) -> bool:
@@ -166,7 +166,7 @@ class ZooKeeperServer:
             FsqlError: E645, if it has ended by itself.
         """
         if not self.runs():
-            raise _not_running("it has ended", *self._last_lines())
+            raise _server_error("it has ended", *self._last_lines())
 
     def stop(self) -> None:
         """End the server; what clients have been answered is on disk."""
@@ -204,7 +204,7 @@ class ZooKeeperServer:
             "-Dzookeeper.jmx.log4j.disable=true",
             "-cp",
             os.pathsep.join(_jars()),
-            _ALONE if options.number is None else _OF_ENSEMBLE,
+            _STANDALONE if options.number is None else _OF_ENSEMBLE,
             f"./{_CONFIGURATION_FILE}",
         ]
 
@@ -248,12 +248,12 @@ def _jars() -> list[str]:
     """
     spec = importlib.util.find_spec("pyspark")  # importing it would take a second
     if spec is None or spec.origin is None:
-        raise _not_running("the package pyspark, which has its jars, is not installed")
+        raise _server_error("the package pyspark, which has its jars, is not installed")
     directory = Path(spec.origin).parent / "jars"
     found = [sorted(str(path) for path in directory.glob(pattern)) for pattern in _JARS]
     if not all(found):
         missing = ", ".join(p for p, each in zip(_JARS, found, strict=True) if not each)
-        raise _not_running(f'"{directory}" has no {missing}')
+        raise _server_error(f'"{directory}" has no {missing}')
     return [path for each in found for path in each]
 
 
@@ -261,22 +261,22 @@ def _free_port(wanted: int) -> int:
     """Return a port that is free: the wanted one, or any if that is 0.
 
     Raises:
-        FsqlError: E645, if somebody listens there.
+        FsqlError: E645, if the port is in use.
     """
     try:
         with socket.create_server((HOST, wanted)) as listening:
             return int(listening.getsockname()[1])
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
-        raise _not_running(f"cannot listen on port {wanted}: {reason}") from None
+        raise _server_error(f"cannot listen on port {wanted}: {reason}") from None
 
 
-def _answers(port: int, *, alone: bool) -> bool:
-    """Return whether a server answers clients, or where it is not alone, whether it listens for them."""
+def _answers(port: int, *, standalone: bool) -> bool:
+    """Return whether a standalone server answers clients, or a server of an ensemble listens for them."""
     try:
         with socket.create_connection((HOST, port), timeout=1.0) as connection:
             connection.sendall(_CONNECT + _CLOSE)
-            return not alone or bool(connection.recv(1))
+            return not standalone or bool(connection.recv(1))
     except OSError:
         return False
 
@@ -289,6 +289,6 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL, 0, 0, 0)
 
 
-def _not_running(reason: str, *notes: str) -> FsqlError:
+def _server_error(reason: str, *notes: str) -> FsqlError:
     message = f"the ZooKeeper server does not run: {reason}"
     return FsqlError([Diagnostic("E645", message, notes=notes, helps=(CODES["E645"].fix,))])

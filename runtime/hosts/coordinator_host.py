@@ -1,7 +1,7 @@
 """The host of a coordinator: the lease, manifests, sinks, and transport.
 
-Work that takes long or waits for a disk is done in the background: one executor keeps the lease, another one
-takes epochs, writes manifests and opens sinks.
+Work that takes long or waits for a disk is done in the background: one executor renews the lease, another
+one takes epochs, writes manifests and opens sinks.
 """
 
 from __future__ import annotations
@@ -76,33 +76,33 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         *,
         transport: Transport,
         background: Background,
-        keeper: Background,
+        lease_executor: Background,
         state: JobState,
         sinks: Sequence[Sink],
         monitor: Monitor,
-        again: bool = False,
+        restarted: bool = False,
     ) -> None:
-        """Take the ports; `keeper` is the executor for the lease.
+        """Take the ports; `lease_executor` renews the lease.
 
-        A missing sink is an error at the start of a run, and is waited for later; `again` says that the run
-        had a coordinator before.
+        A missing sink is an error at the start of a run, and is waited for later.  `restarted` says that the
+        run had a coordinator before.
         """
         super().__init__(node, clock)
         self._spec = spec
         self._transport = transport
         self._background = background
-        self._keeper = keeper
+        self._lease_executor = lease_executor
         self._state = state
         self._ticks = state.tick_proposals(spec)
         self._sinks = sinks
         self._monitor = monitor
         self._epoch = 0
         self._sent: dict[int, Root] = {}
-        self._writing = OperatorMetrics()
-        self._never_open = set() if again else set(range(len(sinks)))
+        self._write_metrics = OperatorMetrics()
+        self._not_yet_open = set() if restarted else set(range(len(sinks)))
         self._next_lease = clock()
         self._is_renewing = False
-        self._unanswered = ""
+        self._coordination_error = ""
 
     def close(self) -> None:
         """Close sinks and state; no background work may be left."""
@@ -119,10 +119,10 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         """Step the node if its timer is due; to be called after all input was handed in."""
         now = self.clock()
         if now >= self._next_lease:
-            self._next_lease = now + self._state.lease_renewed_every
+            self._next_lease = now + self._state.renewal_seconds
             if not self._is_renewing:  # coordination may answer late
                 self._is_renewing = True
-                self._keeper.submit(self._renew_lease())
+                self._lease_executor.submit(self._renew_lease())
         super().tick()
 
     def _carry_out(self, effect: CoordinatorEffect) -> None:
@@ -147,51 +147,54 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 self._end(effect)
 
     def on_load(self, busy: float) -> None:
-        """Take the share of the time in which the loop of the process was busy since the last call."""
+        """Take the share of the time since the last call in which the loop of the process was busy."""
         self.step(LoadMeasured(busy))
 
     def _propose(self, effect: ProposeTick) -> None:
         if self._ticks is not None:
-            self._keeper.submit(self._ticks.propose(effect.owners, effect.reason, effect.workers))
+            self._lease_executor.submit(
+                self._ticks.propose(effect.owners, effect.reason, effect.workers)
+            )
 
     def _end(self, effect: TickEnded | Finish) -> None:
         """Report the end of a tick or of the job."""
-        self._monitor.tell(effect)
+        self._monitor.report(effect)
         if isinstance(effect, Finish):
             self.done = True
-            if self._ticks is not None and not effect.drained:  # a drained job may take it later
-                self._keeper.submit(self._ticks.end_job())
+            # A drained job may take the open proposal later.
+            if self._ticks is not None and not effect.drained:
+                self._lease_executor.submit(self._ticks.end_job())
         elif self._ticks is not None:
             self._ticks.on_ended(effect)
-            self._keeper.submit(self._ticks.advance())
+            self._lease_executor.submit(self._ticks.advance())
 
     def _report_progress(self, progress: Progress) -> None:
         """Report progress, with the figures that only the host has."""
         troubles = (
             *progress.troubles,
-            *self._coordination_trouble(),
-            *self._missing(),
-            *self._of_other_versions(),
+            *self._coordination_troubles(),
+            *self._missing_sinks(),
+            *self._version_troubles(),
         )
-        metrics = merge([progress.metrics, Metrics(operators={"write": self._writing})])
-        self._monitor.tell(replace(progress, metrics=metrics, troubles=troubles))
+        metrics = merge([progress.metrics, Metrics(operators={"write": self._write_metrics})])
+        self._monitor.report(replace(progress, metrics=metrics, troubles=troubles))
 
-    def _coordination_trouble(self) -> Iterator[str]:
-        if self._unanswered:
-            yield f"coordination: {self._unanswered}; snapshots wait"
+    def _coordination_troubles(self) -> Iterator[str]:
+        if self._coordination_error:
+            yield f"coordination: {self._coordination_error}; snapshots wait"
 
     # Sinks.
 
-    def awaited(self) -> list[int | None]:
+    def descriptors_to_wait_for(self) -> list[int | None]:
         """Return the descriptors of the sinks that have not acknowledged everything."""
         return [self._sinks[output].descriptor for output in self._sent]
 
-    def hear(self) -> None:
+    def poll_sinks(self) -> None:
         """Pass on the acknowledgements of sinks."""
         for output in list(self._sent):
-            self._hear(output)
+            self._take_acknowledged(output)
 
-    def _missing(self) -> Iterator[str]:
+    def _missing_sinks(self) -> Iterator[str]:
         for output, sink in zip(self._spec.outputs, self._sinks, strict=True):
             missing = sink.missing
             if missing is not None:
@@ -199,7 +202,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _open_outputs(self, effect: OpenSinks) -> None:
         self._epoch = effect.epoch
-        self._writing = OperatorMetrics()
+        self._write_metrics = OperatorMetrics()
         self._sent = {}
         for output in range(len(self._sinks)):
             self._background.submit(self._open_output(output, effect))
@@ -212,10 +215,10 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             self._sent[output] = bundle.ends
         started = self.clock()
         self._with_sink(output, partial(self._sinks[output].deliver, bundle))
-        self._writing.seconds += self.clock() - started
-        self._hear(output)
+        self._write_metrics.seconds += self.clock() - started
+        self._take_acknowledged(output)
 
-    def _hear(self, output: int) -> None:
+    def _take_acknowledged(self, output: int) -> None:
         for position in self._with_sink(output, self._sinks[output].take_acknowledged) or ():
             if position == self._sent.get(output):
                 del self._sent[output]
@@ -227,13 +230,13 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             return work()
         except (SinkLostError, FsqlError) as error:
             self._sent.pop(output, None)
-            self.step(_lost(output, error))
+            self.step(_sink_lost(output, error))
             return None
 
     # Workers.
 
-    def _of_other_versions(self) -> Iterator[str]:
-        """Report workers of other versions, and send them a datagram, of which they can read the version."""
+    def _version_troubles(self) -> Iterator[str]:
+        """Report workers of other versions, and send them a datagram with the version of this run."""
         for address, version in sorted(self._transport.other_versions.items()):
             self._transport.send(address, Heartbeat(self._spec.job, 0, COORDINATOR))
             yield (
@@ -250,16 +253,16 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         the lease is held, no rows are released and no snapshot is committed.  A disk that keeps failing ends
         the job.
         """
-        unanswered = ""
+        coordination_error = ""
         try:
             until = yield from self._state.renew_lease()
         except FsqlError as error:
             yield StateLost(diagnostics_bytes(error))
         except CoordinationUnavailableError as error:
-            unanswered = str(error)
+            coordination_error = str(error)
             lease, disk_failed = self._state.lease, isinstance(error, CoordinationDiskError)
             if not lease.is_acquired or (disk_failed and lease.held_until <= self.clock()):
-                yield LeaseLost(unanswered, disk_failed)
+                yield LeaseLost(coordination_error, disk_failed)
         except CoordinationError as error:
             yield LeaseLost(str(error))
         else:
@@ -271,7 +274,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 yield from self._ticks.advance()
         if self._ticks is not None and not self._state.lease.is_acquired:
             self._ticks.on_lease_lost()
-        self._unanswered = unanswered
+        self._coordination_error = coordination_error
         self._is_renewing = False
 
     def _open_output(self, output: int, effect: OpenSinks) -> Work:
@@ -282,12 +285,12 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         try:
             position, window = self._sinks[output].open(opening)
         except SinkMissingError as error:
-            at_start = output in self._never_open
-            yield _lost(output, error.at_start() if at_start else error)
+            at_start = output in self._not_yet_open
+            yield _sink_lost(output, error.at_start() if at_start else error)
         except (SinkLostError, FsqlError) as error:
-            yield _lost(output, error)
+            yield _sink_lost(output, error)
         else:
-            self._never_open.discard(output)
+            self._not_yet_open.discard(output)
             yield SinkOpened(effect.epoch, output, position, window)
 
     def _take_epoch(self) -> Work:
@@ -316,17 +319,17 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         """Make all acknowledged rows survive a loss of power.
 
         Raises:
-            SinkLostError: if a sink cannot do that; one that never will is reported as lost.
+            SinkLostError: if a sink cannot do that; if the failure is permanent, it is also reported as lost.
         """
         for output, sink in enumerate(self._sinks):
             try:
                 sink.sync()
             except FsqlError as error:
-                yield _lost(output, error)
+                yield _sink_lost(output, error)
                 raise SinkLostError(str(error)) from None
         yield None
 
 
-def _lost(output: int, error: SinkLostError | FsqlError) -> SinkLost:
-    lasting = diagnostics_bytes(error) if isinstance(error, FsqlError) else None
-    return SinkLost(output, str(error), lasting, isinstance(error, SinkDiskError))
+def _sink_lost(output: int, error: SinkLostError | FsqlError) -> SinkLost:
+    permanent = diagnostics_bytes(error) if isinstance(error, FsqlError) else None
+    return SinkLost(output, str(error), permanent, isinstance(error, SinkDiskError))

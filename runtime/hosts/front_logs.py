@@ -1,4 +1,4 @@
-"""Front logs on the side of the coordinator, which trims them when snapshots no longer need them."""
+"""The front logs as the coordinator uses them: it trims what no snapshot needs any more."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class FrontLogs:
         self._before: Manifest | None = None
 
     def on_committed(self, manifest: Manifest) -> None:
-        """Remove the part that neither this snapshot needs nor the one before, which is kept with it.
+        """Remove the part that neither this snapshot nor the one before needs.
 
-        The manifests of older ones have been removed.  Either may need more: if the one before could not
-        be restored, this one continues from another, which may lie before it.
+        The manifests of older snapshots have been removed.  Either of the two may need the earlier byte: if
+        the snapshot before could not be restored, the job has continued from an older one.
 
         Raises:
             OSError: if it cannot be removed.

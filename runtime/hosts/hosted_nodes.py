@@ -1,7 +1,7 @@
 """A coordinator and a worker in one process: they exchange messages by calls.
 
-Both have the address of the process.  Frames and datagrams between them are handed over as they are: not
-encoded, not copied, and in their order.  All else goes over the transport of the process.
+Both have the address of the process.  Frames and datagrams between them are handed over in order, without
+encoding or copying.  All others go over the transport of the process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The state of a job for its coordinator: the lease, epochs, committed snapshots.
 
-Two background executors use it, each with methods of its own: one keeps the lease, the other waits for disks.
+Two background executors use it, each with its own methods: one renews the lease, the other waits for disks.
 Long work is done in steps (`Steps`).
 """
 
@@ -64,13 +64,13 @@ def close_leader_session(coordination: Coordination, owner: str) -> None:
 
 
 class JobState:
-    """The state of one job, as one coordinator has it."""
+    """The state of one job in one coordinator."""
 
     def __init__(  # noqa: PLR0913 - one argument for each port
         self,
         directory: StateDirectory,
-        keeper: Coordination,
-        deciding: Coordination,
+        lease_client: Coordination,
+        commit_client: Coordination,
         owner: str,
         clock: Clock,
         *,
@@ -85,17 +85,19 @@ class JobState:
         `wall_clock` shows the seconds since 1970.
         """
         self._snapshots = Snapshots(directory)
-        self._keeper = keeper
-        self._deciding = deciding
+        self._lease_client = lease_client
+        self._commit_client = commit_client
         self._clock = clock
         self._logs = logs
         self._takes_requests = takes_requests
         self._wall_clock = wall_clock
-        self._asked_at = 0.0
-        self.lease = Lease(keeper, LEADER, owner.encode(), lease_seconds, lambda: self._asked_at)
-        self.lease_renewed_every = lease_seconds / RENEWALS
+        self._requested_at = 0.0
+        self.lease = Lease(
+            lease_client, LEADER, owner.encode(), lease_seconds, lambda: self._requested_at
+        )
+        self.renewal_seconds = lease_seconds / RENEWALS
 
-    # The executor that keeps the lease.
+    # The executor that renews the lease.
 
     def renew_lease(self) -> Steps[float | None]:
         """Renew the lease, or try to acquire it; return until when it is held, None if it is not.
@@ -104,9 +106,9 @@ class JobState:
             FsqlError: E615, if data of coordination is damaged; E643, if it refuses access.
             CoordinationUnavailableError: if coordination does not answer.
         """
-        self._asked_at = self._clock()
+        self._requested_at = self._clock()
         yield
-        with persistent_errors():
+        with translate_persistent_errors():
             held = self.lease.hold()
         return self.lease.held_until if held else None
 
@@ -115,14 +117,14 @@ class JobState:
         if not self._takes_requests:
             return None
         with suppress(CoordinationError):
-            return open_request(self._keeper)
+            return open_request(self._lease_client)
         return None
 
     def tick_proposals(self, spec: JobSpec) -> TickProposals | None:
-        """Return what passes on the ticks that other processes propose; None where they cannot."""
+        """Return the ticks that other processes propose; None where they cannot propose any."""
         if not self._takes_requests:
             return None
-        return TickProposals(self._keeper, self.lease, spec, self._wall_clock)
+        return TickProposals(self._lease_client, self.lease, spec, self._wall_clock)
 
     # The executor that waits for disks.
 
@@ -133,8 +135,8 @@ class JobState:
             FsqlError: E615 or E643, if what coordination has cannot be used.
             CoordinationError: if the lease is lost, or coordination does not answer.
         """
-        with persistent_errors():
-            return next_epoch(self._deciding, self.lease.session)
+        with translate_persistent_errors():
+            return next_epoch(self._commit_client, self.lease.session)
 
     def take_epoch(self) -> Steps[tuple[int, Manifest | None]]:
         """Return the number of a new epoch, and the newest snapshot that verifies, if there is any.
@@ -145,17 +147,17 @@ class JobState:
         """
         epoch = self.next_epoch()
         yield
-        with persistent_errors():
-            newest = newest_committed(self._deciding, self.lease.session)
+        with translate_persistent_errors():
+            newest = newest_committed(self._commit_client, self.lease.session)
         yield
         try:
             found = self._snapshots.newest(newest)
         except OtherFormatSnapshotError as error:
-            raise _unusable_state("E613", str(error)) from None
+            raise _state_error("E613", str(error)) from None
         except NoSnapshotError as error:
-            if error.passing:
+            if error.transient:
                 raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
-            raise _unusable_state("E611", str(error)) from None
+            raise _state_error("E611", str(error)) from None
         except OSError as error:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         return epoch, found.manifest
@@ -169,8 +171,8 @@ class JobState:
         """
         if not self._takes_requests:
             return None
-        with persistent_errors():
-            return last_layout(self._deciding, spec)
+        with translate_persistent_errors():
+            return last_layout(self._commit_client, spec)
 
     def commit(self, manifest: Manifest, request: str = "") -> Steps[dict[int, tuple[str, ...]]]:
         """Write and commit a manifest; return, by worker, the keys that no kept manifest names.
@@ -190,7 +192,7 @@ class JobState:
                 CoordinationError
             ):  # the request stays open, and the next snapshot answers it
                 taken = SnapshotTaken(request, manifest.snapshot, manifest.position)
-                put_answer(self._deciding, self.lease.session, taken)
+                put_answer(self._commit_client, self.lease.session, taken)
         try:
             unneeded = self._snapshots.retire(manifest.snapshot)
         except (OSError, OtherFormatSnapshotError):
@@ -204,7 +206,7 @@ class JobState:
     def _commit(self, new: Committed) -> Steps[None]:
         for _ in range(_ATTEMPTS):
             try:
-                commit_snapshot(self._deciding, self.lease.session, new)
+                commit_snapshot(self._commit_client, self.lease.session, new)
             except CoordinationUnavailableError:
                 yield  # it may have succeeded, and can be repeated
             else:
@@ -218,12 +220,12 @@ class JobState:
         except CoordinationError:
             pass
         finally:
-            self._keeper.close()
-            self._deciding.close()
+            self._lease_client.close()
+            self._commit_client.close()
 
 
 @contextmanager
-def persistent_errors() -> Iterator[None]:
+def translate_persistent_errors() -> Iterator[None]:
     """Raise persistent errors of coordination as errors of the job.
 
     Raises:
@@ -241,7 +243,7 @@ def _persistent_error(code: str, error: CoordinationError) -> FsqlError:
     return FsqlError([Diagnostic(code, str(error), helps=(CODES[code].fix,))])
 
 
-def _unusable_state(code: str, message: str) -> FsqlError:
+def _state_error(code: str, message: str) -> FsqlError:
     helps = (
         "fsql snapshot verify --state DIRECTORY says what is damaged",
         "start with an empty state directory and all input",

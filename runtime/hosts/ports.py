@@ -35,7 +35,7 @@ Work: TypeAlias = "Generator[WorkerEvent | CoordinatorEvent | None, None, None]"
 
 
 class WorkerMachine(Protocol):
-    """The node of a worker: see `runtime/cluster/node.py`."""
+    """The node of a worker; see `runtime/cluster/node.py`."""
 
     def step(self, event: WorkerEvent, now: float) -> Iterable[WorkerEffect]:
         """Return the effects of an event."""
@@ -48,7 +48,7 @@ class WorkerMachine(Protocol):
 
 
 class CoordinatorMachine(Protocol):
-    """The node of a coordinator: see `runtime/cluster/node.py`."""
+    """The node of a coordinator; see `runtime/cluster/node.py`."""
 
     def step(self, event: CoordinatorEvent, now: float) -> Iterable[CoordinatorEffect]:
         """Return the effects of an event."""
@@ -81,7 +81,7 @@ class Background(Protocol):
 class Monitor(Protocol):
     """Receives the progress of the job."""
 
-    def tell(self, effect: Progress | Finish | TickEnded) -> None:
+    def report(self, effect: Progress | Finish | TickEnded) -> None:
         """Take a progress report, the end of a tick, or the end of the job."""
 
 

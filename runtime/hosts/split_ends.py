@@ -1,8 +1,8 @@
 """The ends of a job's splits: where each ended when it was read, stored before the front promises it.
 
 A front at the end of its split promises that no more rows come, and rows of other splits are released because
-of that.  So rows that are added to a file later have no place in the order: when a job continues, each split
-that had ended must have the same length, or an error is raised.
+of that.  So rows that are added to a file later have no position in the total order: when a job continues,
+each split that had ended must have the same length, or an error is raised.
 
 All workers of a job append to one file.  A line holds one end and a hash of it; a line with another
 hash is ignored.  If there are two ends of one split, the first is used.
@@ -30,7 +30,7 @@ RETRY_SECONDS: Final = 1.0
 """How long to wait before writing an end again, if the disk fails or is full."""
 
 _NAME: Final = "ends"
-_PASSING: Final = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
+_TRANSIENT: Final = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 
 
 class End(msgspec.Struct, frozen=True):
@@ -65,13 +65,13 @@ class SplitEnds:
             reader = split.open(SourceOffset(end.row, end.line, end.byte, end.content))
             try:
                 if isinstance(reader.read(1), Chunk):
-                    raise _grown(table, split, end)
+                    raise _growth_error(table, split, end)
             finally:
                 reader.close()
-        return _EndingReader(self, front, table, split, split.open(source_offset))
+        return _EndRecordingReader(self, front, table, split, split.open(source_offset))
 
-    def note(self, front: int, table: str, split: Split, source_offset: SourceOffset) -> None:
-        """Store where a split ends; return when that survives a loss of power.
+    def record(self, front: int, table: str, split: Split, source_offset: SourceOffset) -> None:
+        """Store where a split ends, durably.
 
         Raises:
             FsqlError: E535, if it cannot be written; E538, if the split ended elsewhere before.
@@ -81,7 +81,7 @@ class SplitEnds:
         end = self.end_of(front)
         assert end is not None
         if end.row != source_offset.row or end.byte != source_offset.byte:
-            raise _grown(table, split, end)
+            raise _growth_error(table, split, end)
 
     def _append(self, end: End) -> None:
         line = msgspec.json.encode(end)
@@ -91,7 +91,7 @@ class SplitEnds:
             self._files.sync(_NAME)
             self._files.sync("")
         except OSError as error:
-            raise self._error_of("writing", error) from None
+            raise self._disk_error("writing", error) from None
 
     def end_of(self, front: int) -> End | None:
         """Return the first end that any worker has stored of a front's split."""
@@ -100,7 +100,7 @@ class SplitEnds:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._error_of("reading", error) from None
+            raise self._disk_error("reading", error) from None
         whole = data[: data.rfind(b"\n") + 1]
         self._read_up_to += len(whole)
         for record in whole.splitlines():
@@ -110,8 +110,8 @@ class SplitEnds:
                 self._ends.setdefault(end.front, end)
         return self._ends.get(front)
 
-    def _error_of(self, action: str, reason: OSError) -> FsqlError | StateFailedError:
-        if reason.errno in _PASSING:
+    def _disk_error(self, action: str, reason: OSError) -> FsqlError | StateFailedError:
+        if reason.errno in _TRANSIENT:
             return StateFailedError(f"{action} split ends failed: {reason.strerror}")
         path = self._files.path / _NAME
         message = f'{action} "{path}" failed: {(reason.strerror or str(reason)).lower()}'
@@ -130,7 +130,7 @@ def renumbered_ends(directory: StateDirectory, fronts: Mapping[int, int]) -> byt
     return b"".join(records)
 
 
-class _EndingReader:
+class _EndRecordingReader:
     """A reader that stores the end of its split before it returns it."""
 
     def __init__(
@@ -149,7 +149,9 @@ class _EndingReader:
         if chunk is None:
             self._ended = True
             try:
-                self._ends.note(self._front, self._table, self._split, self._reader.source_offset())
+                self._ends.record(
+                    self._front, self._table, self._split, self._reader.source_offset()
+                )
             except StateFailedError:
                 return Wait(RETRY_SECONDS)
         return chunk
@@ -171,7 +173,7 @@ def _hash(line: bytes) -> bytes:
     return xxhash.xxh3_64_hexdigest(line).encode()
 
 
-def _grown(table: str, split: Split, end: End) -> FsqlError:
+def _growth_error(table: str, split: Split, end: End) -> FsqlError:
     message = f'split "{split.name}" of table "{table}" has grown since its end was read'
     note = f"it ended after row {end.row:,}, at byte {end.byte:,}, and results were released"
     helps = (

@@ -32,27 +32,27 @@ JOB_ENDED: Final = "the job has ended before it was taken"
 
 
 class TickProposals:
-    """The proposals of one job, as one coordinator has them.
+    """The proposals of one job in one coordinator.
 
-    `advance` is called by the executor that keeps the lease, while it is held.
+    `advance` is called by the executor that renews the lease, while it is held.
     """
 
     def __init__(
         self, coordination: Coordination, lease: Lease, spec: JobSpec, wall_clock: Clock
     ) -> None:
-        """Take the keeper's client; `wall_clock` shows the seconds since 1970."""
+        """Take the client of the lease; `wall_clock` shows the seconds since 1970."""
         self._coordination = coordination
         self._lease = lease
         self._spec = spec
         self._wall_clock = wall_clock
         self._proposal: TickProposal | None = None
         """The proposal that the node was given last."""
-        self._ended: list[TickRecord] = []
+        self._unwritten: list[TickRecord] = []
 
     def on_lease_lost(self) -> None:
         """Forget the proposal: another coordinator may have taken it."""
         self._proposal = None
-        self._ended = []
+        self._unwritten = []
 
     def on_ended(self, ended: TickEnded) -> None:
         """Keep the outcome of a proposal until it is recorded."""
@@ -70,7 +70,7 @@ class TickProposals:
             )
         seconds, moved, refused = ended.seconds, ended.moved_bins, ended.refused
         record = TickRecord(proposal, position, seconds, moved, refused, ended.changes)
-        self._ended.append(record)
+        self._unwritten.append(record)
 
     def propose(self, owners: tuple[tuple[int, int, int], ...], reason: str, workers: int) -> Work:
         """Propose a tick; not if another one is open, or coordination does not answer."""
@@ -83,12 +83,12 @@ class TickProposals:
             yield from self.advance()
 
     def advance(self) -> Work:
-        """Record what has ended, and yield the proposal that is open, each time: the node may have lost it.
+        """Record what has ended, and yield the open proposal, each time: the node may have lost it.
 
         Where coordination does not answer, the next call tries again.
         """
         try:
-            self._record_ended()
+            self._write_records()
             proposal = open_proposal(self._coordination)
             if proposal is None:
                 return
@@ -107,17 +107,17 @@ class TickProposals:
     def end_job(self) -> Work:
         """Record that the job has ended before the open proposal was taken, if there is one."""
         with suppress(CoordinationError):
-            self._record_ended()
+            self._write_records()
             proposal = open_proposal(self._coordination)
             if proposal is not None:
                 record = TickRecord(proposal, None, 0.0, refused=JOB_ENDED)
                 put_record(self._coordination, self._lease.session, record)
         yield None
 
-    def _record_ended(self) -> None:
-        while self._ended:
-            put_record(self._coordination, self._lease.session, self._ended[0])
-            del self._ended[:1]
+    def _write_records(self) -> None:
+        while self._unwritten:
+            put_record(self._coordination, self._lease.session, self._unwritten[0])
+            del self._unwritten[:1]
 
 
 def last_layout(coordination: Coordination, spec: JobSpec) -> Layout | None:

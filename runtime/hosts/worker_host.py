@@ -1,6 +1,6 @@
 """The host of a worker: sources, state, and transport.
 
-Loading and storing state take long, so they are done in the background, one after the other.
+State is loaded and stored in the background, one operation after the other, as that takes long.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._prepare = prepare
         self._busy_clock = busy_clock or clock
         self._readers: dict[int, SplitReader] = {}
-        self._opened: dict[int, SplitReader] = {}
+        self._new_readers: dict[int, SplitReader] = {}
         self._chunk_size = ChunkSize(1)
         self._state: WorkerState | None = None
         self._statistics: StatisticsLog | None = None
@@ -137,14 +137,14 @@ class WorkerHost(Host["WorkerMachine"]):
     def _reader(self, front: int) -> SplitReader:
         reader = self._readers.get(front)
         if reader is None:
-            self._readers = self._opened
+            self._readers = self._new_readers
             reader = self._readers[front]
         return reader
 
     def _close_readers(self) -> None:
-        for reader in {**self._opened, **self._readers}.values():
+        for reader in {**self._new_readers, **self._readers}.values():
             reader.close()
-        self._readers, self._opened = {}, {}
+        self._readers, self._new_readers = {}, {}
 
     # In the background.
 
@@ -156,13 +156,13 @@ class WorkerHost(Host["WorkerMachine"]):
                 owners = OwnerMap.of_ranges(begin.owners)
                 assignment = Assignment(owners, assignment.workers)
             plan = replace(with_choices(prepared.plan, begin.choices), assignment=assignment)
-            mine = assignment.fronts_of(begin.number, prepared.fronts)
+            own_fronts = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
-            state = self._own_state(prepared.state, begin.number)
+            state = self._open_state(prepared.state, begin.number)
             bins = assignment.bins_of(begin.number)
             changes = state.load(manifest, begin.epoch, bins)
             yield None
-            self._open_readers(prepared, mine, manifest)
+            self._open_readers(prepared, own_fronts, manifest)
             self._chunk_size = ChunkSize(prepared.settings.chunk_rows)
             self._statistics = prepared.statistics
         except FsqlError as error:
@@ -170,7 +170,9 @@ class WorkerHost(Host["WorkerMachine"]):
         except StateFailedError as error:
             yield NotLoaded(begin.epoch, str(error), disk_failed=error.disk_failed)
         else:
-            yield Loaded(begin.epoch, plan, mine, changes, prepared.settings, prepared.encodings)
+            yield Loaded(
+                begin.epoch, plan, own_fronts, changes, prepared.settings, prepared.encodings
+            )
 
     def _close_state(self) -> Work:
         """Close the store: in the next epoch another worker may have this one's number."""
@@ -179,7 +181,7 @@ class WorkerHost(Host["WorkerMachine"]):
             self._state = None
         yield None
 
-    def _own_state(self, directory: StateDirectory, number: int) -> WorkerState:
+    def _open_state(self, directory: StateDirectory, number: int) -> WorkerState:
         """Return the store of the worker's number, which may be another one than in the last epoch."""
         if self._state is not None and self._state.number != number:
             self._state.close()
@@ -191,16 +193,16 @@ class WorkerHost(Host["WorkerMachine"]):
     def _open_readers(
         self, prepared: Prepared, tasks: tuple[FrontTask, ...], manifest: Manifest | None
     ) -> None:
-        for late in self._opened.values():
-            late.close()  # of an epoch that ended before its readers were open
-        self._opened = {}
+        for unused in self._new_readers.values():
+            unused.close()  # of an epoch that ended before they were used
+        self._new_readers = {}
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
         ends = SplitEnds(prepared.state)
         for task in tasks:
             point = points.get(task.number)
             source_offset = None if point is None else point.source_offset
             table, split = prepared.table_name(task), prepared.split(task)
-            self._opened[task.number] = ends.open(task.number, table, split, source_offset)
+            self._new_readers[task.number] = ends.open(task.number, table, split, source_offset)
 
     def _store(self, store: Store) -> Work:
         assert self._state is not None

@@ -71,23 +71,23 @@ class WorkerState:
         except (StateStoreError, DamagedSegmentError) as error:
             raise StateFailedError(str(error)) from None
         except StateTooLargeError as error:
-            raise _too_large(error) from None
+            raise _size_error(error) from None
         with suppress(StateStoreError, DamagedSnapshotError, OSError):
             # Segments of snapshots that were never committed; they may stay until the next attempt.
-            self._segments.sweep(Snapshots(self._directory).named(self.number))
+            self._segments.sweep(Snapshots(self._directory).referenced_keys(self.number))
         return state
 
     def _share(
         self, manifest: Manifest, segments: StateSegments
     ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         with ExitStack() as others:
-            opened: dict[int, StateStore] = {self.number: self._store}
+            stores: dict[int, StateStore] = {self.number: self._store}
 
             def store_of(worker: int) -> StateStore:
-                if worker not in opened:
-                    opened[worker] = self._directory.open_store(worker, read_only=True)
-                    others.callback(opened[worker].close)
-                return opened[worker]
+                if worker not in stores:
+                    stores[worker] = self._directory.open_store(worker, read_only=True)
+                    others.callback(stores[worker].close)
+                return stores[worker]
 
             return load_share(manifest.segments, segments, store_of, manifest.root)
 
@@ -106,7 +106,7 @@ class WorkerState:
         except (StateStoreError, DamagedSegmentError) as error:
             raise StateFailedError(str(error)) from None
         except StateTooLargeError as error:
-            raise _too_large(error) from None
+            raise _size_error(error) from None
 
     @property
     def live(self) -> tuple[StateSegment, ...]:
@@ -115,7 +115,7 @@ class WorkerState:
         return self._segments.live
 
     def change_ownership(self, ownership: Ownership) -> None:
-        """Own other bins from now on; the state of those that were adopted is stored with the next call."""
+        """Own other bins from now on; the next call of `store` also stores the state that was adopted."""
         assert self._segments is not None
         self._segments.change_bins(ownership.bins)
         self._segments.take_over(ownership.adopted)
@@ -143,5 +143,5 @@ class WorkerState:
         self._store.close()
 
 
-def _too_large(error: StateTooLargeError) -> FsqlError:
+def _size_error(error: StateTooLargeError) -> FsqlError:
     return FsqlError([Diagnostic("E616", str(error), helps=(CODES["E616"].fix,))])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from fsql.runtime.coordination.commits import committed
+from fsql.runtime.coordination.commits import read_committed
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
 from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
 from fsql.runtime.hosts.job_state import LEADER, close_leader_session
@@ -61,7 +61,7 @@ class Coordination:
 
     def newest_committed(self) -> Committed | None:
         """Return the newest snapshot, as somebody outside of the cluster sees it."""
-        return committed(MemoryCoordination(self.ensemble))
+        return read_committed(MemoryCoordination(self.ensemble))
 
     def end_leadership(self, owner: str) -> bool:
         """End the session of a coordinator that was killed, as the launcher does; return whether it led."""

@@ -61,13 +61,14 @@ class CoordinatorProgram:
             lambda: process.now,
             transport=transport or SimulatedTransport(process, cluster),
             background=SimulatedBackground(process),
-            keeper=SimulatedBackground(process),
+            lease_executor=SimulatedBackground(process),
             state=self._state,
             sinks=[
-                SimulatedSink(process, sink, self.on_delivery, self.hear) for sink in cluster.sinks
+                SimulatedSink(process, sink, self.on_delivery, self.poll_sinks)
+                for sink in cluster.sinks
             ],
             monitor=self,
-            again=True,
+            restarted=True,
         )
         self.step = self._host.step
         self.next_timer = self._host.next_timer
@@ -87,16 +88,16 @@ class CoordinatorProgram:
         """See `Program`."""
         self._cluster.on_process_end(self._process)
 
-    def hear(self) -> None:
+    def poll_sinks(self) -> None:
         """Take what sinks have acknowledged."""
-        self._host.hear()
+        self._host.poll_sinks()
 
     def on_delivery(self) -> None:
         """Record that the coordinator sends a bundle."""
         has_lease = self._cluster.coordination.holds(self._state.lease)
         self._cluster.checker.on_delivery(self._process.name, has_lease=has_lease)
 
-    def tell(self, effect: Progress | Finish | TickEnded) -> None:
+    def report(self, effect: Progress | Finish | TickEnded) -> None:
         """See `Monitor`."""
         if isinstance(effect, Finish):
             self._cluster.on_finish(effect)

@@ -142,7 +142,7 @@ class SimulatedStore:
             self._sync(segments)
         except OSError as error:
             self.remove(segments)
-            raise StateStoreError(str(error), passing=True) from None
+            raise StateStoreError(str(error), transient=True) from None
 
     def _sync(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -157,7 +157,7 @@ class SimulatedStore:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StateStoreError(str(error), passing=True) from None
+            raise StateStoreError(str(error), transient=True) from None
 
     def keys(self) -> tuple[str, ...]:
         """See `StateStore`."""

@@ -45,14 +45,14 @@ class _Header(_Format):
     appends: bool
 
 
-def encoded(snapshot: IncrementalSnapshot) -> memoryview:
+def encode_snapshot(snapshot: IncrementalSnapshot) -> memoryview:
     """Return an incremental snapshot as bytes."""
     rows = snapshot.rows
     assert not _extensions(rows.schema), "state has no extension types"
     header = _Header(FORMAT, rows.num_rows, snapshot.keys, snapshot.appends)
     # Large data is processed in Arrow calls only, which release the interpreter lock.
     body = pa.BufferOutputStream()
-    body.write(_padded(msgspec.json.encode(header)))
+    body.write(_pad(msgspec.json.encode(header)))
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     with pa.ipc.new_stream(body, rows.schema, options=options) as stream:
         stream.write_batch(rows)
@@ -63,7 +63,7 @@ def encoded(snapshot: IncrementalSnapshot) -> memoryview:
     return memoryview(whole.getvalue()).cast("B")
 
 
-def _padded(line: bytes) -> bytes:
+def _pad(line: bytes) -> bytes:
     """Return a header padded so that the data after it is aligned."""
     return line + b" " * (-(len(line) + 1) % _ALIGNMENT) + b"\n"
 
@@ -73,8 +73,8 @@ def hash_of(data: Octets) -> str:
     return bytes(data[-_HASH_BYTES:]).hex()
 
 
-def decoded(data: Octets) -> IncrementalSnapshot:
-    """Return the incremental snapshot; the inverse of `encoded`.
+def decode_snapshot(data: Octets) -> IncrementalSnapshot:
+    """Return the incremental snapshot; the inverse of `encode_snapshot`.
 
     Raises:
         UnreadableSnapshotError: if the bytes are damaged, or of another format.

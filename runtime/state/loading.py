@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded, hash_of, rows_of
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decode_snapshot, hash_of, rows_of
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class DamagedSegmentError(Exception):
     """A state segment that a manifest names cannot be read; the message names it and the reason.
 
-    If `passing`, another attempt may succeed.
+    If `transient`, another attempt may succeed.
     """
 
-    def __init__(self, segment: StateSegment, reason: str, *, passing: bool = False) -> None:
+    def __init__(self, segment: StateSegment, reason: str, *, transient: bool = False) -> None:
         super().__init__(f'state segment "{segment.key}" of worker {segment.worker}: {reason}')
         self.segment = segment
         self.reason = reason
-        self.passing = passing
+        self.transient = transient
 
 
 def read_segment(segment: StateSegment, store: StateStore) -> IncrementalSnapshot:
@@ -39,7 +39,7 @@ def read_segment(segment: StateSegment, store: StateStore) -> IncrementalSnapsho
     """
     data = segment_bytes(segment, store)
     try:
-        return decoded(data)
+        return decode_snapshot(data)
     except UnreadableSnapshotError as error:
         raise DamagedSegmentError(segment, str(error)) from None
 
@@ -60,7 +60,7 @@ def segment_bytes(segment: StateSegment, store: StateStore) -> memoryview:
             )
         rows = rows_of(data)
     except StateStoreError as error:
-        raise DamagedSegmentError(segment, str(error), passing=error.passing) from None
+        raise DamagedSegmentError(segment, str(error), transient=error.transient) from None
     except UnreadableSnapshotError as error:
         raise DamagedSegmentError(segment, str(error)) from None
     if hash_of(data) != segment.hash:
@@ -81,14 +81,14 @@ def check_segments(segments: Iterable[StateSegment], store_of: Callable[[int], S
         DamagedSegmentError: if a segment is damaged, or its store cannot be opened.
     """
     for segment in segments:
-        segment_bytes(segment, _opened(segment, store_of))
+        segment_bytes(segment, _open_store(segment, store_of))
 
 
-def _opened(segment: StateSegment, store_of: Callable[[int], StateStore]) -> StateStore:
+def _open_store(segment: StateSegment, store_of: Callable[[int], StateStore]) -> StateStore:
     try:
         return store_of(segment.worker)
     except StateStoreError as error:
-        raise DamagedSegmentError(segment, str(error), passing=error.passing) from None
+        raise DamagedSegmentError(segment, str(error), transient=error.transient) from None
 
 
 def read_state(
@@ -101,6 +101,6 @@ def read_state(
     """
     found: dict[str, list[IncrementalSnapshot]] = {}
     for segment in segments:
-        snapshot = read_segment(segment, _opened(segment, store_of))
+        snapshot = read_segment(segment, _open_store(segment, store_of))
         found.setdefault(segment.operator, []).append(snapshot)
     return {operator: tuple(snapshots) for operator, snapshots in found.items()}

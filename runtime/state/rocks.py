@@ -2,7 +2,8 @@
 
 Properties of rocksdict on which this module depends:
 
-* Unless it is in raw mode it stores serialized Python objects, and runs them when it reads.  Raw mode only.
+* Unless it is in raw mode, it stores serialized Python objects, and reading one may run code.  So only raw
+  mode is used.
 * An iteration that meets damage ends without an error; only the iterator's status shows it.  `keys` checks
   it.
 * A database with a damaged list of files can open empty.  So "no such key" does not mean "no state": readers
@@ -13,9 +14,9 @@ Properties of rocksdict on which this module depends:
   the lock.
 
 A value becomes visible by its head, which is written after all slices of all values of a `put`, all heads
-in one batch: so a crash leaves all or none.  Head and slices of a value are neighbours, and so are keys that
-begin alike.  So a damaged table of RocksDB takes away what was written at its time, and nothing older; and a
-store that has one is opened for reading nevertheless.
+in one batch: so a crash leaves all or none.  Head and slices of a value are neighbours, and so are keys with
+a common prefix.  So damage to one table of RocksDB affects only values that were written at about the same
+time, and a store with a damaged table can still be opened for reading.
 """
 
 from __future__ import annotations
@@ -50,17 +51,17 @@ SLICE_BYTES: Final = 1 << 18
 PAUSE_SECONDS: Final = 1e-4
 """How long other threads may run between two slices, at least."""
 _FLUSH_BYTES: Final = 16 << 20
-"""What is flushed at once; well below the memory table, so that a write never waits for one."""
+"""How much is flushed at once: much less than the memory table holds, so that a write never waits for one."""
 _WRITE_BUFFER_BYTES: Final = 64 << 20
 _FILE_BYTES: Final = 8 << 20
 _END_OF_KEY: Final = b"\0"
 """After the key of a head; in a slice its number follows."""
-_BEHIND_KEY: Final = b"\1"
+_AFTER_KEY: Final = b"\1"
 """Appended to a key, this sorts after its head and all its slices."""
 _NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json")
 _HEAD: Final = struct.Struct("<QI")
 """The content of a head: the size of the value, and that of its slices."""
-_PASSING: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
+_TRANSIENT: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
 """Matches errors of the operating system after which another attempt may succeed."""
 _IN_USE: Final = ("LOCK: Resource temporarily unavailable", "lock hold by current process")
 """Matches the errors of RocksDB where another process has the store open, and where this one has."""
@@ -112,17 +113,17 @@ class RocksStore:
         self._database: Rdict | None = None
         self._link_directory: tempfile.TemporaryDirectory[str] | None = None
         try:
-            self._opened()
+            self._open()
         except StateStoreError:
-            self._give_up()
+            self._close_database()
             raise
 
-    def _opened(self) -> Rdict:
+    def _open(self) -> Rdict:
         if self._database is not None:
             return self._database
         access = AccessType.read_write()
         if self._read_only:
-            # rocksdict would create the directory, and an empty one is not a store.
+            # rocksdict would create a missing directory; an empty one is not a store.
             if not (self._directory / "CURRENT").is_file():
                 raise StateStoreError(f'"{self._directory}" holds no state store')
             access = AccessType.read_only(error_if_log_file_exist=False)
@@ -131,7 +132,7 @@ class RocksStore:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             options = _options(read_only=self._read_only)
             directory = self._links() if self._read_only else self._directory
-            # Set for its only column family too: rocksdict would use the options of an older version.
+            # Also passed for the only column family: otherwise rocksdict uses options of an older version.
             self._database = Rdict(str(directory), options, {"default": options}, access)
         return self._database
 
@@ -139,14 +140,14 @@ class RocksStore:
     def _translate_errors(self, attempt: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - rocksdict raises nothing more special
+        except Exception as error:  # noqa: BLE001 - rocksdict raises no narrower type
             message = f"{attempt}: {error}"
             if self._link_directory is not None:
                 message = message.replace(self._link_directory.name, str(self._directory))
             if any(reason in message for reason in _IN_USE):
                 raise StoreInUseError(f"{attempt}: it is in use") from None
-            passing = any(reason in message for reason in _PASSING)
-            raise StateStoreError(message, passing=passing) from None
+            transient = any(reason in message for reason in _TRANSIENT)
+            raise StateStoreError(message, transient=transient) from None
 
     def _links(self) -> Path:
         """Return a directory of links to the files of the store.
@@ -174,15 +175,15 @@ class RocksStore:
             for key, value in segments.items():
                 heads[_head_key(key)] = _HEAD.pack(len(value), SLICE_BYTES)
             with self._translate_errors("cannot write"):
-                self._opened().write(heads, self._write_options)
+                self._open().write(heads, self._write_options)
             self._flush()
             self._failed = ()
         except StateStoreError:
-            self._give_up()
+            self._close_database()
             raise
 
     def _put_slices(self, segments: Mapping[str, Octets]) -> None:
-        database = self._opened()
+        database = self._open()
         for key, value in segments.items():
             view = memoryview(value)
             for number, start in enumerate(range(0, len(view), SLICE_BYTES)):
@@ -196,11 +197,11 @@ class RocksStore:
 
     def _flush(self) -> None:
         with self._translate_errors("cannot write"):
-            self._opened().flush(wait=True)
+            self._open().flush(wait=True)
         self._unflushed_bytes = 0
 
-    def _give_up(self) -> None:
-        """Abandon the database after an error; data that is not durable is not needed."""
+    def _close_database(self) -> None:
+        """Close the database; after an error, data that is not durable is not needed."""
         database, self._database = self._database, None
         self._unflushed_bytes = 0
         if database is not None:
@@ -217,15 +218,15 @@ class RocksStore:
         except StateStoreError:
             if not self._read_only:
                 raise
-            # Its owner may have moved the files: open it again.
-            self._give_up()
+            # The worker that writes the store may have moved the files: open it again.
+            self._close_database()
             return self._get(key)
 
     def _get(self, key: str) -> memoryview | None:
         head = self._head(key)
         if head is None:
             return None
-        database = self._opened()
+        database = self._open()
         size, slice_bytes = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
         if not slice_bytes or size > _VALUE_BYTES_MAX:
             raise StateStoreError(f'cannot read "{key}": its head is damaged')
@@ -246,34 +247,34 @@ class RocksStore:
 
     def _head(self, key: str) -> bytes | None:
         with self._translate_errors(f'cannot read "{key}"'):
-            head: bytes | None = self._opened().get(_head_key(key))
+            head: bytes | None = self._open().get(_head_key(key))
         return head
 
     def keys(self) -> tuple[str, ...]:
         """Return all keys, ascending; an iteration that damage cut short is an error."""
         found = []
         with self._translate_errors("cannot list the keys"):
-            places = self._opened().iter()
-            places.seek_to_first()
-            while places.valid():
-                name = places.key().partition(_END_OF_KEY)[0]
+            cursor = self._open().iter()
+            cursor.seek_to_first()
+            while cursor.valid():
+                name = cursor.key().partition(_END_OF_KEY)[0]
                 found.append(name.decode())
-                places.seek(name + _BEHIND_KEY)
-            places.status()
+                cursor.seek(name + _AFTER_KEY)
+            cursor.status()
         return tuple(found)
 
     def remove(self, keys: Iterable[str]) -> None:
         """Remove the values under the keys; the next `put` makes that durable."""
         assert not self._read_only, "a store that is open for reading only is not written"
-        database = self._opened()
+        database = self._open()
         with self._translate_errors("cannot remove"):
             for key in keys:
                 name = key.encode()
-                database.delete_range(name + _END_OF_KEY, name + _BEHIND_KEY, self._write_options)
+                database.delete_range(name + _END_OF_KEY, name + _AFTER_KEY, self._write_options)
 
     def close(self) -> None:
         """Close the database."""
-        self._give_up()
+        self._close_database()
 
 
 def _head_key(key: str) -> bytes:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decode_snapshot
 from fsql.runtime.state.local_directory import sync_directory, worker_directory
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.store import StateStoreError, StoreInUseError
@@ -49,7 +49,7 @@ def salvage(state: Path, worker: int, keys: Collection[str]) -> Salvaged:
         for number in count(1)
         if not (path := directory.with_name(f"{directory.name}.damaged-{number}")).exists()
     )
-    with _locked(directory):
+    with _lock(directory):
         if directory.exists():
             for left in (partial, complete):
                 shutil.rmtree(left, ignore_errors=True)
@@ -67,7 +67,7 @@ def salvage(state: Path, worker: int, keys: Collection[str]) -> Salvaged:
 
 
 @contextmanager
-def _locked(directory: Path) -> Iterator[None]:
+def _lock(directory: Path) -> Iterator[None]:
     """Hold RocksDB's lock of a store."""
     if not directory.exists():
         yield
@@ -90,7 +90,7 @@ def _copy(source: Path, target: Path, keys: Collection[str]) -> None:
         return  # nothing of it can be read
     try:
         for key in sorted(keys):
-            value = _whole(old, key)
+            value = _read_undamaged(old, key)
             if value is not None:
                 new.put({key: value})
         new.put({})
@@ -99,11 +99,11 @@ def _copy(source: Path, target: Path, keys: Collection[str]) -> None:
         new.close()
 
 
-def _whole(store: StateStore, key: str) -> memoryview | None:
+def _read_undamaged(store: StateStore, key: str) -> memoryview | None:
     try:
         value = store.get(key)
         if value is not None:
-            decoded(value)
+            decode_snapshot(value)
     except (StateStoreError, UnreadableSnapshotError):
         return None
     return value

@@ -29,7 +29,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     text_bytes,
 )
 from fsql.runtime.state.compaction import Piece, expiry, plan
-from fsql.runtime.state.encoding import encoded, hash_of
+from fsql.runtime.state.encoding import encode_snapshot, hash_of
 from fsql.runtime.state.loading import read_segment
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ class Merge(Protocol):
         """Return one snapshot that replaces several; `whole` means that there are no older ones."""
 
 
-class _Written(NamedTuple):
+class _ChainUpdate(NamedTuple):
+    """The new chain of an operator, and the values to put for it."""
+
     chain: list[Piece]
     values: dict[str, Octets]
 
@@ -99,7 +101,7 @@ class StateSegments:
             chain.append(Piece(segment, expiry(change), tuple(text_bytes([change]))))
 
     def change_bins(self, bins: BinRanges) -> None:
-        """Have the state of other bins from now on; what is stored of those that went is no longer valid."""
+        """Own other bins from now on; the stored state of bins that were given away is no longer valid."""
         self.bins = bins
         for operator, chain in self._chains.items():
             valid = [(piece, common_bins(piece.segment.bins, bins)) for piece in chain]
@@ -154,9 +156,9 @@ class StateSegments:
         chains: dict[str, list[Piece]] = {}
         values: dict[str, Octets] = {}
         for operator in sorted(self._pending):
-            written = self._written(operator, snapshot, position)
-            chains[operator] = written.chain
-            values.update(written.values)
+            update = self._update(operator, snapshot, position)
+            chains[operator] = update.chain
+            values.update(update.values)
         if values:
             self._store.put(values)
         self._chains.update(chains)
@@ -183,10 +185,10 @@ class StateSegments:
             change = self._merge((before, change), START)
         self._pending[operator] = change
 
-    def _written(self, operator: str, snapshot: int, position: Root) -> _Written:
+    def _update(self, operator: str, snapshot: int, position: Root) -> _ChainUpdate:
         """Return the chain of an operator with its pending snapshot, and the values to put."""
         try:
-            return self._merged_chain(operator, snapshot, position)
+            return self._merge_chain(operator, snapshot, position)
         except StateTooLargeError:
             raise StateTooLargeError(operator) from None
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
@@ -194,10 +196,10 @@ class StateSegments:
                 raise StateTooLargeError(operator) from None
             raise
 
-    def _merged_chain(self, operator: str, snapshot: int, position: Root) -> _Written:
+    def _merge_chain(self, operator: str, snapshot: int, position: Root) -> _ChainUpdate:
         chain = self._chains.get(operator, [])
         change = self._pending[operator]
-        data = encoded(change)
+        data = encode_snapshot(change)
         start, level = plan(chain, len(data), position.time)
         if chain and _overflows(chain, change):
             # A chain this large could not be loaded; merged into one segment it may fit, or is refused.
@@ -211,10 +213,10 @@ class StateSegments:
             change = self._merge(
                 (*older, change), position if droppable else START, whole=start == 0
             )
-            data = encoded(change)
+            data = encode_snapshot(change)
         kept = chain[:start]
         if change.rows.num_rows == 0:
-            return _Written(kept, {})
+            return _ChainUpdate(kept, {})
         key = f"{self._epoch:08d}/{snapshot:012d}/{operator}"
         segment = StateSegment(
             worker=self.worker,
@@ -228,7 +230,7 @@ class StateSegments:
             bins=self.bins,
         )
         piece = Piece(segment, expiry(change), tuple(text_bytes([change])))
-        return _Written([*kept, piece], {key: data})
+        return _ChainUpdate([*kept, piece], {key: data})
 
     def remove(self, keys: Collection[str]) -> None:
         """Remove segments that no kept manifest names.
@@ -240,15 +242,15 @@ class StateSegments:
         assert live.isdisjoint(keys), "a segment that the next manifest names must not be removed"
         self._store.remove(keys)
 
-    def sweep(self, named: Collection[str]) -> None:
-        """Remove all segments except live ones and those under the keys `named`: remains of a crash.
+    def sweep(self, referenced: Collection[str]) -> None:
+        """Remove the remains of a crash: segments that are neither live nor under the keys `referenced`.
 
         Called before the first `store`, with all keys that manifests name.
 
         Raises:
             StateStoreError: if they could not be removed.
         """
-        needed = {segment.key for segment in self.live} | set(named)
+        needed = {segment.key for segment in self.live} | set(referenced)
         self._store.remove([key for key in self._store.keys() if key not in needed])  # noqa: SIM118
 
 

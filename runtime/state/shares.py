@@ -62,15 +62,15 @@ def load_share(
         if all(_is_own(segment, segments) for segment in chain):
             segments.resume(chain, state)
         else:
-            shares[operator] = _that_fit(shares[operator], operator, position)
+            shares[operator] = _merge_if_too_large(shares[operator], operator, position)
             segments.take_over((operator, share) for share in shares[operator])
     return shares
 
 
-def _that_fit(
+def _merge_if_too_large(
     shares: tuple[IncrementalSnapshot, ...], operator: str, position: Root
 ) -> tuple[IncrementalSnapshot, ...]:
-    """Return the snapshots, merged into one if together they exceed the size limit."""
+    """Return the snapshots; one merged snapshot if together they exceed the size limit."""
     if max(text_bytes(shares), default=0) <= incremental_snapshot.TEXT_BYTES_MAX:
         return shares
     try:
@@ -92,7 +92,7 @@ def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> 
     for (_, operator), chain in sorted(chains.items()):
         found = read_state(chain, store_of)[operator]
         shares = tuple(rows_of_bins(one, r.bins) for r, one in zip(chain, found, strict=True))
-        _that_fit(shares, operator, manifest.root)
+        _merge_if_too_large(shares, operator, manifest.root)
 
 
 def _is_own(segment: StateSegment, segments: StateSegments) -> bool:

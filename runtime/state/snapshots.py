@@ -46,7 +46,7 @@ class SnapshotNotWrittenError(Exception):
 class DamagedSnapshotError(Exception):
     """A snapshot cannot be restored: its manifest, or a state segment that it names, is damaged.
 
-    If `passing`, a segment could not be read, and another attempt may succeed.
+    If `transient`, a segment could not be read, and another attempt may succeed.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class DamagedSnapshotError(Exception):
         reason: str,
         segment: StateSegment | None = None,
         *,
-        passing: bool = False,
+        transient: bool = False,
     ) -> None:
         super().__init__(f'snapshot {snapshot} ("{path}"): {reason}')
         self.snapshot = snapshot
         self.path = path
         self.reason = reason
         self.segment = segment
-        self.passing = passing
+        self.transient = transient
 
 
 class OtherFormatSnapshotError(DamagedSnapshotError):
@@ -80,7 +80,7 @@ class NoSnapshotError(Exception):
     def __init__(self, refused: tuple[DamagedSnapshotError, ...]) -> None:
         super().__init__("; ".join(str(each) for each in refused))
         self.refused = refused
-        self.passing = any(each.passing for each in refused)
+        self.transient = any(each.transient for each in refused)
         """Whether another attempt may succeed."""
 
 
@@ -177,7 +177,7 @@ class Snapshots:
         except DamagedSegmentError as error:
             path = self.path(manifest.snapshot)
             raise DamagedSnapshotError(
-                manifest.snapshot, path, str(error), error.segment, passing=error.passing
+                manifest.snapshot, path, str(error), error.segment, transient=error.transient
             ) from None
 
     def load(self, segments: Iterable[StateSegment]) -> dict[str, tuple[IncrementalSnapshot, ...]]:
@@ -236,7 +236,7 @@ class Snapshots:
             OtherFormatSnapshotError: if a snapshot of another format is found; nothing is deleted then.
             OSError: if manifests cannot be read or deleted.
         """
-        whole = self._whole()
+        whole = self._read_all()
         kept = sorted((number for number in whole if number <= newest), reverse=True)[:KEPT]
         if len(kept) < KEPT:
             return {}
@@ -256,34 +256,34 @@ class Snapshots:
         present = whole[kept[0]].present or whole[kept[0]].numbers
         self._forget_stores({*present, *(worker for worker, _ in needed)})
         unneeded: dict[int, list[str]] = {}
-        named = {
+        retired_keys = {
             (segment.worker, segment.key)
             for number in retired
             if number in whole
             for segment in whole[number].segments
         }
-        for worker, key in sorted(named - needed):
+        for worker, key in sorted(retired_keys - needed):
             unneeded.setdefault(worker, []).append(key)
         return {worker: tuple(keys) for worker, keys in unneeded.items()}
 
     def _forget_stores(self, needed: Collection[int]) -> None:
-        """Delete the stores of all other workers than these."""
+        """Delete the stores of all workers but these."""
         for worker in self._files.stores():
             if worker not in needed:
                 self._files.remove_store(worker)
 
-    def named(self, worker: int) -> frozenset[str]:
+    def referenced_keys(self, worker: int) -> frozenset[str]:
         """Return the keys of a worker's segments that any manifest names, committed or not.
 
         Raises:
             OtherFormatSnapshotError: if a snapshot of another format is found.
             OSError: if the manifests cannot be read.
         """
-        manifests = self._whole().values()
+        manifests = self._read_all().values()
         segments = [segment for manifest in manifests for segment in manifest.segments]
         return frozenset(segment.key for segment in segments if segment.worker == worker)
 
-    def _whole(self) -> dict[int, Manifest]:
+    def _read_all(self) -> dict[int, Manifest]:
         """Return the manifests that can be read, by number."""
         found = {}
         for number in self.numbers():

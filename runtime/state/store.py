@@ -18,12 +18,12 @@ Octets: TypeAlias = bytes | memoryview
 class StateStoreError(Exception):
     """An operation of the store failed; the text says which and why.
 
-    If `passing`, the disk failed, and another attempt may succeed.
+    If `transient`, the disk failed, and another attempt may succeed.
     """
 
-    def __init__(self, message: str, *, passing: bool = False) -> None:
+    def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
-        self.passing = passing
+        self.transient = transient
 
 
 class StoreInUseError(StateStoreError):

@@ -27,7 +27,7 @@ from fsql.runtime.dataflow.messages import (
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.ports import DeadLetter  # noqa: TC001 - msgspec reads the types of fields
-from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded, encoded
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decode_snapshot, encode_snapshot
 from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch
 from fsql.runtime.wire.errors import MalformedError
 
@@ -154,7 +154,7 @@ def write(item: Item, writer: PartsWriter) -> msgspec.Struct:
             parcel.moved,
         )
     if isinstance(item, frames.StatePart):
-        state = tuple((operator, bytes(encoded(rows))) for operator, rows in item.state)
+        state = tuple((operator, bytes(encode_snapshot(rows))) for operator, rows in item.state)
         return StatePartForm(item.tick, state, item.last)
     return _BY_KIND[type(item)](item)
 
@@ -172,7 +172,7 @@ def read(form: msgspec.Struct, reader: PartsReader) -> Item:
         return Message(parcel, form.id, form.root)
     if isinstance(form, StatePartForm):
         try:
-            state = tuple((operator, decoded(data)) for operator, data in form.state)
+            state = tuple((operator, decode_snapshot(data)) for operator, data in form.state)
         except UnreadableSnapshotError as error:
             raise MalformedError(str(error)) from None
         return frames.StatePart(form.tick, state, form.last)

@@ -73,7 +73,7 @@ def test_a_tick_that_has_ended_is_printed(capsys: pytest.CaptureFixture[str]) ->
     taken = TickEnded(3, Root(1710, 4), 0.42, moved_bins=2048, changes=("policy of a: ordered",))
     refused = TickEnded(4, START, 1.5, refused="a worker declines")
     for effect in (taken, refused):
-        supervisor.tell(effect)
+        supervisor.report(effect)
     ticks = [line for line in LineReader(reading).lines() if isinstance(line, TickReport)]
     for reporter in (Reporter(), Reporter(json=True), Reporter(quiet=True)):
         shown = JobProgress(reporter)

@@ -186,7 +186,7 @@ def test_a_store_in_use_is_not_replaced(state: Path) -> None:
 
 def test_a_salvage_that_was_cut_short_goes_on(state: Path) -> None:
     remove_segment(state)
-    salvage(state, 1, local_snapshots(state).named(1))
+    salvage(state, 1, local_snapshots(state).referenced_keys(1))
     (state / "worker-1").rename(state / "worker-1.salvaged")
     said = fsql("snapshot", "salvage", "--json", "--state", state)
     (replaced,) = json.loads(said.out)["replaced"]

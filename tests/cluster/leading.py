@@ -99,11 +99,11 @@ class Gang(Supervisor):
         assert time.monotonic() < self._deadline, f"the run hangs: {self.epochs}"
         return True
 
-    def take_exited(self) -> Sequence[str]:
+    def take_exited_workers(self) -> Sequence[str]:
         ended, self._ended = self._ended, []
         return ended
 
-    def tell(self, effect: Progress | Finish | TickEnded) -> None:
+    def report(self, effect: Progress | Finish | TickEnded) -> None:
         if isinstance(effect, TickEnded):
             return
         if isinstance(effect, Finish):

@@ -62,7 +62,7 @@ class Snapshots:
         """Return whether a snapshot is announced."""
         return self._position is not None
 
-    def look(self, cluster: Cluster) -> None:
+    def observe(self, cluster: Cluster) -> None:
         """Do what this moment brings; see `in_memory.Watcher`."""
         if self._position is not None:
             self._collect(cluster)

@@ -87,17 +87,17 @@ class Ticks:
         """Return whether a change is under way."""
         return self._change is not None
 
-    def look(self, cluster: Cluster) -> None:
+    def observe(self, cluster: Cluster) -> None:
         """Take one step of a change, or of a snapshot, or begin one."""
         if self._change is not None:
             if cluster.idle or self.random.random() < 0.5:
                 self._step(cluster, self._change)
         elif self.snapshots.pending or len(cluster.workers) == 1:
-            self.snapshots.look(cluster)
+            self.snapshots.observe(cluster)
         elif self.random.random() < self.often:
             self._begin(cluster)
         else:
-            self.snapshots.look(cluster)
+            self.snapshots.observe(cluster)
 
     def _begin(self, cluster: Cluster) -> None:
         if all(at.front.ended for at in cluster.fronts):

@@ -253,7 +253,7 @@ def writes_of_coordination_are_not_compared(patch: Patch) -> None:
         entry = self._ensemble.states[-1].entries.get(key)
         return Entry(key, b"", version, None) if entry is None else entry
 
-    patch.setattr(MemoryCoordination, "_of_version", of_version)
+    patch.setattr(MemoryCoordination, "_entry_of_version", of_version)
 
 
 def results_are_released_without_the_lease(patch: Patch) -> None:

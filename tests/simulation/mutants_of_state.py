@@ -26,7 +26,7 @@ from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.simulation.sources import SimulatedSplit
 from fsql.runtime.simulation.stores import SimulatedDirectory, SimulatedStore
 from fsql.runtime.state import shares, snapshots
-from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decode_snapshot
 from fsql.runtime.state.segments import StateSegments
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _believing(segments: Any, store_of: Any) -> Any:
     believed: dict[str, tuple[Any, ...]] = {}
     for segment in segments:
         try:
-            found = decoded(store_of(segment.worker).get(segment.key))
+            found = decode_snapshot(store_of(segment.worker).get(segment.key))
         except (UnreadableSnapshotError, AttributeError, TypeError):
             continue
         believed[segment.operator] = (*believed.get(segment.operator, ()), found)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.coordination.commits import EPOCH, committed
+from fsql.runtime.coordination.commits import EPOCH, read_committed
 from fsql.runtime.coordination.zookeeper.address import Credentials, parse_address
 from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 from fsql.runtime.drivers.zookeeper_server import ServerOptions, ZooKeeperServer
@@ -80,7 +80,7 @@ class Watching:
         return self._client
 
     def snapshot(self) -> int:
-        found = committed(self.client())
+        found = read_committed(self.client())
         return 0 if found is None else found.snapshot
 
     def epoch(self) -> int:

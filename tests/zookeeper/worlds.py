@@ -53,14 +53,14 @@ class Place:
 
 def expire(client: ZooKeeperCoordination, session: int) -> None:
     """Let the server end a session of a client, as if its time were over."""
-    kazoo = client._own[session]._client
+    kazoo = client._session_connections[session]._client
     other = KazooClient(
         hosts=kazoo.hosts[0][0] + f":{kazoo.hosts[0][1]}", client_id=kazoo.client_id
     )
     other.start()
     other.stop()
     other.close()
-    while not client._own[session]._expired:
+    while not client._session_connections[session]._expired:
         pass
 
 
@@ -87,7 +87,7 @@ class TimedPlace(Place):
     def advance(self, seconds: float) -> None:
         self._now += seconds
         for session, (client, _, ends) in list(self._sessions.items()):
-            if ends <= self._now and session in client._own:
+            if ends <= self._now and session in client._session_connections:
                 expire(client, session)
                 del self._sessions[session]
 

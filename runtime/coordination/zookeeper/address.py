@@ -67,7 +67,7 @@ def parse_address(text: str) -> ZooKeeperAddress:
         FsqlError: E641, if it is none.
     """
     if not is_zookeeper(text):
-        raise _not_an_address(text, f"it is not of the form {FORM}")
+        raise _address_error(text, f"it is not of the form {FORM}")
     servers, slash, path = text.removeprefix(SCHEME).partition("/")
     if "@" in servers:
         # What follows may be a password, so the address is not printed.
@@ -77,14 +77,14 @@ def parse_address(text: str) -> ZooKeeperAddress:
     for server in servers.split(","):
         host, _, port = server.rpartition(":")
         if not _HOST.fullmatch(host) or not _is_port(port):
-            raise _not_an_address(text, f'"{server}" is not of the form HOST:PORT')
+            raise _address_error(text, f'"{server}" is not of the form HOST:PORT')
     names = path.rstrip("/").split("/") if slash else [""]
     for name in names:
         if not _NAME.fullmatch(name) or set(name) == {"."}:
             reason = "it has no path" if names == [""] else f'"{name}" cannot be a part of its path'
-            raise _not_an_address(text, reason)
+            raise _address_error(text, reason)
     if names[0] == "zookeeper":
-        raise _not_an_address(text, 'the path "/zookeeper" is ZooKeeper\'s own')
+        raise _address_error(text, 'the path "/zookeeper" is ZooKeeper\'s own')
     return ZooKeeperAddress(tuple(servers.split(",")), "/" + "/".join(names))
 
 
@@ -94,7 +94,7 @@ def find_credentials(address: ZooKeeperAddress, file: Path | None) -> Credential
     Raises:
         FsqlError: E643, if they cannot be used, or are needed and missing.
     """
-    text = os.environ.get(CREDENTIALS_VARIABLE) if file is None else _private_text(file)
+    text = os.environ.get(CREDENTIALS_VARIABLE) if file is None else _read_private_file(file)
     if text is not None:
         origin = CREDENTIALS_VARIABLE if file is None else f'the file "{file}"'
         return _parse_credentials(text, origin)
@@ -114,11 +114,11 @@ def find_credentials(address: ZooKeeperAddress, file: Path | None) -> Credential
 def _parse_credentials(text: str, origin: str) -> Credentials:
     user, colon, password = text.strip("\r\n").partition(":")
     if not (user and colon and password) or "\n" in password or "\0" in text:
-        raise _unusable(f"{origin} does not contain USER:PASSWORD on one line")
+        raise _credentials_error(f"{origin} does not contain USER:PASSWORD on one line")
     return Credentials(user, password)
 
 
-def _private_text(path: Path) -> str:
+def _read_private_file(path: Path) -> str:
     """Return the content of a file that only its owner may read.
 
     Raises:
@@ -130,17 +130,17 @@ def _private_text(path: Path) -> str:
             content = file.read(_CREDENTIALS_BYTES_MAX + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise _unusable(f'the file "{path}" cannot be read: {reason}') from None
+        raise _credentials_error(f'the file "{path}" cannot be read: {reason}') from None
     if status.st_uid != os.geteuid():
-        raise _unusable(f'the file "{path}" belongs to another user')
+        raise _credentials_error(f'the file "{path}" belongs to another user')
     if stat.S_IMODE(status.st_mode) & ~_OWNER_ONLY:
         mode = f"{stat.S_IMODE(status.st_mode):o}"
         reason = f'the mode of the file "{path}" is {mode}, so that other users can read it'
-        raise _unusable(reason, f"chmod 600 {path}")
+        raise _credentials_error(reason, f"chmod 600 {path}")
     try:
         return content[:_CREDENTIALS_BYTES_MAX].decode()
     except UnicodeDecodeError:
-        raise _unusable(f'the file "{path}" is not UTF-8') from None
+        raise _credentials_error(f'the file "{path}" is not UTF-8') from None
 
 
 def _is_port(text: str) -> bool:
@@ -156,11 +156,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _not_an_address(text: str, reason: str) -> FsqlError:
+def _address_error(text: str, reason: str) -> FsqlError:
     message = f'"{text}" is not an address of ZooKeeper: {reason}'
     return FsqlError([Diagnostic("E641", message, helps=(f"write {FORM}",))])
 
 
-def _unusable(reason: str, *helps: str) -> FsqlError:
+def _credentials_error(reason: str, *helps: str) -> FsqlError:
     message = f"the credentials for ZooKeeper cannot be used: {reason}"
     return FsqlError([Diagnostic("E643", message, helps=helps)])

@@ -1,8 +1,8 @@
-"""Which keys have changed, seen by watches.
+"""Which keys have changed, as watches report it.
 
-A watch fires once, and is set again by the read that looks at what has changed.  Between two looks an entry
-that is made and deleted again is not noticed.  When the connection was lost, watches may have been missed:
-then everything is looked at.
+A watch fires once, and is set again by the read that finds out what has changed.  An entry that is created
+and deleted between two reads is not noticed.  After a lost connection, watches may have been missed, so all
+entries are read.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class ChangedKeys:
         self._connection.call("sync", self._path)
         self._connection.await_watches()
         if self._fired:
-            self._look()
+            self._refresh()
         keys = [key for key, when in self._changed.items() if when > mark]
         return Changes(max(mark, self._mark), tuple(sorted(keys)))
 
-    def _look(self) -> None:
-        # Before the reads, which set the watches: what fires during them is looked at next time.
+    def _refresh(self) -> None:
+        # Before the reads, which set the watches: what fires during them is read next time.
         self._fired = False
         try:
             found = self._read()

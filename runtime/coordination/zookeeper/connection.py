@@ -1,4 +1,4 @@
-"""One connection to an ensemble: calls that answer in time, or raise an error of the port."""
+"""One connection to an ensemble: calls return an answer in time, or raise an error of the port."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CONNECT_SECONDS: Final = 1.0
 
 _REFUSALS: Final = (NoAuthError, AuthFailedError, InvalidACLError)
 _OUTCOMES: Final = (NoNodeError, NodeExistsError, BadVersionError, NotEmptyError)
-"""Answers like any other; the caller knows what they mean."""
+"""Answers that the caller handles."""
 
 _LOGGER: Final = logging.getLogger("fsql.zookeeper")
 _LOGGER.setLevel(logging.CRITICAL + 1)
@@ -62,7 +62,7 @@ class Connection:
         address: the ensemble.
         credentials: for digest authentication; None for none.
         session_ms: the session timeout to ask for.
-        on_request: the session lives by the calls alone.  Otherwise it lives as long as the process does.
+        on_request: only calls keep the session alive.  Otherwise it lives as long as the process.
         answer_seconds: how long a call may take.
     """
 
@@ -131,11 +131,11 @@ class Connection:
         results: list[Any] = self._answer(transaction.commit_async)
         for result in results:
             if isinstance(result, _REFUSALS):
-                raise self._refused(result) from None
+                raise self._refusal(result) from None
         return results
 
     def await_connection(self) -> None:
-        """Wait for a connection, so that nothing is left to be sent much later.
+        """Wait for a connection, so that no request is queued and sent much later.
 
         Raises:
             SessionExpiredError: if the session has ended.
@@ -184,27 +184,27 @@ class Connection:
         except _OUTCOMES:
             raise
         except _REFUSALS as error:
-            raise self._refused(error) from None
+            raise self._refusal(error) from None
         except KazooSessionExpiredError:
             if self._network.on_request:
                 raise SessionExpiredError("the session has ended") from None
-            raise self._unavailable("the session has ended") from None
+            raise self._unavailable_error("the session has ended") from None
         except (KazooException, self._client.handler.timeout_exception) as error:
-            raise self._unavailable(type(error).__name__) from None
+            raise self._unavailable_error(type(error).__name__) from None
 
     def _note_expiry(self, state: KazooState) -> None:
         """Record that the session has ended: kazoo opens another one, which must not be used."""
         self._expired = self._expired or state == KazooState.LOST
 
-    def _refused(self, error: KazooException) -> CoordinationRefusedError:
+    def _refusal(self, error: KazooException) -> CoordinationRefusedError:
         return CoordinationRefusedError(f"{self._address} refuses access ({type(error).__name__})")
 
-    def _unavailable(self, reason: str) -> CoordinationUnavailableError:
+    def _unavailable_error(self, reason: str) -> CoordinationUnavailableError:
         return CoordinationUnavailableError(f"{self._address} does not answer ({reason})")
 
 
 class _Threads(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no types
-    """Kazoo's threads; they wait for a server that does not answer no longer than for one that is down."""
+    """Kazoo's threads, with a shorter timeout for connecting to a server that does not answer."""
 
     def create_connection(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - untyped
         options["timeout"] = min(options["timeout"], _CONNECT_SECONDS)
@@ -225,7 +225,7 @@ class _Network(ConnectionHandler):  # type: ignore[misc] # kazoo has no types
         self.granted_ms = 0
 
     def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:  # noqa: ANN401
-        """Exchange something while a connection is made."""
+        """Exchange a request and an answer while a connection is made."""
         return super()._invoke(min(timeout, _CONNECT_SECONDS), request, xid)
 
     def _connect(self, host: str, hostip: str, port: int) -> tuple[float, float]:

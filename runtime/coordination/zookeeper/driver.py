@@ -2,10 +2,10 @@
 
 Below the path of the address, `entries` has a node for each entry and `sessions` one for each session, which
 is ephemeral.  A write is a transaction that also checks that the node of its session exists: so a session
-that has ended writes nothing, also if somebody else has closed it, and from whatever connection.
+that has ended writes nothing, also if another client has closed it, and from any connection.
 
-A session of the port is one of ZooKeeper, on a connection of its own.  It lives by `keep_alive`, which is a
-write of the ensemble: a server that has lost the others cannot answer it.  The session timeout is 3/2 of the
+A session of the port is one of ZooKeeper, on a connection of its own.  `keep_alive` is a write of the
+ensemble: a server that has lost the others cannot answer it.  The session timeout is 3/2 of the
 `ttl_seconds`.  A server reports to its leader every half tick which sessions live, and a session timeout is
 two ticks at least; so the leader of the ensemble never ends a session within `ttl_seconds` of a `keep_alive`.
 
@@ -61,7 +61,7 @@ class ZooKeeperCoordination:
     Args:
         address: the ensemble, and the path below which everything is kept.
         credentials: for digest authentication.  Every node is made for these alone.
-        create: make the path if it does not exist.  Otherwise one that is not there is damage.
+        create: create the path if it does not exist.  Otherwise a missing path is damage.
         answer_seconds: how long a call waits for a connection, and then for an answer.
     """
 
@@ -81,7 +81,7 @@ class ZooKeeperCoordination:
         self._sessions = f"{address.path}/sessions"
         self._connection = Connection(address, credentials, answer_seconds=answer_seconds)
         self._changed_keys = ChangedKeys(self._connection, self._entries, unquote)
-        self._own: dict[int, Connection] = {}
+        self._session_connections: dict[int, Connection] = {}
         self._prepared = False
 
     # --- Sessions ---
@@ -101,19 +101,19 @@ class ZooKeeperCoordination:
             connection.await_connection()
             session = connection.session_id
             connection.call("create", self._session_path(session), b"", ephemeral=True)
-            _check_granted(connection.granted_ms, session_ms)
+            _check_timeout(connection.granted_ms, session_ms)
         except (KazooException, SessionExpiredError) as error:
             connection.close()
             raise CoordinationUnavailableError(f"no session could be opened: {error}") from None
         except BaseException:
             connection.close()
             raise
-        self._own[session] = connection
+        self._session_connections[session] = connection
         return session
 
     def keep_alive(self, session: int) -> None:
-        """Let the session live for its `ttl_seconds` from now on; see `Coordination`."""
-        self._under(session, self._own_connection(session))
+        """Keep the session alive for its `ttl_seconds` from now on; see `Coordination`."""
+        self._run_in_session(session, self._connection_of(session))
 
     def close_session(self, session: int) -> None:
         """End the session, if it has not ended; any process may have opened it."""
@@ -123,7 +123,7 @@ class ZooKeeperCoordination:
                 break
         else:
             raise CoordinationUnavailableError(f"the entries of session {session} always change")
-        self._forget(session)
+        self._drop_connection(session)
 
     def _end(self, session: int) -> bool:
         """Delete the node of a session and its entries; return False if one has changed meanwhile."""
@@ -138,15 +138,15 @@ class ZooKeeperCoordination:
             isinstance(each, KazooException) for each in (first, *others)
         )
 
-    def _forget(self, session: int) -> None:
-        connection = self._own.pop(session, None)
+    def _drop_connection(self, session: int) -> None:
+        connection = self._session_connections.pop(session, None)
         if connection is not None:
             connection.close()
 
-    def _own_connection(self, session: int) -> Connection:
-        if session not in self._own:
+    def _connection_of(self, session: int) -> Connection:
+        if session not in self._session_connections:
             raise SessionExpiredError(f"session {session} has ended, or is another client's")
-        return self._own[session]
+        return self._session_connections[session]
 
     # --- Entries ---
 
@@ -161,22 +161,22 @@ class ZooKeeperCoordination:
         return Entry(key, value, status.version, status.ephemeralOwner or None)
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
-        """Make an entry; see `Coordination`."""
+        """Create an entry; see `Coordination`."""
         _check_size(key, value)
         self._prepare()
-        connection = self._own_connection(session) if ephemeral else self._connection
+        connection = self._connection_of(session) if ephemeral else self._connection
         arguments = (self._path(key), value, None, ephemeral)
-        made = self._under(session, connection, ("create", *arguments))
+        made = self._run_in_session(session, connection, ("create", *arguments))
         if isinstance(made, NodeExistsError):
             raise EntryExistsError(f'there is an entry "{key}"')
         self._check_made(made)
         return Entry(key, value, 0, session if ephemeral else None)
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
-        """Give the entry of that version another value; see `Coordination`."""
+        """Replace the value of the entry of that version; see `Coordination`."""
         _check_size(key, value)
         self._prepare()
-        status = self._under(
+        status = self._run_in_session(
             session, self._connection, ("set_data", self._path(key), value, version)
         )
         self._check_version(status, key, version)
@@ -185,7 +185,9 @@ class ZooKeeperCoordination:
     def delete(self, session: int, key: str, version: int) -> None:
         """Delete the entry of that version; see `Coordination`."""
         self._prepare()
-        deleted = self._under(session, self._connection, ("delete", self._path(key), version))
+        deleted = self._run_in_session(
+            session, self._connection, ("delete", self._path(key), version)
+        )
         self._check_version(deleted, key, version)
 
     def changed_since(self, mark: int) -> Changes:
@@ -195,8 +197,8 @@ class ZooKeeperCoordination:
 
     def close(self) -> None:
         """End the connections, and the sessions that were opened by this client."""
-        for session in list(self._own):
-            self._forget(session)
+        for session in list(self._session_connections):
+            self._drop_connection(session)
         self._connection.close()
 
     def remove(self) -> None:
@@ -209,8 +211,10 @@ class ZooKeeperCoordination:
 
     # --- Nodes ---
 
-    def _under(self, session: int, connection: Connection, *operation: tuple[Any, ...]) -> Any:  # noqa: ANN401 - what the operation returns
-        """Do an operation under a session that lives, and return what it returns.
+    def _run_in_session(
+        self, session: int, connection: Connection, *operation: tuple[Any, ...]
+    ) -> Any:  # noqa: ANN401 - what the operation returns
+        """Do an operation in a live session, and return what it returns.
 
         Raises:
             SessionExpiredError: if the session has ended.
@@ -218,12 +222,12 @@ class ZooKeeperCoordination:
         check = ("check", self._session_path(session), -1)
         results = connection.transact(check, *operation)
         if isinstance(results[0], NoNodeError):
-            self._forget(session)
+            self._drop_connection(session)
             raise SessionExpiredError(f"session {session} has ended")
         return results[-1]
 
     def _prepare(self) -> None:
-        """Make the path, or check that it is there; check that no other user can change it."""
+        """Create the path, or check that it exists; check that no other user can change it."""
         if self._prepared:
             return
         connection = self._connection
@@ -280,7 +284,7 @@ class ZooKeeperCoordination:
             raise CoordinationUnavailableError(f"a write has failed: {type(result).__name__}")
 
 
-def _check_granted(granted_ms: int, needed_ms: int) -> None:
+def _check_timeout(granted_ms: int, needed_ms: int) -> None:
     if granted_ms < needed_ms:
         raise CoordinationRefusedError(
             f"the ZooKeeper servers grant session timeouts of {granted_ms} ms at most,"

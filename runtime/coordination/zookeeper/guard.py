@@ -1,4 +1,4 @@
-"""Checks that only the credentials allow changes of what is kept."""
+"""Checks that only clients with the credentials can change the stored data."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def check_guard(connection: Connection, address: ZooKeeperAddress, children: Seq
     too, except "/": it is open on most servers, and a node that has children cannot be deleted.
 
     Raises:
-        CoordinationRefusedError: if anybody may change one of them, or read what is kept.
+        CoordinationRefusedError: if everybody may change one of them, or read the stored data.
     """
     names = address.path.removeprefix("/").split("/")
     for depth in range(1, len(names)):
         path = "/" + "/".join(names[:depth])
-        _check_node(address, path, _of_anybody(connection, path) & _CHANGES)
+        _check_node(address, path, _world_permissions(connection, path) & _CHANGES)
     for path in (address.path, *children):
-        _check_node(address, path, _of_anybody(connection, path))
+        _check_node(address, path, _world_permissions(connection, path))
 
 
 def _check_node(address: ZooKeeperAddress, path: str, permissions: int) -> None:
@@ -41,7 +41,7 @@ def _check_node(address: ZooKeeperAddress, path: str, permissions: int) -> None:
         )
 
 
-def _of_anybody(connection: Connection, path: str) -> int:
+def _world_permissions(connection: Connection, path: str) -> int:
     """Return the permissions that everybody has."""
     access, _ = connection.call("get_acls", path)
     permissions = 0

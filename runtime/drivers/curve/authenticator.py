@@ -2,7 +2,7 @@
 
 ZeroMQ asks it at each handshake.  It accepts the keys of the list and the node's own; the fingerprint becomes
 the User-Id of all messages of the connection.  A refused connection is reported, and so is one whose
-handshake fails before: the peer does not use CURVE, or has another key of this node.
+handshake fails earlier: the peer does not use CURVE, or has another key of this node.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _FAILURES: Final = zmq.Event.HANDSHAKE_FAILED_PROTOCOL | zmq.Event.HANDSHAKE_FAI
 """Failures before a key is known; a peer without CURVE leads to one or the other."""
 _FAILED: Final = "connection refused: handshake failed: no CURVE, or another key of this node"
 _ENDED: Final = "connection ended in its handshake: the peer was stopped, or does not use CURVE"
-_AGAIN_SECONDS: Final = 30.0
+_REPEAT_SECONDS: Final = 30.0
 _REPORTS_MAX: Final = 1_000
 
 
 class Reports:
-    """Reports a problem once in 30 s; any thread may call it."""
+    """Reports each problem at most once in 30 s; any thread may call it."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
@@ -43,7 +43,7 @@ class Reports:
     def report(self, problem: str) -> None:
         """Report a problem, unless it was reported in the last 30 s."""
         now = time.monotonic()
-        if now - self._reported.pop(problem, now - _AGAIN_SECONDS) >= _AGAIN_SECONDS:
+        if now - self._reported.pop(problem, now - _REPEAT_SECONDS) >= _REPEAT_SECONDS:
             self._warn(problem)
             self._reported[problem] = now
         else:
@@ -92,7 +92,7 @@ class Authenticator:
                 self._answer(self._requests.recv_multipart())
             if self._failures in ready:
                 failure = parse_monitor_message(self._failures.recv_multipart())["event"]
-                # A peer that is stopped meanwhile is no party with a wrong key.
+                # A peer that is stopped during the handshake does not have a wrong key.
                 is_refusal = failure == zmq.Event.HANDSHAKE_FAILED_PROTOCOL
                 self._reports.report(_FAILED if is_refusal else _ENDED)
 

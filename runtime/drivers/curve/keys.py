@@ -66,7 +66,7 @@ class NodeKeys:
     """The keys that a process uses, and the list of those that may connect."""
 
     def __init__(self, directory: Path, fingerprint: str | None = None) -> None:
-        """Read the key directory; use the previous pair if `fingerprint` is that of it.
+        """Read the key directory; use the previous pair if it has this `fingerprint`.
 
         Raises:
             FsqlError: E646, if a file is missing, damaged or not private, no pair has the fingerprint, or the
@@ -74,7 +74,7 @@ class NodeKeys:
         """
         if zmq.zmq_version_info() < _ZEROMQ_LEAST or not zmq.has("curve"):
             reason = f"ZeroMQ {zmq.zmq_version()} is older than 4.3.5, or has no CURVE"
-            raise keys_refused(directory, reason, "install the wheel of pyzmq 26 or later")
+            raise keys_error(directory, reason, "install the wheel of pyzmq 26 or later")
         self.directory = directory
         _check_private(directory, directory.stat if directory.is_dir() else None)
         pairs = [_read_pair(directory / NODE_KEY)]
@@ -83,7 +83,7 @@ class NodeKeys:
         self._own = {pair.fingerprint: pair for pair in reversed(pairs)}
         wanted = pairs[0].fingerprint if fingerprint is None else fingerprint
         if wanted not in self._own:
-            raise keys_refused(
+            raise keys_error(
                 directory / NODE_KEY,
                 f"the key with fingerprint {wanted} was rotated away",
                 "start the run again: it uses the new key",
@@ -91,14 +91,14 @@ class NodeKeys:
         self.own: KeyPair = self._own[wanted]
         self._read_at: tuple[int, ...] = ()
         self._authorized: dict[str, bytes] = {}
-        self.authorized()
+        self.read_authorized_keys()
 
     def previous(self) -> KeyPair | None:
-        """Return the pair that is not used any more and still accepted, if there is one."""
+        """Return the pair that is no longer used but still accepted, if there is one."""
         others = [pair for pair in self._own.values() if pair is not self.own]
         return others[0] if others else None
 
-    def authorized(self) -> Mapping[str, bytes]:
+    def read_authorized_keys(self) -> Mapping[str, bytes]:
         """Return the public keys of other nodes that may connect, by fingerprint.
 
         A file that has changed is read again.
@@ -110,7 +110,7 @@ class NodeKeys:
         try:
             status = path.stat()
         except OSError as error:
-            raise keys_refused(path, _reason(error)) from None
+            raise keys_error(path, _reason(error)) from None
         version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         if version != self._read_at:
             listed = read_authorized(path)
@@ -126,7 +126,7 @@ class NodeKeys:
         """
         if fingerprint in self._own:
             return self._own[fingerprint].public
-        return self.authorized().get(fingerprint)
+        return self.read_authorized_keys().get(fingerprint)
 
 
 def create_keys(directory: Path) -> KeyPair:
@@ -136,9 +136,7 @@ def create_keys(directory: Path) -> KeyPair:
         FsqlError: E646, if there is one, or it cannot be written.
     """
     if (directory / NODE_KEY).exists():
-        raise keys_refused(
-            directory / NODE_KEY, "it exists already", f"fsql keys rotate {directory}"
-        )
+        raise keys_error(directory / NODE_KEY, "it exists already", f"fsql keys rotate {directory}")
     pair = _new_pair()
     try:
         directory.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
@@ -147,12 +145,12 @@ def create_keys(directory: Path) -> KeyPair:
             _write(directory / AUTHORIZED, _HEADER)
         _write(directory / NODE_KEY, pair.secret.hex() + "\n")
     except OSError as error:
-        raise keys_refused(directory, _reason(error)) from None
+        raise keys_error(directory, _reason(error)) from None
     return pair
 
 
 def rotate_keys(directory: Path) -> KeyPair:
-    """Replace the pair by a new one; the replaced one stays accepted until the next rotation.
+    """Replace the pair by a new one; the old pair is accepted until the next rotation.
 
     Raises:
         FsqlError: E646, if the directory cannot be used.
@@ -163,22 +161,22 @@ def rotate_keys(directory: Path) -> KeyPair:
         _write(directory / PREVIOUS_KEY, keys.own.secret.hex() + "\n")
         _write(directory / NODE_KEY, pair.secret.hex() + "\n")
     except OSError as error:
-        raise keys_refused(directory, _reason(error)) from None
+        raise keys_error(directory, _reason(error)) from None
     return pair
 
 
 def authorize_key(directory: Path, name: str, public: str) -> str:
-    """Add a public key to the list, or replace none; return its fingerprint.
+    """Add a public key to the list, if it is not in it; return its fingerprint.
 
-    A name can have several keys, as long as a node rotates.
+    A name can have several keys, while a node rotates its keys.
 
     Raises:
-        FsqlError: E646, if the name or the key is none, or the directory cannot be used.
+        FsqlError: E646, if the name or the key is not valid, or the directory cannot be used.
     """
     keys = NodeKeys(directory)
     path = directory / AUTHORIZED
     line = f"{name} {public}\n"
-    known = keys.authorized()
+    known = keys.read_authorized_keys()
     fingerprint = fingerprint_of(_parse_line(path, line)[1])
     if fingerprint in known:
         return fingerprint
@@ -186,7 +184,7 @@ def authorize_key(directory: Path, name: str, public: str) -> str:
         text = path.read_text()
         _write(path, text + ("" if text.endswith("\n") or not text else "\n") + line)
     except OSError as error:
-        raise keys_refused(path, _reason(error)) from None
+        raise keys_error(path, _reason(error)) from None
     return fingerprint
 
 
@@ -210,7 +208,7 @@ def _parse_line(path: Path, line: str) -> tuple[str, bytes]:
     name, _, public = line.strip().partition(" ")
     if not _NAME.fullmatch(name) or not _KEY.fullmatch(public):
         shown = line.strip()[:100]
-        raise keys_refused(
+        raise keys_error(
             path,
             f'"{shown}" is not of the form NAME PUBLIC-KEY',
             "fsql keys show DIR prints the public key of a node: 64 hexadecimal digits",
@@ -226,7 +224,7 @@ def _new_pair() -> KeyPair:
 def _read_pair(path: Path) -> KeyPair:
     text = _read_private(path).strip()
     if not _KEY.fullmatch(text):
-        raise keys_refused(path, "it does not have 64 hexadecimal digits")
+        raise keys_error(path, "it does not have 64 hexadecimal digits")
     secret = bytes.fromhex(text)
     return KeyPair(secret, z85.decode(zmq.curve_public(z85.encode(secret))))
 
@@ -242,22 +240,22 @@ def _read_private(path: Path) -> str:
             _check_private(path, lambda: os.fstat(file.fileno()))
             text = file.read(_FILE_BYTES_MAX)
     except FileNotFoundError:
-        raise keys_refused(path, "there is no such file", "fsql keys init DIR makes keys") from None
+        raise keys_error(path, "there is no such file", "fsql keys init DIR makes keys") from None
     except OSError as error:
-        raise keys_refused(path, _reason(error)) from None
+        raise keys_error(path, _reason(error)) from None
     return text.decode("ascii", errors="replace")
 
 
 def _check_private(path: Path, stat_of: _Stat | None) -> None:
     if stat_of is None:
-        raise keys_refused(path, "there is no such directory", f"fsql keys init {path}")
+        raise keys_error(path, "there is no such directory", f"fsql keys init {path}")
     status = stat_of()
     if status.st_uid != os.geteuid():
-        raise keys_refused(path, "it belongs to another user")
+        raise keys_error(path, "it belongs to another user")
     mode = stat.S_IMODE(status.st_mode)
     if mode & ~_OWNER_ONLY:
         right = 700 if stat.S_ISDIR(status.st_mode) else 600
-        raise keys_refused(
+        raise keys_error(
             path, f"its mode is {mode:o}, so that others may use it", f"chmod {right} {path}"
         )
 
@@ -281,7 +279,7 @@ def _reason(error: OSError) -> str:
     return reason[0].lower() + reason[1:]
 
 
-def keys_refused(path: Path, reason: str, *helps: str) -> FsqlError:
+def keys_error(path: Path, reason: str, *helps: str) -> FsqlError:
     """Return the error about a file of a key directory."""
     message = f'the CURVE keys "{path}" cannot be used: {reason}'
     return FsqlError([Diagnostic("E646", message, helps=helps)])

@@ -1,4 +1,4 @@
-"""One thread that does pieces of work in the background, one after the other."""
+"""One thread that does work in the background, one item after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BackgroundThread:
-    """A `Background`; `wake` is called at each event, so that the loop that steps the node looks for it."""
+    """A `Background`; `wake` is called at each event, so that the loop that steps the node takes it."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake

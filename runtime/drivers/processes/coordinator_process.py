@@ -41,69 +41,69 @@ class CoordinatorProcess:
         sinks: Sequence[Sink],
         supervisor: Supervisor,
         *,
-        again: bool = False,
+        restarted: bool = False,
         sending: SendingTransport | None = None,
     ) -> None:
-        """Take the parts of a coordinator; `again` says that an earlier one of this run has ended.
+        """Take the parts of a coordinator; `restarted` says that an earlier one of this run has ended.
 
         It sends by `sending` where this is given.
         """
         self._transport = transport
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
-        self._keeper = BackgroundThread(transport.wake)
+        self._lease_executor = BackgroundThread(transport.wake)
         self.host = CoordinatorHost(
             node,
             spec,
             time.monotonic,
             transport=sending or transport,
             background=self._background,
-            keeper=self._keeper,
+            lease_executor=self._lease_executor,
             state=state,
             sinks=sinks,
             monitor=supervisor,
-            again=again,
+            restarted=restarted,
         )
 
     def run(self) -> bool:
         """Run; return whether the job is over, False if only the launcher has ended."""
         host = self.host
         try:
-            while self.goes_on():
-                seconds, descriptors = self.awaited()
+            while self.is_running():
+                seconds, descriptors = self.wait_bounds()
                 collect_while_idle()
                 for source, what in self._transport.receive(seconds, descriptors):
                     host.step(Received(what, source))
-                self.hear()
+                self.process_events()
                 host.tick()
         finally:
             self.close()
         return host.done
 
-    def goes_on(self) -> bool:
+    def is_running(self) -> bool:
         """Return whether neither the job is over nor the launcher has ended."""
         return not self.host.done and self._supervisor.alive()
 
-    def awaited(self) -> tuple[float, list[int]]:
+    def wait_bounds(self) -> tuple[float, list[int]]:
         """Return how many seconds to wait for input at most, and the descriptors to wait for."""
         wait = min(IDLE_SECONDS_MAX, self.host.next_timer() - time.monotonic())
-        descriptors = self.host.awaited()
+        descriptors = self.host.descriptors_to_wait_for()
         if None in descriptors:
             wait = min(wait, CONSUMER_SECONDS)
         descriptors.append(self._supervisor.descriptor)
         return max(0.0, wait), [each for each in descriptors if each is not None]
 
-    def hear(self) -> None:
+    def process_events(self) -> None:
         """Process what has come from the launcher, the sinks and the background."""
         host = self.host
-        for address in self._supervisor.take_exited():
+        for address in self._supervisor.take_exited_workers():
             host.step(WorkerExited(address))
-        host.hear()
+        host.poll_sinks()
         self._background.hand_over(host.step)
-        self._keeper.hand_over(host.step)
+        self._lease_executor.hand_over(host.step)
 
     def close(self) -> None:
         """Finish the work in the background, and close the host."""
         self._background.close()
-        self._keeper.close()
+        self._lease_executor.close()
         self.host.close()

@@ -1,13 +1,13 @@
 """A process that has imported all modules, and forks the processes of a run.
 
-To start Python and to import takes half a second of the processor, and seconds on a busy machine; a fork
-takes milliseconds, and shares the memory of modules.  So a run starts one process, and all others are forked
-from it, also those that replace others.  The fork server has one thread of Python, opens nothing and runs
-nothing, so what it forks is as good as a new process.
+Starting Python and importing modules takes half a second of processor time, and seconds on a busy machine.  A
+fork takes milliseconds, and shares the memory of modules.  So a run starts one process, and all others are
+forked from it, including replacements.  The fork server has a single Python thread, opens no files and runs
+no queries, so a forked process has the same state as a new one.
 
-It gets the arguments, the working directory and the descriptors of each process through a socket, and answers
-with its pidfd: the launcher watches and ends a process by that, even when the fork server itself has ended.
-Then the next process is started without it, and another fork server.
+It receives the arguments, the working directory and the descriptors of each process through a socket, and
+answers with its pidfd.  The launcher watches and ends a process by its pidfd, even when the fork server
+itself has ended.  In that case, the next process is started without it, and a new fork server is started.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-STARTS_WITHIN: Final = 120.0
+START_SECONDS_MAX: Final = 120.0
 """Seconds until the first answer: the fork server imports much, and the machine may be busy."""
 
-ANSWERS_WITHIN: Final = 10.0
-"""Seconds until a later answer; after that, the fork server hangs, and is given up."""
+ANSWER_SECONDS_MAX: Final = 10.0
+"""Seconds until a later answer; after that, the fork server is considered hung, and is replaced."""
 
 LOST_MAX: Final = 8
-"""How many fork servers may end before the run; then processes are started without one."""
+"""How many fork servers may end before the run does; after that, processes are started without one."""
 
 UNKNOWN_STATUS: Final = 255
-"""How a process has ended if the fork server, which knows it, has ended, too."""
+"""The status of a process whose fork server, which would know it, has ended."""
 
-_STATUS_WITHIN: Final = 1.0
+_STATUS_SECONDS_MAX: Final = 1.0
 _MESSAGE_BYTES_MAX: Final = 1 << 20
 _DESCRIPTORS_MAX: Final = 64
 _STANDARD: Final = (0, 1, 2)
@@ -56,8 +56,8 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     """The fork server has imported its modules."""
 
 
-class Orders(msgspec.Struct, frozen=True):
-    """What is to be forked: its arguments, its working directory, and the numbers of its descriptors."""
+class ForkRequest(msgspec.Struct, frozen=True):
+    """A process to fork: its arguments, its working directory, and the numbers of its descriptors."""
 
     arguments: tuple[str, ...]
     directory: str
@@ -65,7 +65,7 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 class Forked(msgspec.Struct, frozen=True, tag=True):
-    """A process was forked; its pidfd comes along."""
+    """A process was forked; the message carries its pidfd."""
 
     pid: int
 
@@ -82,7 +82,7 @@ class _LostError(Exception):
 
 
 class ForkServer:
-    """The fork server of a run, as its launcher sees it."""
+    """The fork server of a run, as its launcher uses it."""
 
     def __init__(self) -> None:
         """Start it; it imports its modules while the run is prepared."""
@@ -104,7 +104,7 @@ class ForkServer:
         self.close()
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Wait until it has imported its modules, or ended, or the time is over."""
+        """Wait up to `seconds` until it has imported its modules or ended."""
         if self._server is not None:
             with suppress(_LostError):
                 self._server.wait_until_ready(seconds)
@@ -144,20 +144,20 @@ class _Server:
         Raises:
             OSError: if it cannot be started.
         """
-        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._is_ready = False
         self._statuses: dict[int, int] = {}
         try:
-            number = theirs.fileno()
+            number = remote.fileno()
             self.process = start_process([*COMMAND, FORK_SERVER, str(number)], [number])
         except OSError:
             self._connection.close()
             raise
         finally:
-            theirs.close()
+            remote.close()
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Wait until it has imported its modules, or the time is over.
+        """Wait up to `seconds` until it has imported its modules.
 
         Raises:
             _LostError: if it has ended.
@@ -173,29 +173,31 @@ class _Server:
             _LostError: if the fork server has ended, or does not answer.
             OSError: if there are no descriptors left.
         """
-        self.wait_until_ready(STARTS_WITHIN)
-        theirs_in, ours_in = os.pipe()
-        ours_out, theirs_out = os.pipe()
-        pipes = os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb")
-        orders = Orders(tuple(command[len(COMMAND) :]), str(Path.cwd()), (*_STANDARD, *inherits))
+        self.wait_until_ready(START_SECONDS_MAX)
+        child_in, parent_in = os.pipe()
+        parent_out, child_out = os.pipe()
+        pipes = os.fdopen(parent_in, "wb"), os.fdopen(parent_out, "rb")
+        request = ForkRequest(
+            tuple(command[len(COMMAND) :]), str(Path.cwd()), (*_STANDARD, *inherits)
+        )
         try:
-            pid, pidfd = self._order(orders, (theirs_in, theirs_out, _STANDARD[2], *inherits))
+            pid, pidfd = self._request(request, (child_in, child_out, _STANDARD[2], *inherits))
         except (_LostError, OSError):
             for pipe in pipes:
                 pipe.close()
             raise
         finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
+            os.close(child_in)
+            os.close(child_out)
         return ForkedProcess(self, pid, pidfd, *pipes)
 
-    def _order(self, orders: Orders, descriptors: Sequence[int]) -> tuple[int, int]:
+    def _request(self, request: ForkRequest, descriptors: Sequence[int]) -> tuple[int, int]:
         """Return the number and the pidfd of a new process."""
         try:
-            socket.send_fds(self._connection, [msgspec.json.encode(orders)], descriptors)
+            socket.send_fds(self._connection, [msgspec.json.encode(request)], descriptors)
         except OSError as error:
             raise _LostError from error
-        until = time.monotonic() + ANSWERS_WITHIN
+        until = time.monotonic() + ANSWER_SECONDS_MAX
         while True:
             if not wait_readable([self._connection.fileno()], max(0.0, until - time.monotonic())):
                 raise _LostError
@@ -204,8 +206,8 @@ class _Server:
                 return answer.pid, received[0]
 
     def status_of(self, pid: int) -> int:
-        """Return how a process that has ended did so."""
-        until = time.monotonic() + _STATUS_WITHIN
+        """Return the status of a process that has ended."""
+        until = time.monotonic() + _STATUS_SECONDS_MAX
         with suppress(_LostError):
             while pid not in self._statuses and self._connection.fileno() >= 0:
                 left = max(0.0, until - time.monotonic())
@@ -215,7 +217,7 @@ class _Server:
         return self._statuses.pop(pid, UNKNOWN_STATUS)
 
     def _receive(self) -> tuple[Ready | Forked | Exited, Sequence[int]]:
-        """Return the next message, which has come, and the descriptors that came along."""
+        """Return the next message, which has arrived, and the descriptors that it carries."""
         try:
             data, received, _, _ = socket.recv_fds(
                 self._connection, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX
@@ -276,14 +278,14 @@ class ForkedProcess:
 
 
 def serve(descriptor: int) -> Sequence[str] | None:
-    """Fork what is ordered through a socket, until the launcher ends; then return None.
+    """Fork the processes requested through a socket, until the launcher ends; then return None.
 
     In each process that was forked, return its arguments: it executes them, and has its own working directory
     and descriptors.
     """
     set_role(FORK_SERVER)
     gc.collect()
-    gc.freeze()  # the collector writes to no object that was there before the fork, so its page stays shared
+    gc.freeze()  # the collector does not write to objects from before the fork, so their pages stay shared
     children: dict[int, int] = {}
     with socket.socket(fileno=descriptor) as connection, suppress(ConnectionError):
         connection.send(msgspec.json.encode(Ready()))
@@ -298,12 +300,12 @@ def serve(descriptor: int) -> Sequence[str] | None:
             data, received, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)
             if not data:
                 break
-            orders = msgspec.json.decode(data, type=Orders)
+            request = msgspec.json.decode(data, type=ForkRequest)
             pid = os.fork()
             if not pid:
                 connection.detach()
-                _become(orders, received)
-                return orders.arguments
+                _set_up_child(request, received)
+                return request.arguments
             for each in received:
                 os.close(each)
             pidfd = os.pidfd_open(pid)
@@ -312,20 +314,20 @@ def serve(descriptor: int) -> Sequence[str] | None:
     return None
 
 
-def _become(orders: Orders, received: Sequence[int]) -> None:
-    """Be a process of its own: its session, its name, its descriptors and no others, its directory."""
+def _set_up_child(request: ForkRequest, received: Sequence[int]) -> None:
+    """Give a forked process its own session, name, directory and descriptors; close all others."""
     os.setsid()
-    setproctitle(" ".join(("fsql", *orders.arguments)))
-    set_role(orders.arguments[0])
-    above = max(*received, *orders.descriptors) + 1
+    setproctitle(" ".join(("fsql", *request.arguments)))
+    set_role(request.arguments[0])
+    above = max(*received, *request.descriptors) + 1
     moved = [os.dup2(each, above + index) for index, each in enumerate(received)]
     last = 0
     for each, number in sorted(
-        zip(moved, orders.descriptors, strict=True), key=lambda pair: pair[1]
+        zip(moved, request.descriptors, strict=True), key=lambda pair: pair[1]
     ):
         if number > _STANDARD[-1]:
             os.closerange(max(last, _STANDARD[-1]) + 1, number)
         os.dup2(each, number)
         last = number
     os.closerange(last + 1, _DESCRIPTOR_MOST)
-    os.chdir(orders.directory)
+    os.chdir(request.directory)

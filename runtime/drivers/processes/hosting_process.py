@@ -39,8 +39,8 @@ class HostingProcess:
     def run(self) -> bool:
         """Run; return whether the job is over, False if only the launcher has ended."""
         try:
-            while self._coordinator.goes_on():
-                self._round()
+            while self._coordinator.is_running():
+                self._step_nodes()
         finally:
             self._worker.close()
             self._coordinator.close()
@@ -58,26 +58,26 @@ class HostingProcess:
         self._measured_at = now
         self._coordinator.host.on_load(max(0.0, 1.0 - waited / seconds))
 
-    def _round(self) -> None:
+    def _step_nodes(self) -> None:
         """Process all input that has come, read once, and advance the time.
 
         Timers come last: results that are there do not wait for heartbeats and reports.
         """
         nodes, worker, coordinator = self._nodes, self._worker, self._coordinator
-        seconds, descriptors = coordinator.awaited()
+        seconds, descriptors = coordinator.wait_bounds()
         now = time.monotonic()
-        seconds = min(seconds, worker.awaited(now))
+        seconds = min(seconds, worker.wait_seconds(now))
         if seconds:
             collect_while_idle()
-        came = self._transport.receive(seconds, descriptors)
+        received = self._transport.receive(seconds, descriptors)
         self._waited_seconds += time.monotonic() - now if seconds else 0.0
-        for source, what in came:
+        for source, what in received:
             nodes.receive(what, source)
             nodes.exchange()
-        worker.look_for_leader()
+        worker.update_leader()
         worker.read()
         nodes.exchange()
-        coordinator.hear()
+        coordinator.process_events()
         nodes.exchange()
         worker.host.tick()
         coordinator.host.tick()

@@ -15,7 +15,7 @@ from fsql.runtime.hosts.job_state import (
     LEASE_SECONDS,
     JobState,
     close_leader_session,
-    persistent_errors,
+    translate_persistent_errors,
 )
 from fsql.runtime.state.local_directory import LocalDirectory
 
@@ -66,21 +66,24 @@ def open_job_state(
     Coordination is the file in the directory unless another one is given.
 
     Raises:
-        FsqlError: E615, if the coordination file is damaged; E621, if it cannot be opened, on a full disk,
-            say.
+        FsqlError: E615, if the coordination file is damaged; E621, if it cannot be opened, for example
+            because the disk is full.
     """
-    opening = coordination or embedded_coordination(directory)
+    open_coordination = coordination or embedded_coordination(directory)
     create = not has_begun(directory)
     try:
-        with persistent_errors():
-            keeper, deciding = opening(create=create), opening(create=create)
+        with translate_persistent_errors():
+            lease_client, commit_client = (
+                open_coordination(create=create),
+                open_coordination(create=create),
+            )
     except CoordinationUnavailableError as error:
         message = f'the state directory "{directory}" cannot be used: {error}'
         raise FsqlError([Diagnostic("E621", message, helps=_HELPS)]) from None
     return JobState(
         LocalDirectory(directory),
-        keeper,
-        deciding,
+        lease_client,
+        commit_client,
         owner,
         time.monotonic,
         logs=FrontLogs(logs),
@@ -90,11 +93,11 @@ def open_job_state(
     )
 
 
-def end_leadership(opening: OpenCoordination, owner: str) -> None:
+def end_leadership(open_coordination: OpenCoordination, owner: str) -> None:
     """End the session of a coordinator whose process has ended, so that the next one need not wait for it.
 
-    Does nothing if another one than `owner` holds the lease.  If coordination does not answer, the session
-    ends when its time is over.
+    Does nothing if a coordinator other than `owner` holds the lease.  If coordination does not answer, the
+    session ends when it expires.
     """
-    with suppress(CoordinationError), closing(opening(create=False)) as coordination:
+    with suppress(CoordinationError), closing(open_coordination(create=False)) as coordination:
         close_leader_session(coordination, owner)

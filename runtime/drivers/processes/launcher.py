@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
     from fsql.runtime.drivers.processes.starting import Process, StartProcess
 
-HUNG_AFTER: Final = 10.0
+HUNG_SECONDS: Final = 10.0
 """Seconds without a line after which a child is killed."""
 
-HUNG_AFTER_MOST: Final = 640.0
-"""Limit of that time, which doubles each time that a process is killed."""
+HUNG_SECONDS_MAX: Final = 640.0
+"""Limit of that time, which doubles each time a process is killed."""
 
-STARTS_WITHIN: Final = 120.0
+START_SECONDS_MAX: Final = 120.0
 """Seconds until the first line: a child imports much, and the machine may be busy."""
 
 CRASHES_MAX: Final = 8
@@ -76,9 +76,9 @@ class _Child:
     writer: LineWriter = field(init=False)
     address: str | None = None
 
-    def start(self, *, again: bool) -> None:
+    def start(self, *, restarted: bool) -> None:
         """Start a process."""
-        command = [*self.command, *(("--again",) if again and self.coordinator else ())]
+        command = [*self.command, *(("--restarted",) if restarted and self.coordinator else ())]
         self.process = self.start_process(command, self.inherits)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -86,7 +86,7 @@ class _Child:
         self.writer = LineWriter(self.process.stdin.fileno())
         self.address = None
 
-    def leave_alone(self) -> None:
+    def close_input(self) -> None:
         """Close its input, so that it ends."""
         assert self.process.stdin is not None
         self.process.stdin.close()
@@ -119,14 +119,14 @@ class Launcher:
     ) -> None:
         """Take the commands of the coordinator and of each worker.
 
-        `workers` says how many of these there are, and how many of them are started by hand.
+        `workers` has the number of workers, and how many of them others start.
         `on_progress` receives progress; `check` is called often, and may raise to end the run.  Every
         coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
         one has ended, before the next one is started.  `start_process` starts all processes.
         `on_tick` receives each tick that has ended.
         """
         self._worker = worker
-        started, self._by_hand = workers[0] - workers[1], workers[1]
+        started, self._external = workers[0] - workers[1], workers[1]
         self._start_process = start_process
         self._coordinator = _Child(
             coordinator, coordinator=True, inherits=inherits, start_process=start_process
@@ -136,15 +136,15 @@ class Launcher:
         self._check = check
         self._on_coordinator_ended = on_coordinator_ended
         self._on_tick = on_tick
-        self._over: Finished | None = None
+        self._finished: Finished | None = None
         self._report: ProgressReport | None = None
         """The last report, until the workers are adjusted to it."""
         self._crashes = 0
-        self._starting: FailureDetector[_Child] = FailureDetector(STARTS_WITHIN)
+        self._starting: FailureDetector[_Child] = FailureDetector(START_SECONDS_MAX)
         """Watches processes that have written no line yet."""
-        self._started: FailureDetector[_Child] = FailureDetector(HUNG_AFTER)
+        self._started: FailureDetector[_Child] = FailureDetector(HUNG_SECONDS)
         self._best = (*START, 0, 0)
-        self._gone: deque[str] = deque()
+        self._exited: deque[str] = deque()
 
     def run(self) -> Finished:
         """Run until the coordinator reports the end of the job.
@@ -155,12 +155,12 @@ class Launcher:
         try:
             for child in self._children:
                 self._start(child)
-            while self._over is None:
+            while self._finished is None:
                 self._round()
                 self._check()
         finally:
             self._end_all()
-        return self._over
+        return self._finished
 
     def _round(self) -> None:
         children = list(self._children)
@@ -171,21 +171,21 @@ class Launcher:
             ended = child.process.poll()
             for line in child.reader.lines():
                 self._on_line(child, line, now)
-            if self._over is not None:
+            if self._finished is not None:
                 return
             if ended is not None:
                 self._on_lost(child, f"ended with {ended}")
             else:
                 self._end_if_hung(child, now)
-        while self._gone and self._coordinator.process.poll() is None:
-            self._coordinator.writer.write(WorkerExited(self._gone.popleft()))
+        while self._exited and self._coordinator.process.poll() is None:
+            self._coordinator.writer.write(WorkerExited(self._exited.popleft()))
         self._adjust_workers()
 
     def _new_worker(self) -> _Child:
         return _Child(self._worker, coordinator=False, start_process=self._start_process)
 
-    def _start(self, child: _Child, *, again: bool = False) -> None:
-        child.start(again=again)
+    def _start(self, child: _Child, *, restarted: bool = False) -> None:
+        child.start(restarted=restarted)
         self._starting.watch([child], time.monotonic())
 
     def _end_if_hung(self, child: _Child, now: float) -> None:
@@ -193,7 +193,7 @@ class Launcher:
             self._on_lost(child, f"has been silent for {self._starting.timeout:.0f} s")
         elif self._started.has_failed(child, now):
             seconds = self._started.timeout
-            self._started.timeout = longer_timeout(seconds, HUNG_AFTER_MOST)
+            self._started.timeout = longer_timeout(seconds, HUNG_SECONDS_MAX)
             self._on_lost(child, f"has been silent for {seconds:.0f} s")
 
     def _on_line(self, child: _Child, line: Line, now: float) -> None:
@@ -203,23 +203,23 @@ class Launcher:
             case Address(address):
                 child.address = address
             case ProgressReport():
-                self._record_what_is_done(line)
+                self._record_progress(line)
                 self._report = line
                 self._on_progress(line)
             case TickReport():
                 self._on_tick(line)
             case Finished():
-                self._over = line
+                self._finished = line
             case _:
                 pass
 
     def _adjust_workers(self) -> None:
-        """Start the workers that the job needs more, and end those that it does not need any more."""
+        """Start the additional workers that the job needs, and end those that it does not need any more."""
         report, self._report = self._report, None
         if report is None or not report.workers:
             return
         workers = len(self._children) - 1
-        needed = report.workers - self._by_hand
+        needed = report.workers - self._external
         while workers < needed:
             workers += 1
             child = self._new_worker()
@@ -239,10 +239,10 @@ class Launcher:
         self._starting.forget(child)
         self._started.forget(child)
         if child.address is not None:
-            self._gone.append(child.address)
+            self._exited.append(child.address)
 
-    def _record_what_is_done(self, report: ProgressReport) -> None:
-        """Reset the count of crashes if more is done than ever before.
+    def _record_progress(self, report: ProgressReport) -> None:
+        """Reset the count of crashes if the job has come further than in any report before.
 
         Each epoch counts from zero, so its counts may be lower than those of an earlier one.  An epoch that
         begins at a later snapshot has made progress, even if no report of it came before a process ended.
@@ -261,14 +261,14 @@ class Launcher:
         child.end()
         if child.coordinator:
             self._on_coordinator_ended()
-        self._start(child, again=True)
+        self._start(child, restarted=True)
 
     def _end_all(self) -> None:
         """End all processes, and wait for them."""
         started = [child for child in self._children if hasattr(child, "process")]
-        if self._over is not None:
+        if self._finished is not None:
             for child in started:
-                child.leave_alone()
+                child.close_input()
             for child in started:
                 with suppress(subprocess.TimeoutExpired):
                     child.process.wait(_END_SECONDS)

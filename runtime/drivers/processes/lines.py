@@ -1,7 +1,8 @@
 """The lines that the launcher and its child processes exchange: JSON on the pipes between them.
 
 A child reads the launcher's lines from its standard input, and ends when its standard input ends.  It writes
-its own lines to its standard output, at least one each second; a child that writes none for long hangs.
+its own lines to its standard output, at least one each second.  A child that writes none for a long time is
+considered hung.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ COMMAND: Final = (sys.executable, "-P", "-m", "fsql")
 
 
 class Process(Protocol):
-    """A process with pipes as standard input and output: what `subprocess.Popen` has, and is used of it."""
+    """A process with pipes as standard input and output: the part of `subprocess.Popen` that is used."""
 
     @property
     def pid(self) -> int:

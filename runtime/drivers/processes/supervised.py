@@ -30,8 +30,8 @@ class Supervisor:
     def __init__(self, reading: int, writing: int) -> None:
         self._reader = LineReader(reading)
         self._writer = LineWriter(writing)
-        self._told_at = time.monotonic()
-        self._gone: list[str] = []
+        self._written_at = time.monotonic()
+        self._exited: list[str] = []
 
     @classmethod
     def of_worker(cls, address: str) -> Supervisor:
@@ -43,8 +43,8 @@ class Supervisor:
     def alive(self) -> bool:
         """Return whether the launcher is alive, and regularly send it a sign of life."""
         now = time.monotonic()
-        if now - self._told_at > ALIVE_EVERY:
-            self._told_at = now
+        if now - self._written_at > ALIVE_EVERY:
+            self._written_at = now
             self._writer.write(Alive())
         self._listen()
         return not self._reader.ended
@@ -53,7 +53,7 @@ class Supervisor:
         for line in self._reader.lines():
             match line:
                 case WorkerExited(address):
-                    self._gone.append(address)
+                    self._exited.append(address)
                 case _:
                     pass
 
@@ -62,15 +62,15 @@ class Supervisor:
         """Return the descriptor that is readable when the launcher has written or ended; None for none."""
         return self._reader.descriptor
 
-    def take_exited(self) -> Sequence[str]:
+    def take_exited_workers(self) -> Sequence[str]:
         """Return the addresses of workers that have ended since the last call."""
         self._listen()
-        exited, self._gone = self._gone, []
+        exited, self._exited = self._exited, []
         return exited
 
-    def tell(self, effect: Progress | Finish | TickEnded) -> None:
+    def report(self, effect: Progress | Finish | TickEnded) -> None:
         """Report progress, the end of a tick, or the end of the job."""
-        self._told_at = time.monotonic()
+        self._written_at = time.monotonic()
         match effect:
             case Progress():
                 self._writer.write(encode_progress(effect))

@@ -43,7 +43,7 @@ class MessageDeadline(Protocol):
 
 
 class WorkerProcess:
-    """Runs until the job is done or the supervisor has ended."""
+    """Runs until the job is done or the launcher has ended."""
 
     def __init__(  # noqa: PLR0913 - it stands between many
         self,
@@ -84,27 +84,27 @@ class WorkerProcess:
         return host.done
 
     def step(self, event: WorkerEvent) -> None:
-        """Give an event to the node."""
+        """Step the node with an event."""
         self.host.step(event)
 
     def _round(self) -> None:
         """Process all input that has come, read once, and advance the time."""
         now = time.monotonic()
-        seconds = self.awaited(now)
+        seconds = self.wait_seconds(now)
         if seconds:
             collect_while_idle()
-        came = self._transport.receive(seconds)
+        received = self._transport.receive(seconds)
         if self._deadline is not None:
-            if came:
+            if received:
                 self._deadline.on_message(now)
             self._deadline.check(now)
-        self.look_for_leader()
-        for source, what in came:
+        self.update_leader()
+        for source, what in received:
             self.step(Received(what, source))
         self.read()
         self.host.tick()
 
-    def awaited(self, now: float) -> float:
+    def wait_seconds(self, now: float) -> float:
         """Return how many seconds to wait for input at most; 0 if a front may read."""
         if self.host.node.readable(now):
             return 0.0
@@ -112,8 +112,8 @@ class WorkerProcess:
         wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
         return max(0.0, wait)
 
-    def look_for_leader(self) -> None:
-        """Tell the node if there is another coordinator."""
+    def update_leader(self) -> None:
+        """Inform the node if there is another coordinator."""
         leader = self._find_leader()
         if leader is not None:
             self.step(LeaderFound(leader))

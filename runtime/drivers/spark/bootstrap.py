@@ -1,7 +1,7 @@
 """Computes the state and the output of a job below a position on Spark.
 
 It is a run on Spark (`run.py`) that ends at the position: the driver writes what is released below it, and
-takes the state of the folds.  A stream goes on from there.
+takes the state of the folds.  A streaming job continues from there.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from fsql.runtime.drivers.spark.stage_frames import (
     SourceReport,
     all_of,
     fold_frames,
-    forget,
     source_frame,
+    unpersist,
 )
-from fsql.runtime.state.encoding import decoded
+from fsql.runtime.state.encoding import decode_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Computed(NamedTuple):
-    """The position that a bootstrap has come to, and what was read of each front, by its number."""
+    """The position that a bootstrap has reached, and what was read of each front, by its number."""
 
     position: Root
     sources: Mapping[int, SourceReport]
@@ -52,7 +52,7 @@ class SparkBootstrap:
     Args:
         run: the run, which has not begun.
         fronts: the numbers of the fronts that are read.
-        until: the position; None for the least one that all their rows are below.
+        until: the position; None for the least position above all their rows.
     """
 
     run: SparkRun
@@ -72,13 +72,13 @@ class SparkBootstrap:
             sources = source_frame(spark.session, run.load, self.fronts, bound)
             stages = [sources]
             try:
-                told = spark.told_by_tasks(sources)
-                run.count(told)
-                reports = _reports(told)
-                position = self.until or _behind_all(reports)
+                rows = spark.collect_reports(sources)
+                run.count(rows)
+                reports = _reports(rows)
+                position = self.until or _position_after_all(reports)
                 stages += fold_frames(run.plan, run.load, sources, position)
                 if len(stages) > 1:
-                    run.check(spark.told_by_tasks(all_of(stages[1:])))
+                    run.check(spark.collect_reports(all_of(stages[1:])))
                 run.write(all_of(stages), position, spark.progress)
                 if run.stopped is not None:
                     return None
@@ -86,19 +86,19 @@ class SparkBootstrap:
                     store(position, operator, parts)
                     spark.progress()
             finally:
-                forget(stages)
+                unpersist(stages)
         return Computed(position, reports)
 
 
-def _reports(told: Sequence[Row]) -> dict[int, SourceReport]:
+def _reports(rows: Sequence[Row]) -> dict[int, SourceReport]:
     return {
         row.task: msgspec.json.decode(row.parts[0], type=SourceReport)
-        for row in told
+        for row in rows
         if row.stage == COUNTED
     }
 
 
-def _behind_all(reports: Mapping[int, SourceReport]) -> Root:
+def _position_after_all(reports: Mapping[int, SourceReport]) -> Root:
     return max((Root(*report.read_up_to) for report in reports.values()), default=START)
 
 
@@ -106,5 +106,5 @@ def _states(rows: DataFrame) -> Iterator[tuple[str, list[IncrementalSnapshot]]]:
     """Yield the state of each operator, in parts."""
     states = rows.where(f"stage = {STATE}").orderBy(*ORDER).toLocalIterator()
     for _, of_stage in groupby(states, lambda row: row.time):
-        parts = [(bytes(row.parts[0]).decode(), decoded(row.parts[1])) for row in of_stage]
+        parts = [(bytes(row.parts[0]).decode(), decode_snapshot(row.parts[1])) for row in of_stage]
         yield parts[0][0], [state for _, state in parts]

@@ -25,8 +25,8 @@ from fsql.runtime.drivers.spark.stage_frames import (
     ORDER,
     all_of,
     fold_frames,
-    forget,
     source_frame,
+    unpersist,
 )
 from fsql.runtime.drivers.spark.task_errors import error_in
 from fsql.runtime.drivers.stage_tasks import message_of_parts
@@ -67,10 +67,10 @@ class SparkRun:
             sources = source_frame(spark.session, self.load, fronts)
             stages = [sources, *fold_frames(self.plan, self.load, sources)]
             try:
-                self.count(spark.told_by_tasks(all_of(stages)))
+                self.count(spark.collect_reports(all_of(stages)))
                 self.write(all_of(stages), END, spark.progress)
             finally:
-                forget(stages)
+                unpersist(stages)
         return self.metrics
 
     @contextmanager
@@ -95,27 +95,27 @@ class SparkRun:
                 raise
         progress()
 
-    def check(self, told: list[Row]) -> None:
+    def check(self, reports: list[Row]) -> None:
         """Check that no task has failed.
 
         Raises:
             FsqlError: if one has.
         """
         failed = min(
-            (row for row in told if row.stage == FAILED), key=lambda r: r.task, default=None
+            (row for row in reports if row.stage == FAILED), key=lambda r: r.task, default=None
         )
         if failed is not None:
             raise error_in(failed.parts[0])
 
-    def count(self, told: list[Row]) -> None:
+    def count(self, reports: list[Row]) -> None:
         """Count what the tasks have read.
 
         Raises:
             FsqlError: if a task has failed.
         """
-        self.check(told)
+        self.check(reports)
         tasks = self.plan.fronts(self.edges.splits)
-        for row in told:
+        for row in reports:
             if row.stage != COUNTED:
                 continue
             table = self.plan.tables[tasks[row.task].ordinal]
@@ -164,10 +164,10 @@ class RunningSpark:
     thread: ThreadPoolExecutor
     progress: Callable[[], None]
 
-    def told_by_tasks(self, rows: DataFrame) -> list[Row]:
-        """Execute the tasks that make some rows; return the errors, and what was read of splits."""
-        told = rows.where(f"stage IN ({FAILED}, {COUNTED})")
-        future: Future[list[Row]] = self.thread.submit(told.collect)
+    def collect_reports(self, rows: DataFrame) -> list[Row]:
+        """Execute the tasks that compute some rows; return their rows with errors and with counts."""
+        reports = rows.where(f"stage IN ({FAILED}, {COUNTED})")
+        future: Future[list[Row]] = self.thread.submit(reports.collect)
         while True:
             try:
                 return future.result(_ASK_SECONDS)

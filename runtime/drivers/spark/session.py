@@ -43,7 +43,7 @@ appender.log.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 _OF_SPARK: Final = frozenset({"pyspark", "py4j"})
-_SAYS_WHY: Final = 'Exception in thread "main"'
+_REASON_PREFIX: Final = 'Exception in thread "main"'
 """The beginning of the line in which Spark's launcher reports why it has ended."""
 
 _BLOBS_PER_BATCH: Final = 16
@@ -87,7 +87,9 @@ def spark_error(error: Exception, log: Path) -> FsqlError:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     notes = ["; ".join(lines[:2])] if lines else []
     notes += [
-        line for line in log.read_text(errors="replace").splitlines() if line.startswith(_SAYS_WHY)
+        line
+        for line in log.read_text(errors="replace").splitlines()
+        if line.startswith(_REASON_PREFIX)
     ][-1:]
     helps = (f"read {log}",)
     return FsqlError([Diagnostic("E661", "Spark has failed", notes=tuple(notes), helps=helps)])

@@ -1,7 +1,7 @@
 """The stages of a tick plan as data frames of Spark, and the tasks that compute them.
 
 A row of a data frame is a message of fsql, a batch of rows for one worker, which is a partition here.  Other
-rows have a negative number in place of a stage.
+rows have a negative number instead of a stage.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fsql.runtime.drivers.stage_tasks import (
 )
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 from fsql.runtime.ports import SourceOffset  # noqa: TC001 - msgspec reads it
-from fsql.runtime.state.encoding import encoded
+from fsql.runtime.state.encoding import encode_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 FAILED: Final = -1
 COUNTED: Final = -2
 STATE: Final = -3
-"""In place of a stage: rows with an error, with what was read of a split, and with state of a fold."""
+"""Instead of a stage: rows with an error, with what was read of a split, and with state of a fold."""
 
 ORDER: Final = ("time", "origin", "task", "number")
 """The columns by which messages are ordered; a row with state has the number of its stage as its time."""
@@ -130,8 +130,8 @@ def all_of(frames: Iterable[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def forget(frames: Iterable[DataFrame]) -> None:
-    """Let Spark remove what it has kept of data frames."""
+def unpersist(frames: Iterable[DataFrame]) -> None:
+    """Let Spark remove the stored data of data frames."""
     with suppress(Exception):
         for frame in frames:
             frame.unpersist()
@@ -147,7 +147,9 @@ def _read(
     for batch in batches:
         for number in batch.column(0).to_pylist():
             if number in fronts:
-                yield from _batches(_guarded(number, partial(_read_split, load, number, until)))
+                yield from _batches(
+                    _catch_errors(number, partial(_read_split, load, number, until))
+                )
 
 
 def _read_split(load: Load, number: int, until: Root) -> Iterator[MessageRow]:
@@ -168,7 +170,7 @@ def _fold(
     received = (MessageRow(**row) for batch in batches for row in batch.to_pylist())
     for worker, rows in groupby(received, lambda row: row.receiver):
         work = partial(_fold_worker, load, stage, until, worker, rows)
-        yield from _batches(_guarded(worker, work))
+        yield from _batches(_catch_errors(worker, work))
 
 
 def _fold_worker(
@@ -182,12 +184,12 @@ def _fold_worker(
     if until != END and (state := task.state()) is not None:
         operator, snapshot = state
         for piece, part in enumerate(_pieces(snapshot)):
-            parts = [operator.encode(), bytes(encoded(part))]
+            parts = [operator.encode(), bytes(encode_snapshot(part))]
             yield MessageRow(STATE, worker, stage, 0, number, piece, parts)
 
 
 def _pieces(state: IncrementalSnapshot) -> Iterator[IncrementalSnapshot]:
-    """Cut state in parts of about the size of a batch: it may be larger than a row of Spark."""
+    """Cut state into parts of about the size of a batch: it may be larger than a row of Spark."""
     rows = state.rows
     count = max(1, rows.num_rows * _BATCH_BYTES // max(1, rows.nbytes))
     for first in range(0, rows.num_rows, count):
@@ -200,8 +202,8 @@ def _rows(task: int, sent: Iterable[Sent]) -> Iterator[MessageRow]:
         yield MessageRow(message.parcel.to.stage, receiver, *message.root, task, number, parts)
 
 
-def _guarded(task: int, work: Callable[[], Iterator[MessageRow]]) -> Iterator[MessageRow]:
-    """Yield the rows of a task; an error that the user can mend becomes a row, not a failure of Spark."""
+def _catch_errors(task: int, work: Callable[[], Iterator[MessageRow]]) -> Iterator[MessageRow]:
+    """Yield the rows of a task; an error that the user can correct becomes a row, not a failure of Spark."""
     try:
         yield from work()
     except FsqlError as error:

@@ -1,4 +1,4 @@
-"""Errors of tasks as text: Spark's processes return what the user can mend, instead of failing."""
+"""Errors of tasks as text: Spark's processes return errors that the user can correct, instead of failing."""
 
 from __future__ import annotations
 

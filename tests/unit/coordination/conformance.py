@@ -16,8 +16,8 @@ from fsql.runtime.coordination.commits import (
     CommitRefusedError,
     Committed,
     commit_snapshot,
-    committed,
     next_epoch,
+    read_committed,
 )
 from fsql.runtime.coordination.lease import CLOCKS_DIFFER, Lease
 from fsql.runtime.coordination.port import (
@@ -278,14 +278,14 @@ class Conformance:
         self, world: World, one: Coordination, other: Coordination
     ) -> None:
         session, others = one.open_session(TTL), other.open_session(TTL)
-        assert committed(other) is None
+        assert read_committed(other) is None
         first, second = Committed(4, "aa", 1), Committed(6, "cc", 2)
         commit_snapshot(one, session, first)
         commit_snapshot(one, session, first)
         for late in (Committed(4, "bb", 1), Committed(4, "aa", 2), Committed(3, "aa", 1)):
             with pytest.raises(CommitRefusedError):
                 commit_snapshot(other, others, late)
-        assert committed(other) == first
+        assert read_committed(other) == first
         commit_snapshot(other, others, second)
         with pytest.raises(CommitRefusedError) as raised:
             commit_snapshot(one, session, Committed(7, "dd", 1))
@@ -295,4 +295,4 @@ class Conformance:
         world.advance(TTL * 1.1)
         with pytest.raises(SessionExpiredError):
             commit_snapshot(one, session, Committed(8, "ee", 2))
-        assert committed(one) == second
+        assert read_committed(one) == second

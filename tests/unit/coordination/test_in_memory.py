@@ -8,9 +8,9 @@ from fsql.runtime.coordination.commits import (
     CommitRefusedError,
     Committed,
     commit_snapshot,
-    committed,
     newest_committed,
     next_epoch,
+    read_committed,
 )
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
 from fsql.runtime.coordination.lease import Lease
@@ -140,8 +140,8 @@ def test_who_reads_stale_entries_commits_nothing_again(world: MemoryWorld) -> No
     other.faults.stale_writes = 1
     with pytest.raises(CoordinationUnavailableError):
         commit_snapshot(other, others, Committed(2, "bb", 1))
-    assert committed(other) == Committed(1, "aa", 1)
-    assert committed(one) == Committed(2, "aa", 1)
+    assert read_committed(other) == Committed(1, "aa", 1)
+    assert read_committed(one) == Committed(2, "aa", 1)
 
 
 def test_who_reads_stale_entries_finds_the_newest_snapshot(world: MemoryWorld) -> None:
@@ -150,7 +150,7 @@ def test_who_reads_stale_entries_finds_the_newest_snapshot(world: MemoryWorld) -
     other.faults.stale_writes = 3
     for number in (1, 2):
         commit_snapshot(one, session, Committed(number, "aa", 1))
-    assert committed(other) is None
+    assert read_committed(other) is None
     with pytest.raises(CoordinationUnavailableError):
         newest_committed(other, others)
     other.faults.stale_writes = 0
@@ -161,7 +161,7 @@ def test_that_there_is_no_snapshot_is_written_too(world: MemoryWorld) -> None:
     client = world.client()
     session = client.open_session(600)
     assert [newest_committed(client, session) for _ in range(2)] == [None, None]
-    assert committed(client) is None
+    assert read_committed(client) is None
     commit_snapshot(client, session, Committed(1, "aa", 1))
     assert newest_committed(client, session) == Committed(1, "aa", 1)
 
@@ -172,7 +172,7 @@ def test_a_commit_whose_answer_is_lost_can_be_said_again(world: MemoryWorld) -> 
     client.faults.replies_lost = 1
     with pytest.raises(CoordinationUnavailableError):
         commit_snapshot(client, session, Committed(1, "aa", 1))
-    assert committed(client) == Committed(1, "aa", 1)
+    assert read_committed(client) == Committed(1, "aa", 1)
     commit_snapshot(client, session, Committed(1, "aa", 1))
     with pytest.raises(CommitRefusedError):
         commit_snapshot(client, session, Committed(1, "bb", 1))
@@ -182,7 +182,7 @@ def test_an_entry_that_is_not_ours_is_told(world: MemoryWorld) -> None:
     client = world.client()
     client.create(client.open_session(TTL), "snapshot", b'{"snapshot": "x"}')
     with pytest.raises(DamagedCoordinationError, match='entry "snapshot" is not readable'):
-        committed(client)
+        read_committed(client)
 
 
 def test_a_service_that_is_read_only_keeps_no_lease(world: MemoryWorld) -> None:

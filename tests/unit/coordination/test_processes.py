@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.coordination.commits import Committed, committed
+from fsql.runtime.coordination.commits import Committed, read_committed
 from fsql.runtime.coordination.embedded import EmbeddedCoordination
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def test_a_holder_that_was_stopped_for_too_long_writes_nothing(started: Started)
     assert tell(zombie, "commit") == "SessionExpiredError"
     assert float(line(zombie)) < time.monotonic()
     client = started.client()
-    assert committed(client) == Committed(2, "other", 2)
+    assert read_committed(client) == Committed(2, "other", 2)
     client.close()
 
 

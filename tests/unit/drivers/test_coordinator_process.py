@@ -129,14 +129,14 @@ def run(
         return 1e9
 
     state: Any = SimpleNamespace(
-        lease_renewed_every=60.0,
+        renewal_seconds=60.0,
         renew_lease=renew_lease,
         open_request=lambda: None,
         tick_proposals=lambda _: None,
         close=lambda: None,
     )
     supervisor: Any = SimpleNamespace(
-        alive=alive, take_exited=list, tell=told.append, descriptor=None
+        alive=alive, take_exited_workers=list, report=told.append, descriptor=None
     )
     script: Any = node
     process = CoordinatorProcess(script, spec, transport, state, [consumer], supervisor)
@@ -156,7 +156,7 @@ def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> 
     node = Script(LeaseHeld=[OpenSinks(1, START)], SinkOpened=[*BUNDLES], Delivered=[Finish()])
     process, _, _ = run(node, SinkOfTwo())
     assert node.events[-1] == Delivered(1, 0, ENDS[1])
-    assert process.host.awaited() == []
+    assert process.host.descriptors_to_wait_for() == []
 
 
 def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:

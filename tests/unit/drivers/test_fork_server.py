@@ -44,7 +44,7 @@ STARTED: list[Process] = []
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ForkServer]:
     monkeypatch.setattr(fork_server, "COMMAND", COMMAND)
-    monkeypatch.setattr(fork_server, "ANSWERS_WITHIN", 600.0)
+    monkeypatch.setattr(fork_server, "ANSWER_SECONDS_MAX", 600.0)
     STARTED.clear()
     with ForkServer() as made:
         yield made
@@ -147,7 +147,7 @@ def test_one_that_hangs_is_given_up(server: ForkServer, monkeypatch: pytest.Monk
     assert said(start(server, "worker", "none")).startswith("True ")
     assert server._server is not None
     os.kill(server._server.process.pid, signal.SIGSTOP)
-    monkeypatch.setattr(fork_server, "ANSWERS_WITHIN", 0.05)
+    monkeypatch.setattr(fork_server, "ANSWER_SECONDS_MAX", 0.05)
     assert said(start(server, "worker", "none")).startswith("False ")
 
 

@@ -69,7 +69,7 @@ def test_a_manifest_that_cannot_be_read_now_is_no_bug(state: JobState, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("passing", "error", "said"),
+    ("transient", "error", "said"),
     [
         (True, CoordinationUnavailableError, "cannot read snapshots: snapshot 1"),
         (False, FsqlError, "E611: snapshot 1"),
@@ -78,12 +78,12 @@ def test_a_manifest_that_cannot_be_read_now_is_no_bug(state: JobState, tmp_path:
 def test_records_that_cannot_be_read_now_are_not_lost(
     state: JobState,
     monkeypatch: pytest.MonkeyPatch,
-    passing: bool,  # noqa: FBT001 - a parameter of the test
+    transient: bool,  # noqa: FBT001 - a parameter of the test
     error: type[Exception],
     said: str,
 ) -> None:
     def fails(*_: object, **__: object) -> NoReturn:
-        raise StateStoreError("cannot read", passing=passing)
+        raise StateStoreError("cannot read", transient=transient)
 
     record = StateSegment(0, "key", "operator", 1, 0, 1, 1, "", ALL_BINS)
     done(state.commit(Manifest("job", 0, 1, 1, (2, 0), 1, (record,), ())))

@@ -31,7 +31,7 @@ ENDS = f"print('{OVER}', flush=True)"
 @pytest.fixture(autouse=True)
 def _nothing_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a script that says little not be taken for one that hangs, however busy the machine is."""
-    monkeypatch.setattr(launcher, "HUNG_AFTER", 600.0)
+    monkeypatch.setattr(launcher, "HUNG_SECONDS", 600.0)
 
 
 def script(text: str) -> list[str]:
@@ -136,7 +136,7 @@ def test_what_a_process_said_before_it_ended_counts(
 def test_a_process_that_falls_silent_is_started_again_but_has_time_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launcher, "HUNG_AFTER", 0.3)
+    monkeypatch.setattr(launcher, "HUNG_SECONDS", 0.3)
     times = str(tmp_path / "times")
     coordinator = (
         f"open({times!r}, 'a').write('x')\n"
@@ -151,7 +151,7 @@ def test_a_process_that_falls_silent_is_started_again_but_has_time_to_start(
 def test_a_step_that_takes_long_is_not_taken_for_a_hang_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launcher, "HUNG_AFTER", 0.2)
+    monkeypatch.setattr(launcher, "HUNG_SECONDS", 0.2)
     monkeypatch.setattr(launcher, "CRASHES_MAX", 20)
     times = tmp_path / "times"
     step = f"open({str(times)!r}, 'a').write('x')\ntime.sleep(2)\n"

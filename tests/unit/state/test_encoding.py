@@ -14,8 +14,8 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES, Incremental
 from fsql.runtime.state.encoding import (
     FORMAT,
     UnreadableSnapshotError,
-    decoded,
-    encoded,
+    decode_snapshot,
+    encode_snapshot,
     hash_of,
 )
 from fsql.tests.unit.formats.drawn import drawn
@@ -49,7 +49,7 @@ def header(**changed: object) -> bytes:
     st.booleans(),
 )
 def test_what_was_encoded_is_decoded(rows: list[tuple[int, str, int]], appends: object) -> None:
-    again = decoded(encoded(incremental_snapshot(rows, appends=bool(appends))))
+    again = decode_snapshot(encode_snapshot(incremental_snapshot(rows, appends=bool(appends))))
     assert (rows_of(again), again.keys, again.appends) == (rows, 1, bool(appends))
 
 
@@ -64,7 +64,7 @@ def test_columns_of_all_kinds_come_back() -> None:
         EXPIRES: pa.array([1, 2, 3], pa.int64()),
     }
     batch = pa.RecordBatch.from_pydict(columns)
-    again = decoded(encoded(IncrementalSnapshot(batch, 1, appends=True)))
+    again = decode_snapshot(encode_snapshot(IncrementalSnapshot(batch, 1, appends=True)))
     assert again.rows.schema == batch.schema
     assert [str(column) for column in again.rows] == [str(column) for column in batch]
 
@@ -72,19 +72,24 @@ def test_columns_of_all_kinds_come_back() -> None:
 def test_a_slice_of_a_batch_is_written_without_the_rest() -> None:
     whole = incremental_snapshot((number, "x" * 100, 1) for number in range(10_000))
     part = IncrementalSnapshot(whole.rows.slice(10, 2), 1, appends=False)
-    assert len(encoded(part)) < 2_000
-    assert rows_of(decoded(encoded(part))) == [(10, "x" * 100, 1), (11, "x" * 100, 1)]
+    assert len(encode_snapshot(part)) < 2_000
+    assert rows_of(decode_snapshot(encode_snapshot(part))) == [
+        (10, "x" * 100, 1),
+        (11, "x" * 100, 1),
+    ]
 
 
 def test_equal_snapshots_have_equal_bytes() -> None:
-    assert bytes(encoded(incremental_snapshot(ROWS))) == bytes(encoded(incremental_snapshot(ROWS)))
-    assert hash_of(encoded(incremental_snapshot(ROWS))) != hash_of(
-        encoded(incremental_snapshot(ROWS[:2]))
+    assert bytes(encode_snapshot(incremental_snapshot(ROWS))) == bytes(
+        encode_snapshot(incremental_snapshot(ROWS))
+    )
+    assert hash_of(encode_snapshot(incremental_snapshot(ROWS))) != hash_of(
+        encode_snapshot(incremental_snapshot(ROWS[:2]))
     )
 
 
 def test_no_flipped_bit_and_no_cut_is_read() -> None:
-    data = bytes(encoded(incremental_snapshot(ROWS)))
+    data = bytes(encode_snapshot(incremental_snapshot(ROWS)))
     bits = random.Random(7).sample(range(len(data) * 8), 1_000)
     altered = [
         data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
@@ -92,7 +97,7 @@ def test_no_flipped_bit_and_no_cut_is_read() -> None:
     ]
     for each in [*altered, *(data[:length] for length in range(len(data))), data + b"\0"]:
         with pytest.raises(UnreadableSnapshotError, match="its hash does not match"):
-            decoded(each)
+            decode_snapshot(each)
 
 
 BATCH = incremental_snapshot(ROWS).rows
@@ -133,13 +138,13 @@ OTHER_NAMES = BATCH.rename_columns(["k", "v", "w"])
 )
 def test_what_no_fsql_has_written_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(UnreadableSnapshotError) as raised:
-        decoded(data)
+        decode_snapshot(data)
     assert str(raised.value) == reason
 
 
 def test_a_header_without_a_stream_is_refused() -> None:
     with pytest.raises(UnreadableSnapshotError):
-        decoded(of(header()))
+        decode_snapshot(of(header()))
 
 
 def test_invalid_text_under_an_honest_hash_is_refused() -> None:
@@ -148,7 +153,7 @@ def test_invalid_text_under_an_honest_hash_is_refused() -> None:
     )
     batch = pa.RecordBatch.from_arrays([text, pa.array([1], pa.int64())], ["k", EXPIRES])
     with pytest.raises(UnreadableSnapshotError, match="Invalid UTF8"):
-        decoded(of(header(rows=1), batch))
+        decode_snapshot(of(header(rows=1), batch))
 
 
 def test_extension_types_are_not_written() -> None:
@@ -158,4 +163,4 @@ def test_extension_types_are_not_written() -> None:
     )
     for batch in (EXTENDED, NOT_REGISTERED, nested):
         with pytest.raises(AssertionError, match="state has no extension types"):
-            encoded(IncrementalSnapshot(batch, 1, appends=False))
+            encode_snapshot(IncrementalSnapshot(batch, 1, appends=False))

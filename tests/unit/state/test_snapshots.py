@@ -20,7 +20,7 @@ from fsql.runtime.cluster.manifest import (
     manifest_hash,
     manifest_of,
 )
-from fsql.runtime.coordination.commits import Committed, committed
+from fsql.runtime.coordination.commits import Committed, read_committed
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.rocks import RocksStore
@@ -44,7 +44,7 @@ def state_directory(tmp_path: Path) -> Path:
 
 def newest_committed(state: Path) -> Committed:
     client = EmbeddedCoordination(state / FILE, create=False)
-    found = committed(client)
+    found = read_committed(client)
     client.close()
     assert found is not None
     return found
@@ -240,7 +240,7 @@ def test_a_snapshot_of_another_format_is_refused_and_no_older_one_taken(state: P
     for refuse in (
         lambda: snapshots.newest(newest_committed(state)),
         lambda: snapshots.retire(7),
-        lambda: snapshots.named(0),
+        lambda: snapshots.referenced_keys(0),
     ):
         with pytest.raises(OtherFormatSnapshotError) as raised:
             refuse()
@@ -322,8 +322,8 @@ def test_the_newest_two_stay_and_segments_of_no_other_are_unneeded(tmp_path: Pat
         unneeded.append(snapshots.retire(number))
     assert unneeded == [{}, {}, {1: ("b",)}, {0: ("a",)}]
     assert snapshots.numbers() == (4, 3)
-    assert snapshots.named(0) == {"d", "e"}
-    assert snapshots.named(1) == {"c"}
+    assert snapshots.referenced_keys(0) == {"d", "e"}
+    assert snapshots.referenced_keys(1) == {"c"}
 
 
 def test_stores_of_workers_that_are_no_more_go_with_the_last_manifest_that_needs_them(
