@@ -13,7 +13,7 @@ from fsql.compiler.statistics import TICK_SECONDS
 from fsql.console import exit_codes
 from fsql.console.check_command import check
 from fsql.console.cluster_commands import agent, doctor, down, job, machine_agent, ps, up
-from fsql.console.commands import Commands, reporting
+from fsql.console.commands import Commands, pass_reporter
 from fsql.console.compile_command import compile_
 from fsql.console.completion_command import completion
 from fsql.console.datagen_command import datagen
@@ -183,7 +183,7 @@ def main(ctx: click.Context) -> None:
     type=click.Choice(STANDARD_OUTPUT_FORMATS),
     help="Output format of a bare SELECT. Default: a table on a terminal, otherwise JSON lines.",
 )
-@reporting
+@pass_reporter
 def run(
     reporter: Reporter, script: str | None, text: str | None, **flags: Unpack[RunFlags]
 ) -> None:
@@ -255,7 +255,7 @@ class _ExplainFlags(TypedDict):
 @_workers
 @_policy
 @profile
-@reporting
+@pass_reporter
 def explain(
     reporter: Reporter,
     script: str | None,
@@ -313,7 +313,7 @@ class _ConsumeFlags(TypedDict):
 )
 @click.option("--until-end", is_flag=True, help="Exit when the job has finished.")
 @existing_outputs
-@reporting
+@pass_reporter
 def consume(
     reporter: Reporter,
     listen: str,

@@ -8,7 +8,7 @@ import click
 
 from fsql.benchmarks.flags import choice, exponents, number, numbers, picture, seconds, state_mib
 from fsql.compiler.connectors import SHARDS_MAX
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import delivery, snapshot_ms, workers
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _on_text(name: str, rows_are: str) -> Command:
         help="How many files the result goes to, on several processes.",
     )
     @workers("How many.")
-    @reporting
+    @pass_reporter
     def measured(reporter: Reporter, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
         if workers == 1 and flags["delivery"] is None:
             _in_one_process(name, reporter, rate, flags)
@@ -93,7 +93,7 @@ _on_text("word-count", "lines of 300 words")
 @choice("--kill", ("worker", "coordinator"), "Which process is killed.")
 @picture()
 @workers("How many.", default=2)
-@reporting
+@pass_reporter
 def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Kill workers or the coordinator with SIGKILL while documents flow; report how long output stops.
 
@@ -118,7 +118,7 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
 @number("--rate", "Rows a second.", 2000)
 @seconds("--seconds", "How long.", 20.0)
 @snapshot_ms
-@reporting
+@pass_reporter
 def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """Move half of the state between two workers while rows flow.
 
@@ -144,7 +144,7 @@ def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     help="Begin with one worker, and propose two for the peak. Default: two, keys move by load.",
 )
 @picture()
-@reporting
+@pass_reporter
 def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Let the load rise to a peak and fall again, and report the latency of each phase and each tick.
 
@@ -173,7 +173,7 @@ def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
 @seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
 @number("--rounds", "How often each plan runs.", 1)
 @picture("the load of the busiest worker for each plan")
-@reporting
+@pass_reporter
 def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Run joins, MAX over updates, and a window by frequent keys, on 2 workers, with three plans by turns.
 
@@ -204,7 +204,7 @@ def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # n
 @seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
 @number("--rounds", "How often each plan runs.", 1)
 @picture("the throughput of each plan")
-@reporting
+@pass_reporter
 def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Run a window of a day over rows of which most have one key, on 2 workers, with three plans by turns.
 
@@ -237,7 +237,7 @@ def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
 @seconds("--tick", "How often `auto` chooses, and how long an interval is.", 1.0, least=0.1)
 @number("--rounds", "How often each plan runs.", 1)
 @picture("the load of the busiest worker by the mean, tick by tick")
-@reporting
+@pass_reporter
 def drift(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Join rows by frequent keys that move from one worker to the other, with three plans by turns.
 
@@ -263,7 +263,7 @@ def drift(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # 
 @seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
 @number("--rounds", "How often each variant runs.", 1)
 @picture("the processor time of each variant")
-@reporting
+@pass_reporter
 def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Filter rows by an expensive and a cheap condition, and run two queries behind an expensive one.
 
@@ -287,7 +287,7 @@ def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
 @exponents
 @number("--stages", "Stages with state of the plan for which a tick is chosen.", 100)
 @number("--draws", "How often keys get other names, and so other bins; medians are printed.", 9)
-@reporting
+@pass_reporter
 def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """Level the bins of frequent keys over simulated workers, and measure how long a choice takes.
 
@@ -307,7 +307,7 @@ def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     "By how many documents the second split is behind; with commas, one after the other.",
     "1,10,20,50,100,200,500",
 )
-@reporting
+@pass_reporter
 def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> None:
     """Run the index of two files under both fold policies, while one file is behind the other.
 
@@ -320,7 +320,7 @@ def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> Non
 
 @bench.command(short_help="Where more workers stop helping, by a model over measured costs.")
 @number("--documents", "How many are measured.")
-@reporting
+@pass_reporter
 def scaling(reporter: Reporter, documents: int | None) -> None:
     """Measure the cost of each part of a run, and estimate the throughput of 1, 2, 4 and 8 workers.
 
@@ -335,7 +335,7 @@ def scaling(reporter: Reporter, documents: int | None) -> None:
 @click.argument("load", type=click.Choice(["windows", "keys", "lag", "joins", "ranges"]))
 @number("--rows", "How many; by default what the load needs.")
 @choice("--policy", ("speculative", "ordered"), "The policy of the folds.")
-@reporting
+@pass_reporter
 def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None:
     """Run a day of windows, 10 million keys, two splits of which one is 10 minutes behind, or joins.
 
@@ -352,7 +352,7 @@ def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None
 @number("--messages", "Messages with rows in a simulated second.", 200)
 @number("--seconds", "How long, simulated, each query.", 20)
 @workers("How many.", default=5)
-@reporting
+@pass_reporter
 def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) -> None:
     """Run the queries of `fsql sim` in a simulated cluster without faults, a row at a time.
 
@@ -366,7 +366,7 @@ def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) ->
 @bench.command(short_help="The queries of Nexmark, compared with DuckDB.")
 @click.option("--queries", metavar="NAMES", help="Which, such as q0,q5; all that run unless given.")
 @number("--events", "How many, persons, auctions and bids together.", 2_000_000)
-@reporting
+@pass_reporter
 def nexmark(reporter: Reporter, queries: str | None, events: int) -> None:
     """Run the queries of Nexmark on one core, each from Parquet files to the blackhole.
 

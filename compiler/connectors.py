@@ -97,7 +97,7 @@ class Option:
                 return bool(value.strip())
 
     @property
-    def expected(self) -> str:
+    def expected_text(self) -> str:
         """Return the values that the option takes, as text."""
         if self.kind is OptionKind.CHOICE:
             return " or ".join(f"'{choice}'" for choice in self.choices)

@@ -105,18 +105,18 @@ def _file_references(
 def _at(record: syntax.PhysicalColumn, span: Span) -> syntax.PhysicalColumn:
     """Return a record with that span, and all records in it."""
 
-    def moved(value: object) -> object:
+    def move(value: object) -> object:
         if isinstance(value, tuple):
-            return tuple(map(moved, value))
+            return tuple(map(move, value))
         if not isinstance(value, syntax.Syntax):
             return value
         changed = {
-            each.name: moved(getattr(value, each.name))
+            each.name: move(getattr(value, each.name))
             for each in fields(value)
             if each.name != "span"
         }
         return replace(value, span=span, **changed)
 
-    found = moved(record)
+    found = move(record)
     assert isinstance(found, syntax.PhysicalColumn)
     return found

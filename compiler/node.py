@@ -92,11 +92,11 @@ def walk(node: Node) -> Iterator[Node]:
 def map_children(node: _NodeT, change: Callable[[Node], Node]) -> _NodeT:
     """Return `node` with each direct child replaced by `change(child)`; itself if none changed."""
 
-    def changed(value: object) -> object:
+    def rebuild(value: object) -> object:
         if isinstance(value, Node):
             return change(value)
         if isinstance(value, tuple):
-            return tuple(changed(item) for item in value)
+            return tuple(map(rebuild, value))
         return value
 
-    return type(node)(*(changed(getattr(node, name)) for name in _field_names(type(node))))
+    return type(node)(*(rebuild(getattr(node, name)) for name in _field_names(type(node))))

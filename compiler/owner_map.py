@@ -104,7 +104,7 @@ class OwnerMap:
         owners = [owner for owner, first, end in ranges for _ in range(first, end)]
         return cls(tuple(owners), max(owners) + 1 if workers is None else workers)
 
-    def renumbered(self, numbers: Sequence[int]) -> OwnerMap:
+    def renumber(self, numbers: Sequence[int]) -> OwnerMap:
         """Return the map in which worker `k` has the number `numbers[k]`; these are ascending."""
         return OwnerMap(tuple(numbers[owner] for owner in self.owners), numbers[-1] + 1)
 

@@ -96,12 +96,12 @@ def filter_runs(stage: Stage) -> list[FilterRun]:
     return runs
 
 
-def condition_names(stage: Stage, place: int) -> list[str]:
+def condition_names(stage: Stage, index: int) -> list[str]:
     """Return the names by which the conjuncts of a filter run are measured, by number.
 
     They determine what the run computes, so they do not depend on the choices that are in force.
     """
-    found = filter_runs(stage)[place].conjuncts
+    found = filter_runs(stage)[index].conjuncts
     run = f"filter-{digest(conjunction(found))[:ID_DIGITS]}"
     return [f"{run}{CONDITION}{number}" for number in range(len(found))]
 
@@ -133,8 +133,8 @@ def fault_of_choices(plan: TickPlan, choices: PlanChoices) -> str:
             return f"the plan has no fold {operator}"
     if len(set(operators)) < len(operators):
         return "a fold has two policies"
-    places = [(order.stage, order.run) for order in choices.filters]
-    if len(set(places)) < len(places):
+    indexes = [(order.stage, order.run) for order in choices.filters]
+    if len(set(indexes)) < len(indexes):
         return "a filter run has two orders"
     for order in choices.filters:
         has_stage = 0 <= order.stage < len(plan.stages)
@@ -190,26 +190,26 @@ def _with_pre_aggregation(
 
 def _with_filters(stage: Stage, orders: dict[int, tuple[tuple[int, ...], ...]]) -> Stage:
     """Return the stage with some of its filter runs in other orders."""
-    runs = {run.steps[0]: (place, run) for place, run in enumerate(filter_runs(stage))}
-    places = {HEAD: HEAD}
+    runs = {run.steps[0]: (index, run) for index, run in enumerate(filter_runs(stage))}
+    indexes = {HEAD: HEAD}
     steps: list[Step] = []
     dropped: set[int] = set()
     for index, step in enumerate(stage.steps):
         if index in dropped:
             continue
-        place, run = runs.get(index, (HEAD, None))
-        if run is None or place not in orders:
-            steps.append(replace(step, input=places[step.input]))
-            places[index] = len(steps) - 1
+        run_index, run = runs.get(index, (HEAD, None))
+        if run is None or run_index not in orders:
+            steps.append(replace(step, input=indexes[step.input]))
+            indexes[index] = len(steps) - 1
             continue
-        below = places[step.input]
-        for group in orders[place]:
+        below = indexes[step.input]
+        for group in orders[run_index]:
             predicate = conjunction([run.conjuncts[number] for number in group])
             steps.append(replace(step, function=Select(predicate), input=below))
             below = len(steps) - 1
         dropped.update(run.steps)
-        places[run.steps[-1]] = below
-    sends = tuple(Send(places[send.step], send.to) for send in stage.sends)
+        indexes[run.steps[-1]] = below
+    sends = tuple(Send(indexes[send.step], send.to) for send in stage.sends)
     return Stage(stage.head, tuple(steps), sends)
 
 

@@ -1,7 +1,7 @@
 """The canonical bytes of nodes, and the stable ids of a plan's operators.
 
 **Canonical form.**  A node is written as the list of all nodes that it is made of, each once, children
-first; a node is its class, then its fields by name, with other nodes by their place in the list.  So equal
+first; a node is its class, then its fields by name, with other nodes by their index in the list.  So equal
 plans, made anywhere, have equal bytes, and shared parts are written once.  The form is JSON without
 spaces; DOUBLE is written as the shortest decimal that reads back the same.
 
@@ -10,7 +10,7 @@ id identifies what the operator computes: it is a digest of the operator and all
 change what it computes is left out, so that renaming a column, or moving a file, keeps the state:
 
 * the names of columns, keys, aggregates and elements;
-* a table's options and the place of its declaration: a table is known by its name, its columns, and what
+* a table's options and the position of its declaration: a table is known by its name, its columns, and what
   its times are.
 
 Not promised: that an id stays when a rule changes (the plan that is executed is then another one), nor
@@ -49,12 +49,15 @@ _NOT_COMPUTED: Final = frozenset(
 )
 """The fields of which only the presence is part of operator ids; some only of one class."""
 
+_FORMER_NAMES: Final[Mapping[tuple[type[Node], str], str]] = {(OverCall, "delay"): "behind"}
+"""Fields that were renamed, by what they are called in the form: state is kept under ids made with that."""
+
 _Form = object
 
 
 def canonical_bytes(node: Node) -> bytes:
     """Return the canonical form of `node`, a plan, a job or an expression, as UTF-8."""
-    return _encoded(node, lambda _class, _field: True)
+    return _encode(node, lambda _class, _field: True)
 
 
 def digest(node: Node) -> str:
@@ -79,50 +82,52 @@ def operator_ids(job: Job) -> Mapping[Plan, str]:
 
 def operator_id(plan: Plan) -> str:
     """Return the kind of `plan` and a digest of what it computes: `aggregate-4f0c2d9a1b3e`."""
-    form = _encoded(plan, _computed)
+    form = _encode(plan, _is_computed)
     return f"{type(plan).__name__.lower()}-{hashlib.sha256(form).hexdigest()[:ID_DIGITS]}"
 
 
-def _computed(class_name: str, field: str) -> bool:
+def _is_computed(class_name: str, field: str) -> bool:
     return field not in _NOT_COMPUTED and f"{class_name}.{field}" not in _NOT_COMPUTED
 
 
-def _encoded(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
+def _encode(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
     forms = _forms(root, wanted)
     return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _forms(root: Node, wanted: Callable[[str, str], bool]) -> list[_Form]:
-    places: dict[Node, int] = {}
+    indexes: dict[Node, int] = {}
     forms: list[_Form] = []
     for node in walk(root):
-        places[node] = len(forms)
+        indexes[node] = len(forms)
         name = type(node).__name__
         values = {
-            field.name: _form(getattr(node, field.name), places)
+            _FORMER_NAMES.get((type(node), field.name), field.name): _form(
+                getattr(node, field.name), indexes
+            )
             if wanted(name, field.name)
             else getattr(node, field.name) is not None
             for field in dataclasses.fields(node)
-            if not (isinstance(node, AggregateCall | OverCall) and _omitted(node, field))
+            if not (isinstance(node, AggregateCall | OverCall) and _is_omitted(node, field))
             and not (isinstance(node, Table) and field.name == "row_time" and not node.row_time)
         }
         forms.append([name, values])
     return forms
 
 
-def _omitted(call: AggregateCall | OverCall, field: dataclasses.Field[object]) -> bool:
+def _is_omitted(call: AggregateCall | OverCall, field: dataclasses.Field[object]) -> bool:
     """Return whether a field has its default, as in plans of when it did not exist: they keep their ids."""
     return getattr(call, field.name) == field.default
 
 
-def _form(value: object, places: Mapping[Node, int]) -> _Form:
+def _form(value: object, indexes: Mapping[Node, int]) -> _Form:
     """Return a value as JSON; what JSON has no form of is an object with one field, its kind."""
     form: _Form
     match value:
         case Node():
-            form = {"node": places[value]}
+            form = {"node": indexes[value]}
         case tuple():
-            form = [_form(item, places) for item in value]
+            form = [_form(item, indexes) for item in value]
         case enum.Enum():
             form = {type(value).__name__: value.name}
         case SqlType():

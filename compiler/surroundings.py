@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.functions.python_functions import load_nothing
+from fsql.compiler.functions.python_functions import refuse_loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ It raises an `FsqlError` if it cannot.
 """
 
 
-def infer_nothing(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
+def refuse_inference(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
     """Refuse every table: nothing is read.
 
     Raises:
@@ -38,8 +38,8 @@ def infer_nothing(name: str, options: Options, span: Span) -> tuple[PhysicalColu
 class Surroundings:
     """`load` loads functions in Python, `infer` reads the columns of tables that declare none."""
 
-    load: Load = load_nothing
-    infer: Infer = infer_nothing
+    load: Load = refuse_loading
+    infer: Infer = refuse_inference
 
 
 NO_SURROUNDINGS: Final = Surroundings()

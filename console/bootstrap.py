@@ -42,7 +42,7 @@ def until_of(text: str | None) -> Until | None:
         raise click.UsageError(f'--bootstrap-until: "{text}" is no timestamp') from None
 
 
-def deploy_bootstrapped(
+def deploy_with_bootstrap(
     reporter: Reporter, cluster: ClusterDirectory, request: Deploy, master: str, until: Until | None
 ) -> None:
     """Deploy a new job, and start it after its history.  If that fails, nothing is deployed.

@@ -95,7 +95,7 @@ class ChangeTable:
 
     def _line(self, cells: Sequence[str]) -> str:
         parts = [
-            _fitted(cell, width, right=column.right)
+            _fit(cell, width, right=column.right)
             for cell, width, column in zip(cells, self._widths, self._columns, strict=True)
         ]
         return _GAP.join(parts).rstrip() + "\n"
@@ -115,13 +115,13 @@ def _cell(row: Mapping[str, object], name: str) -> str:
     value = row[name]
     if isinstance(value, str):
         return printable(value)
-    return _NULL if value is None else printable(_nested(value))
+    return _NULL if value is None else printable(_nested_text(value))
 
 
-def _nested(value: object) -> str:
+def _nested_text(value: object) -> str:
     """Return the text of a value within an array."""
     if isinstance(value, list):
-        return f"[{','.join(map(_nested, value))}]"
+        return f"[{','.join(map(_nested_text, value))}]"
     if isinstance(value, _Number):
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -159,7 +159,7 @@ def column_widths(
     return widths
 
 
-def _fitted(text: str, width: int, *, right: bool) -> str:
+def _fit(text: str, width: int, *, right: bool) -> str:
     """Return a text of exactly `width` cells; a number may be wider."""
     cells = cell_len(text)
     if cells > width and not right:

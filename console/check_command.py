@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console import exit_codes
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import define, execute
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1)
 @execute
 @define
-@reporting
+@pass_reporter
 def check(
     reporter: Reporter,
     files: tuple[str, ...],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsql.console import exit_codes
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import coordination, coordination_credentials, keys
 from fsql.console.machines import down_machine, up_machine
 
@@ -61,7 +61,7 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="ADDRESS",
     help="With --machine: address at which other nodes reach its workers, tcp://HOST:*.",
 )
-@reporting
+@pass_reporter
 def up(
     reporter: Reporter,
     directory: Path | None,
@@ -147,7 +147,7 @@ def _set_collector(cluster: ClusterDirectory, collector: str | None, master: str
     metavar="NAME",
     help="Stop the agent of another machine and its workers; to be run on that machine.",
 )
-@reporting
+@pass_reporter
 def down(reporter: Reporter, directory: Path | None, machine: str | None) -> None:
     """Stop the agent and the processes of all jobs.
 
@@ -167,7 +167,7 @@ def down(reporter: Reporter, directory: Path | None, machine: str | None) -> Non
 
 @click.command(short_help="List the processes of the agent and of all jobs.")
 @cluster_directory
-@reporting
+@pass_reporter
 def ps(reporter: Reporter, directory: Path | None) -> None:
     """List the processes of the agent and of all jobs, with their use of memory and processor time.
 
@@ -202,7 +202,7 @@ def ps(reporter: Reporter, directory: Path | None) -> None:
 
 @click.command(short_help="Check the cluster directory and this machine.")
 @cluster_directory
-@reporting
+@pass_reporter
 def doctor(reporter: Reporter, directory: Path | None) -> None:
     """Check the cluster directory, its key, the agent, the disk, and every job; name the remedies.
 

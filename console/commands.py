@@ -31,15 +31,15 @@ class Commands(click.Group):
         **extra: object,
     ) -> click.Context:
         """Parse the command line."""
-        with _ending_quietly():
+        with _end_quietly():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
-        with _ending_quietly():
-            return self._carried_out(ctx)
+        with _end_quietly():
+            return self._run_command(ctx)
 
-    def _carried_out(self, ctx: click.Context) -> object:
+    def _run_command(self, ctx: click.Context) -> object:
         from fsql.compiler.diagnostics import FsqlError
         from fsql.console.broken_pipe import discard_standard_output
         from fsql.job.script import ScriptError
@@ -66,7 +66,7 @@ class Commands(click.Group):
 
 
 @contextmanager
-def _ending_quietly() -> Iterator[None]:
+def _end_quietly() -> Iterator[None]:
     """End the command without a message at Ctrl-C, also during imports."""
     try:
         yield
@@ -82,7 +82,7 @@ def _reporter(ctx: click.Context) -> Reporter:
     return reporter if isinstance(reporter, Reporter) else Reporter()
 
 
-def reporting(command: Command) -> Command:
+def pass_reporter(command: Command) -> Command:
     """Add the flags for messages, and pass the command a `Reporter` that follows them."""
 
     @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")

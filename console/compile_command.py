@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import define
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Where to write the plan.",
 )
 @define
-@reporting
+@pass_reporter
 def compile_(
     reporter: Reporter, script: str | None, output: Path, parameters: tuple[tuple[str, str], ...]
 ) -> None:

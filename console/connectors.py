@@ -25,7 +25,7 @@ def connectors_json(name: str | None) -> str:
     Raises:
         FsqlError: E212, if there is none.
     """
-    connectors, formats = _selected(name)
+    connectors, formats = _select(name)
     shown = {
         "connectors": [
             {
@@ -56,7 +56,7 @@ def connectors_text(name: str | None) -> str:
     Raises:
         FsqlError: E212, if there is none.
     """
-    connectors, formats = _selected(name)
+    connectors, formats = _select(name)
     lines: list[str] = []
     for connector in connectors:
         lines += (f"connector '{connector.name}' ({uses(connector)}): {_plain(connector.about)}",)
@@ -79,7 +79,7 @@ def uses(connector: Connector) -> str:
     )
 
 
-def _selected(name: str | None) -> tuple[Sequence[Connector], Sequence[Format]]:
+def _select(name: str | None) -> tuple[Sequence[Connector], Sequence[Format]]:
     if name is None:
         return DECLARED.connectors, DECLARED.formats
     connectors = [each for each in DECLARED.connectors if each.name == name]
@@ -97,7 +97,7 @@ def _selected(name: str | None) -> tuple[Sequence[Connector], Sequence[Format]]:
 def _option_json(option: Option) -> dict[str, Any]:
     return {
         "key": option.key,
-        "values": list(option.choices) or option.expected,
+        "values": list(option.choices) or option.expected_text,
         "required": option.required,
         "default": option.default,
         "about": option.about,
@@ -108,7 +108,7 @@ def _option_lines(options: Sequence[Option]) -> Iterator[str]:
     for option in options:
         default = "" if option.default is None else f", default '{option.default}'"
         required = ", required" if option.required else ""
-        yield f"  '{option.key}': {option.expected}{required}{default}"
+        yield f"  '{option.key}': {option.expected_text}{required}{default}"
         yield f"      {_plain(option.about)}"
 
 

@@ -60,7 +60,7 @@ def consume(
     code = exit_codes.OK
     with ExitStack() as open_:
         server = _server(
-            address, consumer_key(target.key), open_.enter_context(_opened_store(target)), on_stored
+            address, consumer_key(target.key), open_.enter_context(_open_store(target)), on_stored
         )
         open_.callback(server.close)
         host, port = server.address
@@ -78,7 +78,7 @@ def consume(
 
 
 @contextmanager
-def _opened_store(target: Target) -> Iterator[Store]:
+def _open_store(target: Target) -> Iterator[Store]:
     if target.name == "-":
         yield StreamStore(sys.stdout.buffer, "standard output")
         return

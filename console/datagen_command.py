@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 import click
 
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import existing_of, existing_outputs
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class _Flags(TypedDict):
     "--output", "-o", metavar="FILE", default="-", show_default=True, help="Write to this file."
 )
 @existing_outputs
-@reporting
+@pass_reporter
 def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
     """Generate rows with COLUMNS, which are written as in CREATE TABLE.
 
@@ -90,8 +90,8 @@ def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
 
 def _written(options: dict[str, str]) -> str:
     """Return options as a script has them."""
-    return ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in options.items())
+    return ", ".join(f"{_quote(key)} = {_quote(value)}" for key, value in options.items())
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

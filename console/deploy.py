@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
-from fsql.console.bootstrap import deploy_bootstrapped, until_of
+from fsql.console.bootstrap import deploy_with_bootstrap, until_of
 from fsql.console.connections import connections_of
 from fsql.console.project.scripts import named_script
 from fsql.console.text_table import text_table
@@ -73,7 +73,7 @@ def deploy_script(
     until = until_of(flags["bootstrap_until"])
     exists = request.name in cluster.by_name()
     if flags["bootstrap"] and not flags["dry_run"] and not exists:
-        deploy_bootstrapped(
+        deploy_with_bootstrap(
             reporter, cluster, replace(request, change=None), flags["master"], until
         )
     elif flags["bootstrap"] and exists:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from fsql.console import exit_codes
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -22,7 +22,7 @@ _NO_LINE_END: Final = "\n\\ No newline at end of file\n"
 @click.argument("paths", nargs=-1)
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a script would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print the changes as a unified diff.")
-@reporting
+@pass_reporter
 def fmt(reporter: Reporter, paths: tuple[str, ...], *, check: bool, diff: bool) -> None:
     """Format the scripts PATHS: files, directories of *.sql, or - for standard input to standard output.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console.cluster_commands import cluster_directory
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import (
     coordination,
     coordination_credentials,
@@ -127,7 +127,7 @@ _drain_seconds = click.option(
     help="The Spark master for --bootstrap.",
 )
 @_drain_seconds
-@reporting
+@pass_reporter
 def deploy(
     reporter: Reporter, script: str, name: str | None, directory: Path | None, **flags: object
 ) -> None:
@@ -165,7 +165,7 @@ def deploy(
 
 @click.command("list", short_help="List the jobs.")
 @cluster_directory
-@reporting
+@pass_reporter
 def list_(reporter: Reporter, directory: Path | None) -> None:
     """List the deployed jobs with their states.
 
@@ -188,7 +188,7 @@ def list_(reporter: Reporter, directory: Path | None) -> None:
     "--why", is_flag=True, help="Show what holds output back, what failed, and what comes next."
 )
 @cluster_directory
-@reporting
+@pass_reporter
 def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) -> None:
     """Show how the job NAME is doing, with its last ticks.
 
@@ -227,7 +227,7 @@ def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) 
     help="How many of the last lines to print first.",
 )
 @cluster_directory
-@reporting
+@pass_reporter
 def logs(
     reporter: Reporter, name: str, directory: Path | None, *, follow: bool, lines: int
 ) -> None:
@@ -248,7 +248,7 @@ def logs(
 @click.option("--drain", is_flag=True, help="Stop at a committed position.")
 @_drain_seconds
 @cluster_directory
-@reporting
+@pass_reporter
 def stop(
     reporter: Reporter, name: str, directory: Path | None, *, drain: bool, drain_seconds: float
 ) -> None:
@@ -268,7 +268,7 @@ def stop(
 @keys
 @_listen
 @cluster_directory
-@reporting
+@pass_reporter
 def restart(reporter: Reporter, name: str, directory: Path | None, **flags: object) -> None:
     """Start the job NAME, which was stopped or has failed; stop it first if it runs.
 
@@ -289,7 +289,7 @@ def restart(reporter: Reporter, name: str, directory: Path | None, **flags: obje
 @_name
 @click.argument("new_name")
 @cluster_directory
-@reporting
+@pass_reporter
 def rename(reporter: Reporter, name: str, new_name: str, directory: Path | None) -> None:
     """Rename the job NAME to NEW_NAME.  It keeps running."""
     from fsql.deployment.messages import Rename
@@ -300,7 +300,7 @@ def rename(reporter: Reporter, name: str, new_name: str, directory: Path | None)
 @click.command(short_help="Stop a job and remove its state.")
 @_name
 @cluster_directory
-@reporting
+@pass_reporter
 def drop(reporter: Reporter, name: str, directory: Path | None) -> None:
     """Stop the job NAME, and remove its state and its log.  Its output files stay."""
     from fsql.deployment.messages import Drop

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -27,7 +27,7 @@ def keys() -> None:
 
 @keys.command("init", short_help="Make a key directory.")
 @_directory
-@reporting
+@pass_reporter
 def keys_init(reporter: Reporter, directory: Path) -> None:
     """Make DIR with a new key and an empty list of machines that may connect; print the public key.
 
@@ -40,7 +40,7 @@ def keys_init(reporter: Reporter, directory: Path) -> None:
 
 @keys.command("rotate", short_help="Replace the key of this machine.")
 @_directory
-@reporting
+@pass_reporter
 def keys_rotate(reporter: Reporter, directory: Path) -> None:
     """Replace the key in DIR by a new one; print the new public key.
 
@@ -58,7 +58,7 @@ def keys_rotate(reporter: Reporter, directory: Path) -> None:
 @_directory
 @click.argument("name")
 @click.argument("public_key", metavar="PUBLIC-KEY")
-@reporting
+@pass_reporter
 def keys_authorize(reporter: Reporter, directory: Path, name: str, public_key: str) -> None:
     """Add the PUBLIC-KEY of a machine to the list of those that may connect, DIR/authorized.
 
@@ -74,7 +74,7 @@ def keys_authorize(reporter: Reporter, directory: Path, name: str, public_key: s
 
 @keys.command("show", short_help="Show the public keys and the list of machines.")
 @_directory
-@reporting
+@pass_reporter
 def keys_show(reporter: Reporter, directory: Path) -> None:
     """Print the public key of this machine, and those that may connect, with their fingerprints.
 

@@ -40,7 +40,7 @@ def merge_table(
             raise paths.cannot_open("E531", path, "it is not there", *paths.near(path))
     if str(target) != "-":
         check_output(compiled, str(target))
-    with _opened(target, existing) as file:
+    with _open_target(target, existing) as file:
         try:
             merged = merge_shards(insert, files, file)
             file.flush()
@@ -68,7 +68,7 @@ def _insert_of(compiled: Compiled, table: str | None) -> Insert:
 
 
 @contextmanager
-def _opened(target: Path, existing: Existing) -> Iterator[BinaryIO]:
+def _open_target(target: Path, existing: Existing) -> Iterator[BinaryIO]:
     """Open the target; it is emptied."""
     if str(target) == "-":
         yield sys.stdout.buffer

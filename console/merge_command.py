@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import define
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 )
 @click.option("--overwrite", is_flag=True, help="Overwrite FILE if it is not empty.")
 @define
-@reporting
+@pass_reporter
 def merge(
     reporter: Reporter,
     script: str,

@@ -120,11 +120,11 @@ class Panel:
         )
         table.add_row(
             *("state", count_text(metrics.rows_state), bytes_text(metrics.bytes_state)),
-            *("late", _alarming(metrics.rows_late), ""),
+            *("late", _alarm_text(metrics.rows_late), ""),
         )
         table.add_row(
             *("repairs", count_text(metrics.rows_redone), ""),
-            *("rejected", _alarming(metrics.rows_rejected), ""),
+            *("rejected", _alarm_text(metrics.rows_rejected), ""),
         )
         shown: list[RenderableType] = [
             table,
@@ -237,5 +237,5 @@ def sparkline(values: list[float]) -> str:
     return "".join(_BARS[round(value / greatest * (len(_BARS) - 1))] for value in values)
 
 
-def _alarming(count: int) -> Text:
+def _alarm_text(count: int) -> Text:
     return Text(count_text(count), style="yellow" if count else "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import define, existing_of, existing_outputs
 from fsql.console.standard_output import FORMATS
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @define
 @existing_outputs
-@reporting
+@pass_reporter
 def shell(  # noqa: PLR0913 - the flags of the command
     reporter: Reporter,
     script: str | None,

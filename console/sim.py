@@ -105,7 +105,7 @@ class Workloads:
         job = self._compiled[number]
         splits = rows_of(query, seed)
         inputs = {table.ordinal: splits for table in job.job.tables}
-        return _with_outcome(_planned(query.name, job, inputs))
+        return _with_outcome(_plan_workload(query.name, job, inputs))
 
 
 def run_seeds(
@@ -190,7 +190,7 @@ class Replay:
     mermaid: bool = False
 
 
-def replayed(script: Script | None, replay: Replay, plan: Plan) -> tuple[Result, str]:
+def replay_seed(script: Script | None, replay: Replay, plan: Plan) -> tuple[Result, str]:
     """Run a seed again; return its result and a description of it.
 
     A trace file that exists is replayed; otherwise it is written.
@@ -238,10 +238,10 @@ def _workload_of(script: Script) -> Workload:
         table.ordinal: [_rows(split, table) for split in splits[table.ordinal]]
         for table in job.job.tables
     }
-    return _planned(script.source.name, job, inputs)
+    return _plan_workload(script.source.name, job, inputs)
 
 
-def _planned(
+def _plan_workload(
     name: str, job: Compiled, inputs: Mapping[int, Sequence[Sequence[Row | DeadLetter]]]
 ) -> Workload:
     graph = lower(job.job)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console import exit_codes
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import define, delivery, workers
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def sim() -> None:
     help="Show how often each fault occurred at each step; fail if one never did.",
 )
 @define
-@reporting
+@pass_reporter
 def sim_run(  # noqa: PLR0913 - one an option
     reporter: Reporter,
     script: str | None,
@@ -137,7 +137,7 @@ def sim_run(  # noqa: PLR0913 - one an option
 @_workers
 @_delivery
 @define
-@reporting
+@pass_reporter
 def sim_replay(  # noqa: PLR0913 - one an option
     reporter: Reporter,
     script: str | None,
@@ -152,11 +152,11 @@ def sim_replay(  # noqa: PLR0913 - one an option
     parameters: tuple[tuple[str, str], ...],
 ) -> None:
     """Run a seed again, and show its last events and its failure."""
-    from fsql.console.sim import Replay, replayed
+    from fsql.console.sim import Replay, replay_seed
 
     replay = Replay(seed, trace, shrink=shrink, mermaid=mermaid)
     the_script = _read(reporter, script, parameters)
-    result, text = replayed(the_script, replay, _plan(seconds, workers, delivery))
+    result, text = replay_seed(the_script, replay, _plan(seconds, workers, delivery))
     if not reporter.quiet or result.failure:
         click.echo(text, nl=False)
     if result.failure:

@@ -9,7 +9,7 @@ import click
 
 from fsql.console import exit_codes
 from fsql.console.cluster_commands import cluster_directory
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def snapshot() -> None:
 
 @snapshot.command("list", short_help="List the snapshots.")
 @_state
-@reporting
+@pass_reporter
 def snapshot_list(reporter: Reporter, state: Path) -> None:
     """List the snapshots in DIR.  State segments are not read.  The job may be running."""
     _show_snapshots(reporter, state, verify=False)
@@ -42,7 +42,7 @@ def snapshot_list(reporter: Reporter, state: Path) -> None:
 
 @snapshot.command("verify", short_help="Read and check all files of the snapshots.")
 @_state
-@reporting
+@pass_reporter
 def snapshot_verify(reporter: Reporter, state: Path) -> None:
     """Read all files of the snapshots in DIR and check sizes and hashes.  The job may be running."""
     _show_snapshots(reporter, state, verify=True)
@@ -50,15 +50,15 @@ def snapshot_verify(reporter: Reporter, state: Path) -> None:
 
 @snapshot.command("salvage", short_help="Replace damaged stores by their readable part.")
 @_state
-@reporting
+@pass_reporter
 def snapshot_salvage(reporter: Reporter, state: Path) -> None:
     """Replace each damaged store in DIR by a new one with all state segments that can be read.
 
     The job must not be running.  Damaged stores are kept beside the new ones.
     """
-    from fsql.console.snapshots import salvaged, salvaged_json, salvaged_text
+    from fsql.console.snapshots import salvage_stores, salvaged_json, salvaged_text
 
-    replaced = salvaged(state)
+    replaced = salvage_stores(state)
     if not reporter.quiet:
         click.echo(salvaged_json(replaced) if reporter.json else salvaged_text(replaced), nl=False)
 
@@ -75,7 +75,7 @@ def snapshot_salvage(reporter: Reporter, state: Path) -> None:
     help="Copy the snapshot to a new directory.",
 )
 @wait_seconds("How long to wait until it is committed.")
-@reporting
+@pass_reporter
 def snapshot_take(
     reporter: Reporter,
     name: str | None,
@@ -98,7 +98,7 @@ def snapshot_take(
 @click.argument("name", required=False)
 @any_state
 @cluster_directory
-@reporting
+@pass_reporter
 def snapshot_restore(
     reporter: Reporter, copy: Path, name: str | None, state: Path | None, directory: Path | None
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.console.state_of_job import not_running
+from fsql.console.state_of_job import not_running_error
 from fsql.deployment.directory import locked_by
 from fsql.job.snapshot_copy import copy_snapshot, restore_copy
 from fsql.job.snapshot_request import request_snapshot
@@ -32,7 +32,7 @@ def take(
     if is_running():
         taken = request_snapshot(state, last=False, seconds=seconds, is_running=is_running)
     if taken is None:
-        raise not_running(name, state)
+        raise not_running_error(name, state)
     snapshot = taken.snapshot
     if copy is not None:
         snapshot = copy_snapshot(state, copy).snapshot

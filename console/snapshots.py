@@ -66,7 +66,7 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
         snapshots = local_snapshots(state)
         numbers = set(snapshots.numbers()) | ({newest.snapshot} if newest else set())
         return tuple(
-            _inspected(snapshots, number, newest, verify=verify)
+            _inspect(snapshots, number, newest, verify=verify)
             for number in sorted(numbers, reverse=True)
         )
     except DamagedCoordinationError as error:
@@ -90,7 +90,7 @@ def _newest(state: Path) -> Committed | None:
         return read_committed(coordination)
 
 
-def _inspected(
+def _inspect(
     snapshots: Snapshots, number: int, newest: Committed | None, *, verify: bool
 ) -> Inspected:
     standing = "older"
@@ -148,7 +148,7 @@ class Replaced(NamedTuple):
     damaged: Path
 
 
-def salvaged(state: Path) -> list[Replaced]:
+def salvage_stores(state: Path) -> list[Replaced]:
     """Salvage the stores that have damaged state segments.
 
     Raises:

@@ -34,7 +34,7 @@ def wait_seconds(text: str) -> Callable[[Command], Command]:
     )
 
 
-def not_running(name: str | None, state: Path) -> FsqlError:
+def not_running_error(name: str | None, state: Path) -> FsqlError:
     """Return E637 for the deployed job that was named, or for the run in a state directory."""
     if name is not None:
         message, fix = f'the job "{name}" is not running', CODES["E637"].fix

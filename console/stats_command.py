@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsql.console.cluster_commands import cluster_directory
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import define
 from fsql.console.state_of_job import any_state, state_of
 
@@ -52,7 +52,7 @@ class _WithCommands(click.Command):
     help="Spark master: local[N], spark://HOST:PORT, yarn, k8s://…",
 )
 @click.option("--until-end-of-input", is_flag=True, hidden=True)
-@reporting
+@pass_reporter
 def serve(
     reporter: Reporter, directory: Path | None, master: str, *, until_end_of_input: bool
 ) -> None:
@@ -82,7 +82,7 @@ def serve(
 @define
 @click.option("--spark", is_flag=True, help="Read the input on Spark.")
 @_master_of_spark
-@reporting
+@pass_reporter
 def profile(
     reporter: Reporter,
     script: str | None,
@@ -114,7 +114,7 @@ def profile(
 @cluster_directory
 @click.option("--spark", is_flag=True, help="Compute them on Spark.")
 @_master_of_spark
-@reporting
+@pass_reporter
 def stats(
     reporter: Reporter,
     name: str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console import exit_codes
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import define
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     help="Also write the results as JUnit XML.",
 )
 @define
-@reporting
+@pass_reporter
 def test(
     reporter: Reporter,
     paths: tuple[str, ...],

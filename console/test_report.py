@@ -45,7 +45,7 @@ def print_results(run: TestedFiles, reporter: Reporter, junit: Path | None) -> N
             click.echo(_file_text(file, quiet=reporter.quiet, coloured=coloured), nl=False)
     if junit is not None:
         _write_junit(run, junit)
-    text = f"{_counted(run.count)}: {run.count - run.failed} passed, {run.failed} failed"
+    text = f"{_count_text(run.count)}: {run.count - run.failed} passed, {run.failed} failed"
     if unreadable := sum(file.error is not None for file in run.files):
         text += f", {unreadable} file{'' if unreadable == 1 else 's'} not read"
     fields = {"cases": run.count, "failed": run.failed, "seconds": round(seconds, 3)}
@@ -53,24 +53,24 @@ def print_results(run: TestedFiles, reporter: Reporter, junit: Path | None) -> N
         reporter.inform("tested", fields, f"{text}, in {seconds_text(seconds)}\n")
 
 
-def _counted(count: int) -> str:
+def _count_text(count: int) -> str:
     return f"{count_text(count)} case{'' if count == 1 else 's'}"
 
 
 def _file_text(file: FileResult, *, quiet: bool, coloured: bool) -> str:
     if file.error is not None:
-        return f"FAILED  {file.name}\n{_indented(render_text(file.error.diagnostics, file.error.source))}"
+        return f"FAILED  {file.name}\n{_indent(render_text(file.error.diagnostics, file.error.source))}"
     lines = [f"recorded {file.name}\n"] if file.recorded and not quiet else []
     for result, _ in file.cases:
-        place = f"{file.name}:{result.case.line}  {result.case.name}"
+        position = f"{file.name}:{result.case.line}  {result.case.name}"
         if not result.passed:
-            lines.append(f"FAILED  {place}\n{_indented(_reasons(result, coloured=coloured))}")
+            lines.append(f"FAILED  {position}\n{_indent(_reasons(result, coloured=coloured))}")
         elif not quiet:
-            lines.append(f"ok      {place}\n")
+            lines.append(f"ok      {position}\n")
     return "".join(lines)
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "".join(f"    {line}\n" if line else "\n" for line in text.splitlines()) + "\n"
 
 
@@ -146,7 +146,7 @@ def _facts(file: FileResult) -> dict[str, object]:
                 "passed": result.passed,
                 "diagnostics": [] if result.error is None else _diagnostics(result.error),
                 "differences": [
-                    {"role": each.block.role, "name": each.block.name, "rows": _marked(each)}
+                    {"role": each.block.role, "name": each.block.name, "rows": _mark(each)}
                     for each in result.differences
                 ],
             }
@@ -155,7 +155,7 @@ def _facts(file: FileResult) -> dict[str, object]:
     }
 
 
-def _marked(difference: Difference) -> list[list[object]]:
+def _mark(difference: Difference) -> list[list[object]]:
     return [
         [mark, {name: None if value is None else cell_text(value) for name, value in row.items()}]
         for mark, row in difference.rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import FsqlError
 from fsql.job.cases.case_file import read_case_file
 from fsql.job.cases.case_run import run_case
-from fsql.job.cases.recording import recorded
+from fsql.job.cases.recording import record_results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def _file_result(name: str, given: CaseInput, only: str | None, *, record: bool)
     results = _results(file, given, only)
     if not record:
         return FileResult(name, results)
-    text = recorded(file, [result for result, _ in results])
+    text = record_results(file, [result for result, _ in results])
     if text == file.source.text:
         return FileResult(name, results)
     file.path.write_bytes(text.encode())

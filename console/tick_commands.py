@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console.cluster_commands import cluster_directory
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 from fsql.console.flags import WORKERS_MAX
 from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
@@ -54,7 +54,7 @@ def tick() -> None:
 @click.option("--reason", default="", metavar="TEXT", help="Why; `fsql tick list` shows it.")
 @click.option("--wait", is_flag=True, help="Wait until the tick has ended.")
 @wait_seconds("How long to wait with --wait.")
-@reporting
+@pass_reporter
 def tick_propose(
     reporter: Reporter,
     name: str | None,
@@ -92,7 +92,7 @@ def tick_propose(
     type=click.Path(path_type=Path),
     help="Write FILE in place of standard output.",
 )
-@reporting
+@pass_reporter
 def tick_plan(
     reporter: Reporter,
     name: str | None,
@@ -124,7 +124,7 @@ def tick_plan(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also draw the load of each worker over time, and what each tick changed, as SVG.",
 )
-@reporting
+@pass_reporter
 def tick_list(
     reporter: Reporter,
     name: str | None,
@@ -153,7 +153,7 @@ def tick_list(
 @click.argument("name", metavar="[JOB]", required=False)
 @any_state
 @cluster_directory
-@reporting
+@pass_reporter
 def tick_show(
     reporter: Reporter, number: int, name: str | None, state: Path | None, directory: Path | None
 ) -> None:

@@ -12,7 +12,7 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES
-from fsql.console.state_of_job import not_running
+from fsql.console.state_of_job import not_running_error
 from fsql.console.text_table import text_table
 from fsql.console.tick_records import TITLES, proposal_of, tick_fields, tick_row, tick_text
 from fsql.console.written_file import write_text
@@ -55,7 +55,7 @@ def propose_tick(
         return locked_by(state / "lock") is not None
 
     if not is_running():
-        raise not_running(name, state)
+        raise not_running_error(name, state)
     job = job_of_state(state)
     workers = flags["workers"] or workers_now(state, job)
     owners, choices = _owners(flags, workers), _choices(flags, state, job)

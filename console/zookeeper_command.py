@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -73,7 +73,7 @@ class _PeerPorts(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="Time unit of ZooKeeper; the shortest session timeout is two of them.",
 )
-@reporting
+@pass_reporter
 def zookeeper(
     reporter: Reporter,
     directory: Path,

@@ -40,7 +40,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `graph_diff`, `graph_tick`         | what a changed script does to the state of a job                   |
 | `ticks`, `auto_ticks`              | propose ticks to a running job: on request, or from statistics     |
 | `choices_file`                     | the choices of a plan in a file that a user edits                  |
-| `stop`, `failing_place`            | the row that stopped a job, and the expression at fault            |
+| `stop`, `failing_expression`       | the row that stopped a job, and the expression at fault            |
 | `session`                          | the library: `sql`, `compile`, `run`, `Session`                    |
 | `memory`, `changes`, `net_rows`    | tables of the library's user; the results that the user gets       |
 | `changes_display`, `notebooks`     | how results look at a prompt; the cell magic of notebooks          |

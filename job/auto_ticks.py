@@ -53,11 +53,11 @@ class AutoChoice:
 
 @contextmanager
 def auto_ticks(
-    job: PreparedJob, state: Path, tell: Callable[[AutoChoice], None], *, hosted: bool
+    job: PreparedJob, state: Path, on_choice: Callable[[AutoChoice], None], *, hosted: bool
 ) -> Iterator[Callable[[], None]]:
     """Choose ticks as long as the context is open.
 
-    What it gives is to be called often, by the thread that runs the job: it calls `tell`.  `hosted` says
+    The thread that runs the job calls the result often, which passes choices to `on_choice`.  `hosted` says
     whether the first worker is in the process of the coordinator.
     """
     choices: queue.SimpleQueue[AutoChoice] = queue.SimpleQueue()
@@ -72,7 +72,7 @@ def auto_ticks(
 
     def pass_on() -> None:
         while not choices.empty():
-            tell(choices.get())
+            on_choice(choices.get())
 
     thread = threading.Thread(target=run, name="fsql-auto", daemon=True)
     if chooser.every > 0:

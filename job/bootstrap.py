@@ -106,7 +106,7 @@ def bootstrap(
         _check_new(state)
         files = check_files(compiled)
         description = make_description(compiled, options, process_options, state)
-        stack.enter_context(files.locked(options.existing, state / "positions"))
+        stack.enter_context(files.lock(options.existing, state / "positions"))
         job = prepare_job(resume_or_create(state, description))
         position = _position(job.compiled, job.splits, until)
         coordination = job_coordination(job.description, process_options.credentials)
@@ -130,7 +130,7 @@ def _check_new(state: Path) -> None:
         FsqlError: E662, if it has.
     """
     if (state / "snapshots").is_dir() and newest_manifest(state) is not None:
-        raise _refused("the job has begun", "deploy it under another name")
+        raise _refusal("the job has begun", "deploy it under another name")
 
 
 def _position(compiled: Compiled, splits: Splits, until: Until | None) -> Root | None:
@@ -144,33 +144,33 @@ def _position(compiled: Compiled, splits: Splits, until: Until | None) -> Root |
     if until is not None:
         if live:
             reason = f'table "{live[0].name}" is live: where its rows will lie is not known yet'
-            raise _refused(
+            raise _refusal(
                 reason, "leave out --bootstrap-until: then history is the tables at rest"
             )
         if all(table.time is TimeKind.START for table in tables):
             reason = "no table of the job has times"
-            raise _refused(
+            raise _refusal(
                 reason, "leave out --bootstrap-until: then history is all that they have"
             )
         if until.is_row != any(table.time is TimeKind.OFFSET for table in tables):
             times = "event times" if until.is_row else "no event times"
             what = "a timestamp" if until.is_row else "a row number"
-            raise _refused(f"its rows have {times}", f"give {what} with --bootstrap-until")
+            raise _refusal(f"its rows have {times}", f"give {what} with --bootstrap-until")
         return Root(until.time, START.origin)
     if live:
         if all(table.time is not TimeKind.START for table in tables):
             reason = f'no table lies before table "{live[0].name}", which is live'
-            raise _refused(reason, "read history by a table at rest, without a WATERMARK")
+            raise _refusal(reason, "read history by a table at rest, without a WATERMARK")
         return _BEFORE_LIVE
     for table in tables:
         for split in splits[table.ordinal]:
             if isinstance(split, GeneratorSplit | RowSplit) and split.rows is None:
                 reason = f'table "{table.name}" has no end'
-                raise _refused(reason, "say where history ends: --bootstrap-until TIME")
+                raise _refusal(reason, "say where history ends: --bootstrap-until TIME")
     return None
 
 
-def _refused(reason: str, *helps: str) -> FsqlError:
+def _refusal(reason: str, *helps: str) -> FsqlError:
     return FsqlError([Diagnostic("E662", f"the job cannot be bootstrapped: {reason}", helps=helps)])
 
 
@@ -218,7 +218,7 @@ class _Bootstrap:
             assert run.stopped is not None
             raise stop_error(run.stopped, job.compiled, job.splits, run.metrics.rows_out)
         if computed.position == START:
-            raise _refused("its tables have no rows", "deploy it without --bootstrap")
+            raise _refusal("its tables have no rows", "deploy it without --bootstrap")
         outputs.settle(computed.position)
         self._note_ends(computed)
         manifest = self._manifest(computed, workers)

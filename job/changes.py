@@ -109,10 +109,10 @@ class Changes:
             releases.append(release)
             count += len(release.time)
             if count >= CHANGES_MAX:
-                columns, operations = self._concatenated(releases)
+                columns, operations = self._concatenate(releases)
                 return Shown(self._table(columns, operations), count, ended=False)
         if self._collected is None:
-            self._collected = self._concatenated(releases)
+            self._collected = self._concatenate(releases)
         return Shown(self.table(), len(self._collected[1]), ended=True)
 
     def _table(
@@ -139,10 +139,10 @@ class Changes:
 
     def _collect(self) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
         if self._collected is None:
-            self._collected = self._concatenated(list(self._run()))
+            self._collected = self._concatenate(list(self._run()))
         return self._collected
 
-    def _concatenated(
+    def _concatenate(
         self, releases: list[Release]
     ) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
         of_releases = [[*map(decoded, release.columns)] for release in releases]

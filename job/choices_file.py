@@ -142,25 +142,25 @@ def _check_fold(stage: int, operator: str, plan: TickPlan, path: Path) -> None:
 
 def _order(given: _Filters, plan: TickPlan, path: Path) -> FilterOrder:
     """Return the order in which a file has the conjuncts of a filter run."""
-    place = f'"{path}", stage {given.stage}, run {given.run}'
+    where = f'"{path}", stage {given.stage}, run {given.run}'
     runs = {(order.stage, order.run) for order in choices_of(plan).filters}
     if (given.stage, given.run) not in runs:
-        raise _invalid(f"{place}: the plan has no such filters")
+        raise _invalid(f"{where}: the plan has no such filters")
     left = list(enumerate(conjunct_texts(plan, given.stage, given.run)))
     groups = []
     for texts in given.filters:
         if not texts:
-            raise _invalid(f"{place}: a filter has no condition")
+            raise _invalid(f"{where}: a filter has no condition")
         group = []
         for text in texts:
             found = next((each for each in left if each[1] == text), None)
             if found is None:
-                raise _invalid(f"{place}: the filters do not have the condition {text}")
+                raise _invalid(f"{where}: the filters do not have the condition {text}")
             left.remove(found)
             group.append(found[0])
         groups.append(tuple(group))
     if left:
-        raise _invalid(f"{place}: the condition {left[0][1]} is missing")
+        raise _invalid(f"{where}: the condition {left[0][1]} is missing")
     return FilterOrder(given.stage, given.run, tuple(groups))
 
 

@@ -13,7 +13,7 @@ from fsql.compiler.serialize import digest
 from fsql.compiler.surroundings import Surroundings
 from fsql.connectors.declared import DECLARED
 from fsql.job.functions import loader
-from fsql.job.inferred_columns import inferring
+from fsql.job.inferred_columns import column_inference
 from fsql.job.stages import verify_product
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         declarations="" if script.memory is None else script.memory.declarations,
         ordinals=script.ordinals,
         surroundings=Surroundings(
-            loader(script.functions, script.modules), inferring(script, columns)
+            loader(script.functions, script.modules), column_inference(script, columns)
         ),
     )
     if not (result.logical.inserts or may_be_empty):

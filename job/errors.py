@@ -71,10 +71,10 @@ def raise_typed_errors() -> Iterator[None]:
     except LibraryError:
         raise
     except FsqlError as error:
-        raise _typed(error) from None
+        raise _library_error(error) from None
 
 
-def _typed(error: FsqlError) -> LibraryError:
+def _library_error(error: FsqlError) -> LibraryError:
     code = error.diagnostics[0].code
     kind = next((kind for prefix, kind in _KINDS if code.startswith(prefix)), QueryError)
     return kind(error.diagnostics, error.source)

@@ -87,7 +87,7 @@ class FileUses:
                     self.check_apart(use)
 
     @contextmanager
-    def locked(self, existing: Existing, journals: Path | None = None) -> Iterator[list[int]]:
+    def lock(self, existing: Existing, journals: Path | None = None) -> Iterator[list[int]]:
         """Lock each file that the job writes until the end of the block; return the locked descriptors.
 
         `existing` is how files that are not empty are handled.  It is ignored for files that have a journal
@@ -151,7 +151,9 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
                 None if option == "path" else journal_name("rejects", table.name),
             )
             for table in job.tables
-            for option, path in _named(table.options, ("path", "rejects_path"), base_directory)
+            for option, path in _named_paths(
+                table.options, ("path", "rejects_path"), base_directory
+            )
         ),
         *(use for insert in job.inserts for use in _written(insert.sink, base_directory)),
     ]
@@ -160,7 +162,7 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
 def _written(sink: SinkTable, base_directory: Path) -> Iterator[FileUse]:
     """Yield the files of a table that is written."""
     directory = has_layout(settings_of(sink.options), Layout.FILE)
-    for option, path in _named(sink.options, ("path", "late_path"), base_directory):
+    for option, path in _named_paths(sink.options, ("path", "late_path"), base_directory):
         if option == "late_path":
             yield FileUse(sink.name, option, path, journal_name("late", sink.name))
         elif sink.shards is None:
@@ -175,7 +177,7 @@ def _has_rows(journal: Path) -> bool:
     return has_journal(journal) or has_log(journal)
 
 
-def _named(
+def _named_paths(
     options: tuple[tuple[str, str], ...], keys: tuple[str, ...], base_directory: Path
 ) -> Iterator[tuple[str, Path]]:
     settings = settings_of(options)

@@ -25,7 +25,7 @@ from fsql.compiler.functions.python_functions import (
     PythonFunction,
     Types,
     entry_and_digest,
-    load_nothing,
+    refuse_loading,
 )
 from fsql.compiler.parser import parse_script
 from fsql.compiler.syntax import CreateFunction
@@ -50,7 +50,7 @@ def loader(folders: Sequence[Path], expected: Mapping[str, str]) -> Load:
     `expected` has the digests that modules must have, by the name of the module.
     """
     if not folders:
-        return load_nothing
+        return refuse_loading
 
     def load(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
         match = _ENTRY.fullmatch(entry)
@@ -60,7 +60,7 @@ def loader(folders: Sequence[Path], expected: Mapping[str, str]) -> Load:
         source, path = _read(name, folders)
         digest = hashlib.sha256(source).hexdigest()
         if expected.get(name, digest) != digest:
-            raise _changed(name, path)
+            raise _change_error(name, path)
         return _function_of(_module(name, path, source, digest), name, attribute, digest, zone)
 
     return load
@@ -108,7 +108,7 @@ def _read(name: str, folders: Sequence[Path]) -> tuple[bytes, Path]:
     )
 
 
-def _changed(name: str, path: Path) -> LoadError:
+def _change_error(name: str, path: Path) -> LoadError:
     return LoadError(
         f'module "{name}" has changed since the job was started or compiled: {path}',
         "restore the module; or compile the script again, or start with another state directory",
@@ -231,7 +231,7 @@ def _aggregate_of(
     if not types.parameters:
         raise LoadError(f'aggregate function "{entry}" has no parameters')
     assert declaration.state is not None
-    state = _parsed((declaration.state,), declaration.returns, declaration.kind, entry, zone)
+    state = _parse_types((declaration.state,), declaration.returns, declaration.kind, entry, zone)
     callables = {name: method for name, method in methods.items() if callable(method)}
     return LoadedAggregate(
         entry, digest, callables, state.parameters[0], types, strict=declaration.strict
@@ -239,10 +239,10 @@ def _aggregate_of(
 
 
 def _types_of(declaration: Declaration, entry: str, zone: str) -> Types:
-    return _parsed(declaration.parameters, declaration.returns, declaration.kind, entry, zone)
+    return _parse_types(declaration.parameters, declaration.returns, declaration.kind, entry, zone)
 
 
-def _parsed(
+def _parse_types(
     parameters: tuple[str, ...], returns: str, kind: FunctionKind, entry: str, zone: str
 ) -> Types:
     """Return the types that a decorator declares.

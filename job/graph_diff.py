@@ -136,11 +136,11 @@ def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> No
         message = (
             f'table "{name}" is new: its rows below the position of the change would be missing'
         )
-        raise _refused(message, "read all input again: --rebuild", "or deploy another job")
+        raise _refusal(message, "read all input again: --rebuild", "or deploy another job")
     lost = [*diff.of_fate(Fate.DROPPED), *diff.of_fate(Fate.EMPTY)]
     if lost and change is StateChange.KEEP:
         notes = tuple(f"{each.text}: {each.fate.value}, {each.reason}" for each in lost)
-        raise _refused(
+        raise _refusal(
             "the change would lose state",
             "recompute it from the input: --rebuild",
             "or continue without it: --allow-state-loss",
@@ -152,14 +152,14 @@ def _check_rebuild(old: Job, new: Job) -> None:
     for table in new.tables:
         if needs_front_log(table):
             message = f'table "{table.name}" cannot be read again, so state cannot be rebuilt'
-            raise _refused(message, "continue without the state: --allow-state-loss")
+            raise _refusal(message, "continue without the state: --allow-state-loss")
     for insert in (*old.inserts, *new.inserts):
         if settings_of(insert.sink.options).text("delivery") != "exactly-once":
             message = f'table "{insert.sink.name}" is not exactly-once: rows would be written again'
-            raise _refused(message, "continue without the state: --allow-state-loss")
+            raise _refusal(message, "continue without the state: --allow-state-loss")
 
 
-def _refused(message: str, *helps: str, notes: tuple[str, ...] = ()) -> FsqlError:
+def _refusal(message: str, *helps: str, notes: tuple[str, ...] = ()) -> FsqlError:
     return FsqlError([Diagnostic("E638", message, notes=notes, helps=helps)])
 
 

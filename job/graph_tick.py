@@ -134,7 +134,7 @@ def change_plan(
         check_change(diff, old.job, compiled.job, change)
         assert manifest is not None
         following = _description(begun, new, compiled, old, manifest, change)
-        fronts = _renumbered(begun, old, following, compiled)
+        fronts = _renumber(begun, old, following, compiled)
         changed = _manifest(manifest, diff, following, fronts, epoch, change)
         _write_next(state, following, fronts)
         for number in (first_number(epoch), first_number(epoch) + 1):
@@ -209,7 +209,7 @@ def _since(
     }
 
 
-def _renumbered(
+def _renumber(
     begun: JobDescription, old: Compiled, following: JobDescription, new: Compiled
 ) -> dict[int, int]:
     """Return the new numbers of the fronts that stay, by their old ones."""

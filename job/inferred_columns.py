@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from fsql.job.script import Script
 
 
-def inferring(script: Script, found: dict[str, str]) -> Infer:
+def column_inference(script: Script, found: dict[str, str]) -> Infer:
     """Return what infers the columns of tables of a script, and adds them to `found`, by table."""
 
     def infer(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
         columns = script.columns.get(name)
         if columns is None:
             schema = infer_columns(options, ConnectorContext(script.base_directory))
-            columns = ", ".join(f"{_quoted(column.name)} {column.type}" for column in schema)
+            columns = ", ".join(f"{_quote(column.name)} {column.type}" for column in schema)
         found[name] = columns
         try:
             return parse_columns(columns, span)
@@ -39,5 +39,5 @@ def inferring(script: Script, found: dict[str, str]) -> Infer:
     return infer
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -110,7 +110,7 @@ def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
     return rows
 
 
-def _of_row(table: Table, row: dict[str, object], place: str) -> Iterator[Diagnostic]:
+def _of_row(table: Table, row: dict[str, object], where: str) -> Iterator[Diagnostic]:
     columns = record_columns(table)
     names = {column.name for column in columns}
     by_lower = {column.name.lower(): column.name for column in columns}
@@ -120,7 +120,7 @@ def _of_row(table: Table, row: dict[str, object], place: str) -> Iterator[Diagno
             yield Diagnostic(
                 "W503",
                 f'field "{field}" of table "{table.name}" is not column "{meant}": case matters',
-                notes=(f'{place} has that field, and column "{meant}" is NULL',),
+                notes=(f'{where} has that field, and column "{meant}" is NULL',),
                 helps=(f'declare the column as "{field}", with the quotes',),
             )
     for column in columns:
@@ -130,7 +130,7 @@ def _of_row(table: Table, row: dict[str, object], place: str) -> Iterator[Diagno
                 "W504",
                 f'column "{column.name}" of table "{table.name}" seems to have seconds since 1970',
                 notes=(
-                    f"{place} has {value}, which is read as milliseconds: a day of 1970 to 1973",
+                    f"{where} has {value}, which is read as milliseconds: a day of 1970 to 1973",
                 ),
                 helps=(
                     f"declare it as BIGINT, and compute TIMESTAMP_MILLIS({column.name} * 1000)",

@@ -24,9 +24,9 @@ def open_listener(wanted: str | None, curve: NodeKeys | None = None) -> socket.s
             on.
     """
     address = wanted or ANY_PORT
-    place = parse_address(address, curve=curve is not None)
+    bind = parse_address(address, curve=curve is not None)
     try:
-        listening = socket.create_server((place.host, 0 if place.port == "*" else int(place.port)))
+        listening = socket.create_server((bind.host, 0 if bind.port == "*" else int(bind.port)))
     except OSError as error:
         raise _cannot_listen(address, error) from None
     listening.settimeout(0)

@@ -205,16 +205,16 @@ def _maps(array: pa.MapArray, sql_type: SqlType) -> pa.ListArray:
 
 def _declaration(name: str, columns: list[str], types: list[SqlType], table: Table) -> str:
     parts = [
-        f"{_quoted(column)} {sql_type}" for column, sql_type in zip(columns, types, strict=True)
+        f"{_quote(column)} {sql_type}" for column, sql_type in zip(columns, types, strict=True)
     ]
     if table.event_time is not None:
-        time, delay_us = _quoted(table.event_time), table.delay // _MICROSECONDS
+        time, delay_us = _quote(table.event_time), table.delay // _MICROSECONDS
         seconds = f"{delay_us // 10**6}.{delay_us % 10**6:06d}"
         parts.append(f"WATERMARK FOR {time} AS {time} - INTERVAL '{seconds}' SECOND")
-    return f"CREATE TABLE {_quoted(name)} ({', '.join(parts)}) WITH ('connector' = 'memory');"
+    return f"CREATE TABLE {_quote(name)} ({', '.join(parts)}) WITH ('connector' = 'memory');"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -29,17 +29,17 @@ class NetRows:
     def apply(self, change: Mapping[str, Any]) -> None:
         """Add or remove the row of a change."""
         row = {name: value for name, value in change.items() if name != self._operation}
-        place = self._text(self._place(row))
+        key = self._text(self._key_of(row))
         if self._operation is not None and change[self._operation] in _REMOVES:
-            rows = self._left.get(place)
+            rows = self._left.get(key)
             if rows:
                 rows.pop()
             if not rows:
-                self._left.pop(place, None)
+                self._left.pop(key, None)
         elif self._key is not None:
-            self._left[place] = [row]
+            self._left[key] = [row]
         else:
-            self._left.setdefault(place, []).append(row)
+            self._left.setdefault(key, []).append(row)
 
     def rows(self) -> list[Row]:
         """Return the rows that are left, by when they were first added."""
@@ -49,5 +49,5 @@ class NetRows:
         """Return how many rows are left."""
         return sum(map(len, self._left.values()))
 
-    def _place(self, row: Row) -> Sequence[object]:
+    def _key_of(self, row: Row) -> Sequence[object]:
         return list(row.values()) if self._key is None else [row.get(name) for name in self._key]

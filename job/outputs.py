@@ -36,7 +36,7 @@ def open_outputs(
     append = existing is Existing.APPEND
     # Everything is checked before the first file is emptied.
     consumed = job_consumers(compiled, splits, None, stdout=stdout, append=append)
-    with FileUses(compiled).locked(existing), ExitStack() as opened:
+    with FileUses(compiled).lock(existing), ExitStack() as opened:
         writers = []
         for each in consumed:
             with locate_errors(compiled.syntax, each.table, each.option):

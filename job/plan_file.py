@@ -152,16 +152,16 @@ def parse_plan_file(name: str, data: bytes) -> PlanFile:
     """
     body, newline, end = data.partition(b"\n")
     if not newline or end != _hash(body) + b"\n":
-        raise _damaged(name, "its hash does not match")
+        raise _damage_error(name, "its hash does not match")
     try:
         header = msgspec.json.decode(body, type=_Header)
         if header.version != PLAN_VERSION or header.fsql != __version__:
             raise _other_version(name, header)
         plan = msgspec.json.decode(body, type=PlanFile)
     except msgspec.MsgspecError as error:
-        raise _damaged(name, str(error)) from None
+        raise _damage_error(name, str(error)) from None
     if hashlib.sha256(plan.plan).hexdigest() != plan.digest:
-        raise _damaged(name, "the plan does not match its digest")
+        raise _damage_error(name, "the plan does not match its digest")
     return plan
 
 
@@ -175,7 +175,7 @@ def _umask() -> int:
     return mask
 
 
-def _damaged(name: str, reason: str) -> FsqlError:
+def _damage_error(name: str, reason: str) -> FsqlError:
     message = f'the compiled plan "{name}" is damaged: {reason}'
     return FsqlError([Diagnostic("E606", message, helps=(_AGAIN,))])
 

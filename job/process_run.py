@@ -96,7 +96,7 @@ def run_on_processes(
         compiled = _continue_begun(compiled, options, process_options, state)
         files = check_files(compiled)
         description = make_description(compiled, options, process_options, state)
-        locks = stack.enter_context(files.locked(options.existing, state / "positions"))
+        locks = stack.enter_context(files.lock(options.existing, state / "positions"))
         job = prepare_job(resume_or_create(state, description))
         if is_finished(state):
             observer.on_already_finished(state)
@@ -104,7 +104,7 @@ def run_on_processes(
         key = state / "cluster.key"
         access = access_flags(process_options, curve)
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
-        _tell_ready(job, options, observer)
+        _report_ready(job, options, observer)
         checks = [stack.enter_context(_open_feeds(job, state, observer, server))]
         observer.on_listening(job)
         if by_hand := process_options.joining:
@@ -116,7 +116,7 @@ def run_on_processes(
             [*COMMAND, *coordinator, *access, *hosting],
             [*COMMAND, *worker_flags(leader, key, listening, access)],
             (options.workers, by_hand + bool(hosting)),
-            _reporting_to(observer, metrics),
+            _report_to(observer, metrics),
             partial(_check_all, checks),
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
             on_coordinator_ended=lambda: end_leadership(coordination, address),
@@ -134,7 +134,7 @@ def run_on_processes(
         return _outcome(finished, job, state, metrics.total.rows_out, observer)
 
 
-def _tell_ready(job: PreparedJob, options: RunOptions, observer: ProcessObserver) -> None:
+def _report_ready(job: PreparedJob, options: RunOptions, observer: ProcessObserver) -> None:
     """Report that the job is ready and, if the given profile is not used, the reason."""
     observer.on_ready(job)
     if options.profile is not None and (problem := options.profile.problem):
@@ -196,7 +196,7 @@ def _continue_begun(
     if process_options.change is not None and plan_digest(compiled) != begun.plan:
         new = make_description(compiled, options, process_options, state)
         files = check_files(compiled)
-        with files.locked(options.existing, state / "positions"):
+        with files.lock(options.existing, state / "positions"):
             pass  # what could not start is found before the change
         change_plan(state, begun, compiled, new, process_options.change)
     return compiled
@@ -222,7 +222,7 @@ def _inherited_locks(locks: list[int], process_options: ProcessOptions) -> list[
     return locks if process_options.state is None else []
 
 
-def _reporting_to(
+def _report_to(
     observer: ProcessObserver, metrics: ProcessMetrics
 ) -> Callable[[ProgressReport], None]:
     """Return a function that counts the reports of the coordinator and passes them to the observer."""

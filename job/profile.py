@@ -104,13 +104,13 @@ def _rows_of(job: tuple[TickPlan, Splits], number: int) -> Iterator[CountedRow]:
 def _counts(found: SplitProfile) -> Iterator[CountedRow]:
     for side in found.sides:
         load = side.load
-        place = load.operator, load.side
+        operand = load.operator, load.side
         for number in side.rows.nonzero()[0].tolist():
             rows, rank = int(side.rows[number]), int(side.ranks[number])
-            yield CountedRow(BIN, *place, number, rows, greatest=rank)
+            yield CountedRow(BIN, *operand, number, rows, greatest=rank)
         for key in load.heavy:
-            yield CountedRow(KEY, *place, key.hash, key.rows, text=key.key)
-        yield CountedRow(SIDE, *place, first=max((key.error for key in load.heavy), default=0))
+            yield CountedRow(KEY, *operand, key.hash, key.rows, text=key.key)
+        yield CountedRow(SIDE, *operand, first=max((key.error for key in load.heavy), default=0))
     for name, each in found.operators.items():
         if each.rows:
             busy = round(each.busy * 1e9)

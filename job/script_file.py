@@ -19,7 +19,7 @@ STANDARD_INPUT = "-"
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:
     """Return a script that was written on the command line; its paths start from the working directory."""
     # Bytes of arguments that are not UTF-8 are surrogates.
-    text = _decoded("<command line>", text.encode("utf-8", "surrogateescape"))
+    text = _decode("<command line>", text.encode("utf-8", "surrogateescape"))
     return Script(SourceText("<command line>", text), parameters, Path.cwd())
 
 
@@ -31,7 +31,7 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
         FsqlError: E117, if it is not UTF-8; E606, E607, if it is a compiled plan that cannot be used.
     """
     if name == STANDARD_INPUT:
-        text = _decoded("<stdin>", sys.stdin.buffer.read())
+        text = _decode("<stdin>", sys.stdin.buffer.read())
         return Script(SourceText("<stdin>", text), parameters, Path.cwd(), used_stdin=True)
     path = Path(name)
     try:
@@ -48,11 +48,11 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
         from fsql.job.plan_file import script_of_plan
 
         return script_of_plan(name, content, parameters)
-    source = SourceText(name, _decoded(name, content))
+    source = SourceText(name, _decode(name, content))
     return Script(source, parameters, path.resolve().parent, path.resolve())
 
 
-def _decoded(name: str, content: bytes) -> str:
+def _decode(name: str, content: bytes) -> str:
     """Return the text of the script `name`.
 
     Raises:
@@ -61,8 +61,8 @@ def _decoded(name: str, content: bytes) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        place = len(content[: error.start].decode())
-        label = Label(Span(place, place + 1), f"byte 0x{content[error.start]:02X}")
+        offset = len(content[: error.start].decode())
+        label = Label(Span(offset, offset + 1), f"byte 0x{content[error.start]:02X}")
         message = f"the script is not UTF-8 at byte {error.start:,}, counted from 0"
         shown = SourceText(name, content.decode(errors="replace"))
         raise FsqlError([Diagnostic("E117", message, label)], shown) from None

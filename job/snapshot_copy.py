@@ -51,12 +51,12 @@ def copy_snapshot(state: Path, copy: Path) -> Manifest:
         FsqlError: E639, if the copy cannot be made; E614, if the state directory cannot be read.
     """
     if copy.exists() and any(copy.iterdir()):
-        raise _refused(f'"{copy}" is not empty', "name a new directory")
+        raise _refusal(f'"{copy}" is not empty', "name a new directory")
     reason = ""
     for _ in range(_ATTEMPTS):
         manifest = newest_manifest(state)
         if manifest is None:
-            raise _refused("the job has no snapshot yet", "take one: fsql snapshot take")
+            raise _refusal("the job has no snapshot yet", "take one: fsql snapshot take")
         copy.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             with _stores(state, manifest) as stores:
@@ -66,7 +66,7 @@ def copy_snapshot(state: Path, copy: Path) -> Manifest:
             shutil.rmtree(copy, ignore_errors=True)
         else:
             return manifest
-    raise _refused(f"the snapshot cannot be copied: {reason}")
+    raise _refusal(f"the snapshot cannot be copied: {reason}")
 
 
 def restore_copy(copy: Path, state: Path) -> Manifest:
@@ -76,7 +76,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
         FsqlError: E639, if the copy is of another plan or damaged; E621, if the job is running.
     """
     if not (copy / JOB).is_file():
-        raise _refused(f'"{copy}" is no copy of a snapshot')
+        raise _refusal(f'"{copy}" is no copy of a snapshot')
     manifest = newest_manifest(copy)
     assert manifest is not None
     with state_directory(state):
@@ -85,7 +85,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
             _copy_files(copy, state, _coordination_of(copy))
         description = parse_description((state / JOB).read_bytes())
         if manifest.graph != description.plan:
-            raise _refused("the copy is of another plan than the job", "deploy that plan first")
+            raise _refusal("the copy is of another plan than the job", "deploy that plan first")
         try:
             with _stores(copy, manifest) as stores:
                 restored = _commit(state, manifest, stores)
@@ -95,7 +95,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
             CoordinationError,
             SnapshotNotWrittenError,
         ) as error:
-            raise _refused(f"the copy cannot be restored: {error}") from None
+            raise _refusal(f"the copy cannot be restored: {error}") from None
         (state / FINISHED).unlink(missing_ok=True)
     return restored
 
@@ -189,5 +189,5 @@ def _copy_segments(
     return tuple(order[each.worker, each.operator, each.snapshot] for each in manifest.segments)
 
 
-def _refused(message: str, *helps: str) -> FsqlError:
+def _refusal(message: str, *helps: str) -> FsqlError:
     return FsqlError([Diagnostic("E639", message, helps=helps)])

@@ -126,11 +126,11 @@ def load(job: SparkJob) -> tuple[TickPlan, Mapping[int, Sequence[Split]]]:
     )
     logs = None if job.front_logs is None else Path(job.front_logs)
     found = open_splits(compiled, logs)
-    splits = {ordinal: _named(found[ordinal], names) for ordinal, names in job.splits}
+    splits = {ordinal: _select_splits(found[ordinal], names) for ordinal, names in job.splits}
     return _plan(compiled, splits, job.partitions), splits
 
 
-def _named(splits: Sequence[Split], names: Sequence[str]) -> list[Split]:
+def _select_splits(splits: Sequence[Split], names: Sequence[str]) -> list[Split]:
     by_name = {split.name: split for split in splits}
     for name in names:
         if name not in by_name:

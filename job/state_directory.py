@@ -68,19 +68,19 @@ def deletion_check(state: Path) -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         if os.fstat(description).st_nlink == 0:
-            raise _deleted(state)
+            raise _deletion_error(state)
 
     try:
         description = os.open(state / JOB, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise _deleted(state) from None
+        raise _deletion_error(state) from None
     try:
         yield check
     finally:
         os.close(description)
 
 
-def _deleted(state: Path) -> FsqlError:
+def _deletion_error(state: Path) -> FsqlError:
     helps = ("restore a copy of a snapshot: fsql snapshot restore COPY --state DIRECTORY",)
     return _no_state(state, "it was deleted while the job ran", *helps)
 

@@ -13,7 +13,7 @@ from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.text.source import SourceText
-from fsql.job.failing_place import failing_labels
+from fsql.job.failing_expression import failing_labels
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
 
 if TYPE_CHECKING:
@@ -42,33 +42,33 @@ def stop_error(
     if stopped.root.origin == PUNCTUATION:
         when = format_timestamp(stopped.root.time)
         message = f"{CODES[code].title}, in a window that closed at {when}"
-        return _placed(compiled, stopped, Diagnostic(code, message, notes=(released,)), "")
+        return _locate(compiled, stopped, Diagnostic(code, message, notes=(released,)), "")
     ordinal, number, row = origin_parts(stopped.root.origin)
     table = next(table for table in compiled.job.tables if table.ordinal == ordinal)
     split = splits[ordinal][number]
-    notes = [f"the row is row {count_text(row + 1)} of {_named(split)}", released]
+    notes = [f"the row is row {count_text(row + 1)} of {_quoted_name(split)}", released]
     time = _time_note(table, stopped.root)
     if time:
         notes.insert(1, time)
     if stopped.dead_letter is None:
         message = f'{CODES[code].title}, caused by a row of table "{table.name}"'
-        return _placed(
-            compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), _place(split)
+        return _locate(
+            compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), _source_name(split)
         )
     message = f'malformed row of table "{table.name}": {_fault(stopped.dead_letter)}'
     if stopped.dead_letter.excerpt:
         notes.insert(0, f"the line is {stopped.dead_letter.excerpt}")
     helps = (CODES[code].fix, _REJECT_HELP)
     error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
-    return FsqlError([error], SourceText(f"{_place(split)}{_line(stopped.dead_letter)}", ""))
+    return FsqlError([error], SourceText(f"{_source_name(split)}{_line(stopped.dead_letter)}", ""))
 
 
-def _placed(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_place: str) -> FsqlError:
+def _locate(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_source: str) -> FsqlError:
     """Return the error of a failed expression, with its span if it is known."""
     error = replace(error, helps=(CODES[error.code].fix,))
     labels = failing_labels(compiled, stopped)
     if not labels:
-        return FsqlError([error], SourceText(row_place, "") if row_place else None)
+        return FsqlError([error], SourceText(row_source, "") if row_source else None)
     error = replace(error, primary=labels[0], secondary=tuple(labels[1:]))
     return FsqlError([error], compiled.syntax.source)
 
@@ -90,7 +90,7 @@ def _line(dead_letter: DeadLetter) -> str:
     )
 
 
-def _place(split: Split) -> str:
+def _source_name(split: Split) -> str:
     """Return the path of a file, relative to the working directory; otherwise the split's name."""
     path = getattr(split, "path", None)
     if path is None:
@@ -99,9 +99,9 @@ def _place(split: Split) -> str:
     return str(path) if relative.startswith("..") else str(Path(relative))
 
 
-def _named(split: Split) -> str:
+def _quoted_name(split: Split) -> str:
     """Return the kind and the name of a file or split."""
-    return f'{"split" if getattr(split, "path", None) is None else "file"} "{_place(split)}"'
+    return f'{"split" if getattr(split, "path", None) is None else "file"} "{_source_name(split)}"'
 
 
 def _time_note(table: Table, root: Root) -> str:

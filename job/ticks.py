@@ -67,9 +67,9 @@ def read_owners(path: Path, workers: int) -> OwnerMap:
     for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
         fields = line.partition("#")[0].split()
         if fields:
-            place = f'"{path}", line {number}'
-            owner, end = _read_range(fields, place, len(owners))
-            check_worker(owner, workers, f"{place}: ")
+            where = f'"{path}", line {number}'
+            owner, end = _read_range(fields, where, len(owners))
+            check_worker(owner, workers, f"{where}: ")
             owners += [owner] * (end - len(owners))
     if len(owners) < BINS:
         raise _invalid(
@@ -78,24 +78,24 @@ def read_owners(path: Path, workers: int) -> OwnerMap:
     return OwnerMap(tuple(owners), workers)
 
 
-def _read_range(fields: list[str], place: str, first_expected: int) -> tuple[int, int]:
+def _read_range(fields: list[str], where: str, first_expected: int) -> tuple[int, int]:
     """Return owner and end of the range that a line has."""
     is_range = len(fields) == _RANGE_NUMBERS
     if not is_range or not all(each.isascii() and each.isdecimal() for each in fields):
-        raise _invalid(f"{place}: a line must have three numbers, WORKER FIRST END")
+        raise _invalid(f"{where}: a line must have three numbers, WORKER FIRST END")
     if any(len(each) > len(str(OWNERS_BYTES_MAX)) for each in fields):
-        raise _invalid(f"{place}: a number is too large")
+        raise _invalid(f"{where}: a number is too large")
     owner, first, end = (int(each) for each in fields)
     if first != first_expected:
         raise _invalid(
-            f"{place}: the range begins at bin {first:,}, and must begin at {first_expected:,}"
+            f"{where}: the range begins at bin {first:,}, and must begin at {first_expected:,}"
         )
     if not first < end <= BINS:
-        raise _invalid(f"{place}: the range must end above {first:,}, at {BINS:,} at most")
+        raise _invalid(f"{where}: the range must end above {first:,}, at {BINS:,} at most")
     return owner, end
 
 
-def check_worker(worker: int, workers: int, place: str = "") -> None:
+def check_worker(worker: int, workers: int, where: str = "") -> None:
     """Check that a job has a worker.
 
     Raises:
@@ -103,7 +103,7 @@ def check_worker(worker: int, workers: int, place: str = "") -> None:
     """
     if not 0 <= worker < workers:
         numbers = "only worker 0" if workers == 1 else f"workers 0 to {workers - 1}"
-        raise _invalid(f"{place}there is no worker {worker}: the job has {numbers}")
+        raise _invalid(f"{where}there is no worker {worker}: the job has {numbers}")
 
 
 def _last_taken(state: Path) -> TickRecord | None:

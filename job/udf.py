@@ -49,9 +49,9 @@ def udf(
         vectorized: the function takes and returns Arrow arrays, of many rows at once.
         strict: the result is NULL where an argument is NULL, without a call.
     """
-    types = _listed(parameters, "parameters", "STRING")
+    types = _check_list(parameters, "parameters", "STRING")
     declaration = Declaration(FunctionKind.SCALAR, types, returns, strict, vectorized)
-    return _declaring(declaration)
+    return _declare(declaration)
 
 
 def udtf(
@@ -64,10 +64,10 @@ def udtf(
         columns: the name and the type of each column: `["word STRING", "length INT"]`.
         strict: there are no rows where an argument is NULL, without a call.
     """
-    types = _listed(parameters, "parameters", "STRING")
-    listed = _listed(columns, "columns", "word STRING")
+    types = _check_list(parameters, "parameters", "STRING")
+    listed = _check_list(columns, "columns", "word STRING")
     returns = f"TABLE ({', '.join(listed)})"
-    return _declaring(Declaration(FunctionKind.TABLE, types, returns, strict))
+    return _declare(Declaration(FunctionKind.TABLE, types, returns, strict))
 
 
 def udaf(
@@ -85,7 +85,7 @@ def udaf(
         state: the type of the accumulators: `"ROW<total DOUBLE, weight DOUBLE>"` is a dict.
         strict: rows with a NULL among the arguments are ignored.
     """
-    types = _listed(parameters, "parameters", "STRING")
+    types = _check_list(parameters, "parameters", "STRING")
     declaration = Declaration(FunctionKind.AGGREGATE, types, returns, strict, state=state)
 
     def declare(declared: _AggregateT) -> _AggregateT:
@@ -97,13 +97,13 @@ def udaf(
     return declare
 
 
-def _listed(given: Sequence[str], what: str, example: str) -> tuple[str, ...]:
+def _check_list(given: Sequence[str], what: str, example: str) -> tuple[str, ...]:
     if isinstance(given, str):
         raise TypeError(f'{what} is a list: ["{example}"]')
     return tuple(given)
 
 
-def _declaring(declaration: Declaration) -> Callable[[_DeclaredT], _DeclaredT]:
+def _declare(declaration: Declaration) -> Callable[[_DeclaredT], _DeclaredT]:
     def declare(function: _DeclaredT) -> _DeclaredT:
         setattr(function, _ATTRIBUTE, declaration)
         return function

@@ -137,7 +137,7 @@ def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
     """
     time = below[plan.time_column]
     assert time is not None, "windows are over event time"
-    size_us = _rounded_up(plan.size_us + zone_of(plan.zone).spread, grain_us(plan))
+    size_us = _round_up(plan.size_us + zone_of(plan.zone).spread, grain_us(plan))
     bound = Distance(time.behind_us, time.ahead_us + size_us)
     return None, bound, bound
 
@@ -181,7 +181,7 @@ def _of_pairs(plan: Join, bounds: TimeRange, left: Distances, right: Distances) 
     left_time, right_time = left[bounds.left_time], right[bounds.right_time]
     assert left_time is not None
     assert right_time is not None
-    high_us, minus_low_us = _rounded_up(bounds.high_us, grain), _rounded_up(-bounds.low_us, grain)
+    high_us, minus_low_us = _round_up(bounds.high_us, grain), _round_up(-bounds.low_us, grain)
     lefts, rights = (
         [None if each is None else each.at_least(each.behind_us + wait_us) for each in side]
         for side, wait_us in (
@@ -195,5 +195,5 @@ def _of_pairs(plan: Join, bounds: TimeRange, left: Distances, right: Distances) 
     return (*lefts, *rights)
 
 
-def _rounded_up(time_us: int, grain: int) -> int:
+def _round_up(time_us: int, grain: int) -> int:
     return -(-time_us // grain) * grain

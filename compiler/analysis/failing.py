@@ -165,9 +165,9 @@ class _Attempt:
                     for index, element in enumerate(values[0], 1):
                         yield (*row, element) if ordinality is None else (*row, element, index)
             case AssignWindows():
-                yield from self._windowed(plan, row)
+                yield from self._assign_windows(plan, row)
 
-    def _windowed(self, plan: AssignWindows, row: Row) -> Iterator[Row]:
+    def _assign_windows(self, plan: AssignWindows, row: Row) -> Iterator[Row]:
         time = row[plan.time_column]
         assert isinstance(time, int)
         since_offset = time + offset_of(time, plan.zone) - plan.offset_us

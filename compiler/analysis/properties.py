@@ -86,9 +86,9 @@ def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns
         case AssignWindows() | AssignSessions():
             found = below[0] + tuple(WindowColumn(plan, bound, open=True) for bound in Bound)
         case Project(expressions=expressions):
-            found = tuple(_passed_on(expression, below[0]) for expression in expressions)
+            found = tuple(_window_column_of(expression, below[0]) for expression in expressions)
         case Aggregate() | WindowAggregate():
-            keys = (_passed_on(key, below[0]) for key in plan.keys)
+            keys = (_window_column_of(key, below[0]) for key in plan.keys)
             found = tuple(key and replace(key, open=False) for key in keys)
         case Rank():
             found = tuple(column and replace(column, open=False) for column in below[0])
@@ -134,7 +134,7 @@ def _alike(one: WindowColumn, other: WindowColumn) -> bool:
     return same and one.bound is other.bound
 
 
-def _passed_on(expression: Expression, below: WindowColumns) -> WindowColumn | None:
+def _window_column_of(expression: Expression, below: WindowColumns) -> WindowColumn | None:
     return below[expression.index] if isinstance(expression, ColumnRef) else None
 
 
@@ -364,14 +364,14 @@ def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list
         for other in shifted
         if plan.kind is not JoinKind.FULL or not all(nullable[i] for i in (*one, *other))
     ]
-    if equated(plan.right_keys, right) and not plan.kind.keeps_right:
+    if covers_key(plan.right_keys, right) and not plan.kind.keeps_right:
         pairs.extend(frozenset(key) for key in left)
-    if equated(plan.left_keys, left) and plan.kind in {JoinKind.INNER, JoinKind.RIGHT}:
+    if covers_key(plan.left_keys, left) and plan.kind in {JoinKind.INNER, JoinKind.RIGHT}:
         pairs.extend(frozenset(key) for key in shifted)
     return pairs
 
 
-def equated(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
+def covers_key(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
     """Return whether the equalities of a join fix a whole key of the side: a row has one partner there."""
     fixed = {_injective_source(expression) for expression in join_keys}
     return any(set(key) <= fixed for key in keys)

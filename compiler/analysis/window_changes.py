@@ -80,8 +80,8 @@ def _delays(plan: Plan, below: Sequence[Delays]) -> Delays:
             return below[0]
         case Project(expressions=values) | Aggregate(keys=values):
             return {
-                place: below[0][value.index]
-                for place, value in enumerate(values)
+                index: below[0][value.index]
+                for index, value in enumerate(values)
                 if isinstance(value, ColumnRef) and value.index in below[0]
             }
         case Union():
@@ -100,7 +100,7 @@ def _of_windows(plan: WindowAggregate) -> Delays:
         return _NONE
     delay = delay_us(plan.input, plan.window_end)
     found: dict[int, int] = {}
-    for place, key in enumerate(plan.keys):
+    for index, key in enumerate(plan.keys):
         column = bounds[key.index] if isinstance(key, ColumnRef) else None
         if column is None or column.windows is not end.windows:
             continue
@@ -108,15 +108,15 @@ def _of_windows(plan: WindowAggregate) -> Delays:
         if before_us is None and isinstance(column.windows, AssignWindows):
             before_us = column.windows.size_us + zone_of(column.windows.zone).spread
         if before_us is not None:
-            found[place] = delay + _rounded_up(before_us, grain_us(plan))
+            found[index] = delay + _round_up(before_us, grain_us(plan))
     return found
 
 
 def _of_branches(below: Sequence[Delays]) -> Delays:
     return {
-        place: max(delays[place] for delays in below)
-        for place in below[0]
-        if all(place in delays for delays in below)
+        index: max(delays[index] for delays in below)
+        for index in below[0]
+        if all(index in delays for delays in below)
     }
 
 
@@ -130,19 +130,19 @@ def _of_join(plan: Join, left: Delays, right: Delays) -> Delays:
         if not plan.kind.keeps_right:
             found[_column(plan.left_keys[equal.key])] = equal.delay_us
         if plan.kind.makes_pairs and not plan.kind.keeps_left:
-            place = len(plan.left.schema) + _column(plan.right_keys[equal.key])
-            found[place] = equal.delay_us
+            index = len(plan.left.schema) + _column(plan.right_keys[equal.key])
+            found[index] = equal.delay_us
     return found
 
 
 def _equal_bounds(join: Join, left: Delays, right: Delays) -> list[EqualBounds]:
     found: list[EqualBounds] = []
-    for place, keys in enumerate(zip(join.left_keys, join.right_keys, strict=True)):
+    for index, keys in enumerate(zip(join.left_keys, join.right_keys, strict=True)):
         one, other = keys
         if isinstance(one, ColumnRef) and isinstance(other, ColumnRef):
             delays = left.get(one.index), right.get(other.index)
             if delays[0] is not None and delays[1] is not None:
-                found.append(EqualBounds(place, max(delays[0], delays[1])))
+                found.append(EqualBounds(index, max(delays[0], delays[1])))
     return found
 
 
@@ -151,5 +151,5 @@ def _column(key: Expression) -> int:
     return key.index
 
 
-def _rounded_up(time_us: int, grain: int) -> int:
+def _round_up(time_us: int, grain: int) -> int:
     return -(-time_us // grain) * grain

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregate_calls import (
     OF_ENTRIES,
-    completed,
+    complete_value,
     make_aggregate,
     needs_total_order,
 )
@@ -79,7 +79,7 @@ class AggregateCollector:
             raise not_implemented(f"{name} with several arguments in LATERAL", written.span)
         index = self.calls.setdefault(call, len(self.calls))
         value = AggregateValue(call.type, call.nullable, index)
-        return completed(arguments, written, value)
+        return complete_value(arguments, written, value)
 
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: its function's, numbered where there are several."""
@@ -130,13 +130,13 @@ class Groups:
                 return part
             if isinstance(part, ColumnRef):
                 if part.index >= self.passed:
-                    raise self._not_grouped(part, spans[part])
+                    raise self._refuse_ungrouped(part, spans[part])
                 return part
             return None
 
         return replace_pending(expression, replacement, self.source_spans)
 
-    def _not_grouped(self, column: ColumnRef, span: Span) -> Refusal:
+    def _refuse_ungrouped(self, column: ColumnRef, span: Span) -> Refusal:
         name = self.names[column.index]
         return refusal(
             "E302",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.kept_nulls import keeps_nulls, unwrapped
+from fsql.compiler.binder.kept_nulls import keeps_nulls, unwrap_rows
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.python_aggregates import make_python_aggregate, python_result
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -25,9 +25,9 @@ from fsql.compiler.expression import (
 from fsql.compiler.functions.aggregates import (
     AGGREGATES,
     TAKES,
+    accumulator_type,
     aggregate_nullable,
     aggregate_result,
-    computed_in,
 )
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
@@ -115,10 +115,10 @@ def make_aggregate(
         ignores = function is AggregateFunction.ARRAY_AGG
         argument = argument if argument.type.kind is Kind.NULL else call("row", argument)
     if written.filter is not None:
-        argument = _filtered(arguments, argument, written.filter)
-    argument = argument and coerce(argument, computed_in(function, argument.type))
+        argument = _apply_filter(arguments, argument, written.filter)
+    argument = argument and coerce(argument, accumulator_type(function, argument.type))
     if function in _OF_TWO:
-        others = tuple(coerce(each, computed_in(function, each.type)) for each in others)
+        others = tuple(coerce(each, accumulator_type(function, each.type)) for each in others)
     result = aggregate_result(function, None if argument is None else argument.type)
     if result is None:
         raise _does_not_take(function, name, argument, written)
@@ -133,7 +133,7 @@ def make_aggregate(
     return made
 
 
-def completed(
+def complete_value(
     arguments: ExpressionBinder, written: syntax.FunctionCall, collected: Expression
 ) -> Expression:
     """Return what is made of the aggregate's value: the map of MAP_AGG, the text of STRING_AGG and LISTAGG.
@@ -147,7 +147,7 @@ def completed(
         return python_result(python, collected)
     ignores = written.ignore_nulls or (name in COMPLETED and name != "JSON_AGG")
     if name in AGGREGATES and keeps_nulls(written, AGGREGATES[name], ignores=ignores):
-        collected = unwrapped(collected)
+        collected = unwrap_rows(collected)
     if name in OF_ENTRIES:
         collected = call("map_from_entries", collected)
     if name in _OF_JSON:
@@ -203,13 +203,13 @@ def _parts(
         return _where(argument, present), (by,), ((_BY[name], False),), None
     elif function in _OF_TWO:
         other = _whole(arguments, written.arguments[1])
-        if aggregate_result(function, computed_in(function, other.type)) is None:
+        if aggregate_result(function, accumulator_type(function, other.type)) is None:
             raise _does_not_take(function, name, other, written)
         return argument, (other,), (), None
     elif written.order_by:
         if function not in _COLLECTING:
             raise not_implemented(f"ORDER BY in {name}", written.order_by[0].span)
-        return _ordered(arguments, argument, name, written)
+        return _bind_order(arguments, argument, name, written)
     parameter = 0.5 if name == "MEDIAN" else None
     return argument, (), (), parameter
 
@@ -285,7 +285,7 @@ def _condition(arguments: ExpressionBinder, name: str, written: syntax.FunctionC
     return condition
 
 
-def _ordered(
+def _bind_order(
     arguments: ExpressionBinder,
     argument: Expression | None,
     name: str,
@@ -354,7 +354,7 @@ def _fraction(
     return float(fraction)
 
 
-def _filtered(
+def _apply_filter(
     binder: ExpressionBinder, argument: Expression | None, condition: syntax.Expression
 ) -> Expression:
     """Return the argument where the condition is TRUE and NULL elsewhere, which aggregates ignore."""

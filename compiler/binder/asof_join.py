@@ -18,7 +18,7 @@ from fsql.compiler.binder.join import (
 )
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.versions import Side, named_as, with_versions
+from fsql.compiler.binder.versions import Side, rename_fields, with_versions
 from fsql.compiler.expression import Call, ColumnRef
 from fsql.compiler.logical import JoinKind, append_only
 
@@ -85,7 +85,7 @@ def join_as_of(
         span,
         before=before,
     )
-    return Relation(plan, named_as(side_by_side(left, right), plan))
+    return Relation(plan, rename_fields(side_by_side(left, right), plan))
 
 
 def _bound(

@@ -34,7 +34,7 @@ def argument_error(
     )
 
 
-def checked_literal(
+def require_literal(
     function: Function, made: Expression, written: syntax.FunctionCall | syntax.Like
 ) -> Expression:
     """Return the call, with a literal as the argument where the function needs one.
@@ -45,10 +45,10 @@ def checked_literal(
     if function.literal_check is None:
         return made
     assert isinstance(made, Call)
-    return call(function.name, *checked_arguments(function, made.arguments, written))
+    return call(function.name, *require_literals(function, made.arguments, written))
 
 
-def checked_arguments(
+def require_literals(
     function: Function,
     arguments: Sequence[Expression],
     written: syntax.FunctionCall | syntax.Like,
@@ -59,13 +59,13 @@ def checked_arguments(
         Refusal: E403 if it is not constant, E405 if the function does not accept it.
     """
     arguments = list(arguments)
-    place = function.literal_place
-    if function.literal_check is None or place >= len(arguments):
+    index = function.literal_index
+    if function.literal_check is None or index >= len(arguments):
         return arguments
     span = (
-        written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
+        written.arguments[index] if isinstance(written, syntax.FunctionCall) else written.pattern
     ).span
-    value = constant_value(arguments[place])
+    value = constant_value(arguments[index])
     if not isinstance(value, str):
         name = (
             written.name.parts[-1].name.upper()
@@ -75,5 +75,5 @@ def checked_arguments(
         raise refusal("E403", f"{function.literal_word} of {name} is not constant", span)
     if wrong := function.literal_check(value):
         raise refusal("E405", wrong, span)
-    arguments[place] = Literal(STRING, nullable=False, value=value)
+    arguments[index] = Literal(STRING, nullable=False, value=value)
     return arguments

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 class ComputedColumn:
     """A column that every reader of the table computes from the physical ones.
 
-    `place` is its index among all columns of the table, physical and computed.
+    `index` is its index among all columns of the table, physical and computed.
     """
 
     name: str
-    place: int
+    index: int
     expression: Expression
 
 
@@ -37,11 +37,11 @@ class ComputedColumn:
 class MetadataColumn:
     """A column with what the connector knows of each row: the value of `key`.
 
-    `place` is its index among all columns of the table, physical, computed and metadata.
+    `index` is its index among all columns of the table, physical, computed and metadata.
     """
 
     column: Column
-    place: int
+    index: int
     key: str
 
 
@@ -101,10 +101,10 @@ Entry = TableEntry | ViewEntry
 
 
 class Catalog:
-    """Names and their entries; other names are looked up in `behind`."""
+    """Names and their entries; other names are looked up in the catalog `outer`."""
 
-    def __init__(self, behind: Catalog | None = None) -> None:
-        self._behind = behind
+    def __init__(self, outer: Catalog | None = None) -> None:
+        self._outer = outer
         self._entries: dict[str, Entry] = {}
         self._by_lower_name: dict[str, Entry] = {}
         self._used: set[int] = set()
@@ -116,7 +116,7 @@ class Catalog:
         self._by_lower_name.setdefault(entry.name.lower(), entry)
 
     def here(self, name: Identifier) -> Entry | None:
-        """Return the entry of that name in this catalog, ignoring `behind`."""
+        """Return the entry of that name in this catalog, ignoring `outer`."""
         exact = self._entries.get(name.name)
         if exact is not None or name.quoted:
             return exact
@@ -125,16 +125,16 @@ class Catalog:
     def find(self, name: Identifier) -> Entry | None:
         """Return the entry of that name."""
         found = self.here(name)
-        if found is None and self._behind is not None:
-            return self._behind.find(name)
+        if found is None and self._outer is not None:
+            return self._outer.find(name)
         return found
 
     def use(self, entry: TableEntry) -> None:
         """Record that the job reads or writes a table."""
-        if self._behind is None:
+        if self._outer is None:
             self._used.add(entry.ordinal)
         else:
-            self._behind.use(entry)
+            self._outer.use(entry)
 
     def drop(self, name: Identifier) -> Entry | None:
         """Remove the entry of that name from the names; a table that is in use stays part of the job."""
@@ -153,7 +153,7 @@ class Catalog:
         """Add a table to the job that its statements cannot name."""
         self._hidden[entry.name.lower()] = entry
 
-    def dropped(self, name: Identifier) -> TableEntry | None:
+    def find_dropped(self, name: Identifier) -> TableEntry | None:
         """Return the table of that name that was dropped and is still part of the job."""
         return self._hidden.get(name.name.lower())
 
@@ -162,8 +162,8 @@ class Catalog:
         for entry in self.job_tables():
             if entry.ordinal == ordinal:
                 return entry
-        assert self._behind is not None
-        return self._behind.table(ordinal)
+        assert self._outer is not None
+        return self._outer.table(ordinal)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the entries of this catalog, in the order in which they were added."""
@@ -177,5 +177,5 @@ class Catalog:
     def names(self) -> Iterator[str]:
         """Yield the names in view, the nearest first."""
         yield from self._entries
-        if self._behind is not None:
-            yield from self._behind.names()
+        if self._outer is not None:
+            yield from self._outer.names()

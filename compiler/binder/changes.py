@@ -42,7 +42,7 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
     else:
         changes = Changes.RETRACT if table.primary_key is None else Changes.UPSERT
     if changes is Changes.APPEND and not append_only(query):
-        raise _updating(table, query, span)
+        raise _updating_refusal(table, query, span)
     if changes is Changes.UPSERT:
         _check_upsert(table, query, keys, span)
     if changes is Changes.APPEND and asked is None:
@@ -88,12 +88,12 @@ def _check_shards(table: TableEntry, operation: str) -> None:
     """
     if table.option("shards") is None:
         return
-    place = table.option_spans["shards"]
+    span = table.option_spans["shards"]
     if table.format is not None and table.format.name != "json":
         raise refusal(
             "E223",
             f"option 'shards' requires format 'json', and the format is '{table.format.name}'",
-            place,
+            span,
             help="write 'format' = 'json', or leave out 'shards'",
         )
     names = [column.name for column in table.columns]
@@ -101,12 +101,12 @@ def _check_shards(table: TableEntry, operation: str) -> None:
         raise refusal(
             "E223",
             f"the name \"{POSITION_COLUMN}\" is that of the positions of a table with 'shards'",
-            place,
+            span,
             help="rename the column, or leave out 'shards'",
         )
 
 
-def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
+def _updating_refusal(table: TableEntry, query: Plan, span: Span) -> Refusal:
     """Return the refusal of an updating query, with the operator that retracts rows."""
     reason = "the query retracts rows"
     for node in operators(query):

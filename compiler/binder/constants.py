@@ -160,13 +160,13 @@ def _column(values: list[tuple[Expression, Span]], wanted: SqlType | None) -> li
         Refusal: E206.
     """
     if wanted is not None:
-        values = [(_as_wanted(each, wanted), span) for each, span in values]
+        values = [(_coerce(each, wanted), span) for each, span in values]
     if len(values) == 1:
         return [values[0][0]]
     return unify(values, "values of a column are {} and {}")
 
 
-def _as_wanted(value: Expression, wanted: SqlType) -> Expression:
+def _coerce(value: Expression, wanted: SqlType) -> Expression:
     """Return a value as one of the column that it is written to, if it can be; a literal stays exact."""
     exact, _ = exact_literals([value, Literal(wanted, nullable=True, value=None)])
     return coerce(exact, wanted) if accepts(exact, wanted) else exact

@@ -14,7 +14,7 @@ from fsql.compiler.binder.options import TableOptions, bind_options, check_clock
 from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.row_time import calls_row_time, row_time
-from fsql.compiler.binder.scope import Scope, fields_of, listing, matches
+from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
@@ -131,7 +131,7 @@ def exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) ->
             name.span,
             secondary=(Label(other.span, "first here"),),
         )
-    dropped = context.catalog.dropped(name)
+    dropped = context.catalog.find_dropped(name)
     if other is None and dropped is not None:
         raise refusal(
             "E205",
@@ -337,4 +337,4 @@ def _key_column(name: syntax.Identifier, columns: Schema) -> int:
         if matches(name, column.name):
             return index
     names = [column.name for column in columns]
-    raise no_column(name, names, note=f"the key is made of {listing(names)}")
+    raise no_column(name, names, note=f"the key is made of {names_text(names)}")

@@ -25,7 +25,7 @@ from fsql.compiler.binder.lambda_parameters import NO_PARAMETERS, Parameters
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
-from fsql.compiler.binder.scope import Field, Scope, listing, matches
+from fsql.compiler.binder.scope import Field, Scope, matches, names_text
 from fsql.compiler.binder.time_zone import bind_at_time_zone
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.functions.coercion import coerce
@@ -208,7 +208,7 @@ def _unknown_column(
             "E220",
             f'table "{qualifier.name}" is not in FROM',
             qualifier.span,
-            f"FROM has {listing(relations)}" if relations else "",
+            f"FROM has {names_text(relations)}" if relations else "",
             help=f'a table with a similar name exists: "{near}"' if near else None,
         )
     if qualifier is not None:
@@ -220,7 +220,7 @@ def _unknown_column(
         names,
         text_help=name.quoted and qualifier is None,
         label=f"not a column of {where}" if where else "",
-        note=f"{where} has {listing(names)}" if where and names else None,
+        note=f"{where} has {names_text(names)}" if where and names else None,
         meant=meant,
     )
 

@@ -118,19 +118,19 @@ def over_following(
 ) -> Plan:
     """Return the rows with the value of each call; no column is event time any more."""
     plan, partition = ordered.plan, ordered.partition
-    behind = max(-each.end_preceding for each in calls)
+    delay = max(-each.end_preceding for each in calls)
     own, width = plan.schema, len(plan.schema)
     inner = tuple(column.name for column in own)
     inner += ("is_row", *(f"key_{index}" for index in range(len(partition))))
     rows = Project(plan, (*column_refs(plan), _TRUE, *partition), inner)
-    padding = _padding(ordered, behind, inner, source_spans)
+    padding = _padding(ordered, delay, inner, source_spans)
     both = Union((rows, padding))
     columns = column_refs(both)
     is_row = columns[width]
     shifted = [
-        _row_value(is_row, behind),
-        *(_row_value(_exact(column), behind) for column in columns[:width]),
-        *(_shifted(each, is_row, behind, source_spans) for each in calls),
+        _row_value(is_row, delay),
+        *(_row_value(_exact(column), delay) for column in columns[:width]),
+        *(_shift(each, is_row, delay, source_spans) for each in calls),
     ]
     for each in shifted[: width + 1]:
         source_spans.add(each.aggregate, ordered.span)
@@ -145,7 +145,7 @@ def over_following(
 
 
 def _padding(
-    ordered: InOrder, behind: int, names: tuple[str, ...], source_spans: SourceSpans
+    ordered: InOrder, delay: int, names: tuple[str, ...], source_spans: SourceSpans
 ) -> Plan:
     """Return as many rows for each partition as frames may end behind their row, after all its rows."""
     plan, partition, time, span = ordered
@@ -160,7 +160,7 @@ def _padding(
     # The watermark passes the end of time where the input ends, after it has passed all rows.
     held = AssignSessions(marks, tuple(column_refs(marks)[2:]), 0, 1)
     source_spans.add(held, span)
-    times = Literal(array_of(BIGINT), nullable=False, value=(1,) * behind)
+    times = Literal(array_of(BIGINT), nullable=False, value=(1,) * delay)
     repeated = Unnest(held, times, "number", None)
     fills = [
         Literal(column.type, nullable=True, value=None)
@@ -173,10 +173,8 @@ def _padding(
     return Project(repeated, made, names)
 
 
-def _shifted(
-    each: OverCall, is_row: Expression, behind: int, source_spans: SourceSpans
-) -> OverCall:
-    """Return the call for the row `behind` rows before, without the values of padding."""
+def _shift(each: OverCall, is_row: Expression, delay: int, source_spans: SourceSpans) -> OverCall:
+    """Return the call for the row `delay` rows before, without the values of padding."""
     aggregate = each.aggregate
     argument = aggregate.argument or _TRUE
     nothing = Literal(argument.type, nullable=True, value=None)
@@ -184,13 +182,13 @@ def _shifted(
     nullable = aggregate_nullable(aggregate.function, argument_nullable=True, grouped=False)
     made = replace(aggregate, argument=kept, nullable=nullable)
     source_spans.copy(aggregate, made)
-    return replace(each, aggregate=made, behind=behind)
+    return replace(each, aggregate=made, delay=delay)
 
 
-def _row_value(value: Expression, behind: int) -> OverCall:
+def _row_value(value: Expression, delay: int) -> OverCall:
     """Return the value of the row itself."""
     first = AggregateCall(AggregateFunction.FIRST_VALUE, value, value.type, nullable=True)
-    return OverCall(first, FrameEnd.CURRENT_ROW, 0, None, 0, behind)
+    return OverCall(first, FrameEnd.CURRENT_ROW, 0, None, 0, delay)
 
 
 def _exact(column: Expression) -> Expression:

@@ -128,11 +128,11 @@ class FromBinder:
             case syntax.TableReference():
                 return Source(self._table(written))
             case syntax.Derived():
-                return Source(self._derived(written))
+                return Source(self._bind_derived(written))
             case syntax.TableFunction():
                 return Source(bind_table_function(written, self.context, self.bind_query))
             case syntax.Joined():
-                return self._joined(written)
+                return self._bind_joined(written)
             case syntax.MatchRecognize(input=rows):
                 found = match_recognize(written, self.relation(rows).relation, self.context)
                 return Source(found)
@@ -148,13 +148,13 @@ class FromBinder:
             )
         return apply_alias(bind_table(written.name, self.context, row_time=row_time), written.alias)
 
-    def _derived(self, written: syntax.Derived) -> Relation:
+    def _bind_derived(self, written: syntax.Derived) -> Relation:
         if written.lateral:
             raise refusal("E317", "LATERAL must follow another relation", written.span)
         plan = self.bind_query(written.query, self.context)
         return apply_alias(relation_of(plan, None), written.alias)
 
-    def _joined(self, written: syntax.Joined) -> Source:
+    def _bind_joined(self, written: syntax.Joined) -> Source:
         last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)
         source = self._within(padded=last >= 0).relation(written.first)
         for number, clause in enumerate(written.joins):

@@ -150,16 +150,16 @@ class GroupKeys:
         self, groups: Groups, grouping: Grouping
     ) -> Callable[[Expression, Mapping[Expression, Span]], Expression]:
         """Return the function that rewrites expressions over the rows of the aggregate."""
-        places = {key.expression: index for index, key in enumerate(self.keys)}
+        indexes = {key.expression: index for index, key in enumerate(self.keys)}
         several = len(self.sets) > 1
         number = ColumnRef(INT, nullable=True, index=len(groups.names))
         if several:
-            places[number] = len(self.keys)
-        groups = replace(groups, keys=places)
+            indexes[number] = len(self.keys)
+        groups = replace(groups, keys=indexes)
         nullable = [key.nullable for key in grouping.keys]
         nullable += [aggregate.nullable for aggregate in grouping.aggregates]
 
-        def carried(expression: Expression, spans: Mapping[Expression, Span]) -> Expression:
+        def carry(expression: Expression, spans: Mapping[Expression, Span]) -> Expression:
             found = groups.carry(self._without_calls(expression, groups, number, spans), spans)
             if not several:
                 return found
@@ -167,7 +167,7 @@ class GroupKeys:
             groups.source_spans.copy(found, over)
             return over
 
-        return carried
+        return carry
 
     def _without_calls(
         self,

@@ -13,7 +13,7 @@ from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
-from fsql.compiler.binder.scope import listing, matches, quantity_text
+from fsql.compiler.binder.scope import matches, names_text, quantity_text
 from fsql.compiler.binder.set_operations import output_expressions
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
@@ -53,12 +53,12 @@ def bind_insert(
     assert table is not None
     below, given = output_expressions(query)
     spans = output_spans(insert.query, len(given))
-    placed = _placed(insert, table, list(zip(given, spans, strict=True)))
+    values = _match_columns(insert, table, list(zip(given, spans, strict=True)))
     columns: list[Expression] = []
     with context.report.whole():
-        for column, (expression, span) in zip(table.columns, placed, strict=True):
+        for column, (expression, span) in zip(table.columns, values, strict=True):
             with context.report.part():
-                columns.append(_assigned(expression, column, table, span))
+                columns.append(_cast_to_column(expression, column, table, span))
     plan = project(below, columns, [column.name for column in table.columns])
     check_depth(plan, insert.query.span)
     rows = Union((*earlier, plan)) if earlier else plan
@@ -192,7 +192,7 @@ def output_spans(query: syntax.Query, count: int) -> list[Span]:
     return [query.span] * count
 
 
-def _placed(
+def _match_columns(
     insert: syntax.Insert, table: TableEntry, given: Sequence[tuple[Expression, Span]]
 ) -> list[tuple[Expression, Span]]:
     """Return an expression and its span for each column of the table, in the table's order.
@@ -211,18 +211,18 @@ def _placed(
     if len(given) != len(insert.columns):
         raise _wrong_count(insert, table, len(given), len(insert.columns))
     null: Expression = Literal(NULL, nullable=True, value=None)
-    placed = [(null, insert.table.span)] * len(names)
+    values = [(null, insert.table.span)] * len(names)
     for written, output in zip(insert.columns, given, strict=True):
-        placed[_place(written, table)] = output
-    return placed
+        values[_column_index(written, table)] = output
+    return values
 
 
-def _place(written: syntax.Identifier, table: TableEntry) -> int:
+def _column_index(written: syntax.Identifier, table: TableEntry) -> int:
     for index, column in enumerate(table.columns):
         if matches(written, column.name):
             return index
     names = [column.name for column in table.columns]
-    label, note = f"not a column of {table.name}", f"{table.name} has {listing(names)}"
+    label, note = f"not a column of {table.name}", f"{table.name} has {names_text(names)}"
     raise no_column(written, names, label=label, note=note)
 
 
@@ -233,7 +233,7 @@ def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: i
         if insert.columns
         else f'INSERT of {quantity_text(given, "column")} into table "{table.name}", which has {wanted}',
         insert.query.span,
-        secondary=(Label(table.span, listing([column.name for column in table.columns])),),
+        secondary=(Label(table.span, names_text([column.name for column in table.columns])),),
     )
 
 
@@ -247,7 +247,9 @@ def converts(given: SqlType, wanted: SqlType) -> bool:
     return given.numeric and wanted.numeric
 
 
-def _assigned(expression: Expression, column: Column, table: TableEntry, span: Span) -> Expression:
+def _cast_to_column(
+    expression: Expression, column: Column, table: TableEntry, span: Span
+) -> Expression:
     """Return the expression as a value of the table's column; numbers are cast, and fail out of range.
 
     As in Flink, a time is cast to its date and to its time of day.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry, ViewEntry
 from fsql.compiler.binder.report import Abandoned, refusal
-from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.inspections import Listing
@@ -40,7 +40,7 @@ def show(written: syntax.Show, context: Context) -> Listing:
         "E314",
         f"SHOW has no {what}",
         written.what.span,
-        note=f"it has {listing([*_LISTS, 'CREATE TABLE', 'CREATE VIEW'])}",
+        note=f"it has {names_text([*_LISTS, 'CREATE TABLE', 'CREATE VIEW'])}",
         help={
             "FUNCTIONS": "docs/language.md lists the functions",
             "CONNECTORS": "run fsql connectors",

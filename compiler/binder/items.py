@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.scope import listing, matches
+from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -54,12 +54,12 @@ def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) 
             if isinstance(written, syntax.Star):
                 bound = list(_star(binder, written))
             else:
-                bound = [_item(binder, written, place=len(items) + 1)]
+                bound = [_item(binder, written, position=len(items) + 1)]
         items += bound or [Item(_REFUSED, "", written.span, None)]
     return items
 
 
-def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, place: int) -> Item:
+def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int) -> Item:
     expression = binder.bind_whole(written.expression)
     if written.alias is not None:
         name = written.alias.name
@@ -68,7 +68,7 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, place: int) -
     elif isinstance(written.expression, syntax.FieldAccess):
         name = written.expression.field.name
     else:
-        name = f"column{place}"
+        name = f"column{position}"
     return Item(expression, name, written.expression.span, written.alias)
 
 
@@ -91,7 +91,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
     if qualifier is not None:
         fields = tuple(field for field in fields if matches(qualifier, field.qualifier))
         if not fields:
-            known = listing(binder.scope.qualifiers())
+            known = names_text(binder.scope.qualifiers())
             raise refusal(
                 "E203",
                 f'table "{qualifier.name}" is not in FROM',
@@ -126,7 +126,7 @@ def bind_key(
     if isinstance(element, syntax.GroupingSets):
         raise not_implemented(element.kind, element.span)
     item = _item_meant(binder, element, items)
-    expression = binder.bind_whole(element) if item is None else _checked_key(item, element.span)
+    expression = binder.bind_whole(element) if item is None else _check_key(item, element.span)
     return Key(expression, _key_name(expression, items, binder), element.span)
 
 
@@ -135,14 +135,14 @@ def _item_meant(
 ) -> Item | None:
     """Return the select item that a key refers to by position or alias; None if it is an expression."""
     if isinstance(element, syntax.NumberLiteral) and element.text.isdigit():
-        place = int(element.text) if len(element.text) < 9 else 0
-        if not 1 <= place <= len(items):
+        position = int(element.text) if len(element.text) < 9 else 0
+        if not 1 <= position <= len(items):
             raise refusal(
                 "E316",
                 f"GROUP BY {element.text} is not a column of SELECT, which has {len(items)}",
                 element.span,
             )
-        return items[place - 1]
+        return items[position - 1]
     if not isinstance(element, syntax.ColumnReference) or len(element.parts) > 1:
         return None
     (name,) = element.parts
@@ -162,7 +162,7 @@ def _item_meant(
     return apply_alias[0]
 
 
-def _checked_key(item: Item, span: Span) -> Expression:
+def _check_key(item: Item, span: Span) -> Expression:
     if has_aggregate(item.expression):
         raise refusal(
             "E303",
@@ -204,7 +204,7 @@ class Grouping:
     aggregate_names: tuple[str, ...]
 
     @property
-    def places(self) -> dict[Expression, int]:
+    def key_indexes(self) -> dict[Expression, int]:
         """Return the index of each key among the keys."""
         return {key: index for index, key in enumerate(self.keys)}
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 def side_by_side(left: Relation, right: Relation) -> Layer:
     """Return the fields of both relations, as the columns of their join."""
-    return left.fields + tuple(field.shifted(left.width) for field in right.fields)
+    return left.fields + tuple(field.shift(left.width) for field in right.fields)
 
 
 def check_names(left: Relation, right: Relation, span: Span) -> None:

@@ -36,7 +36,7 @@ def keeps_nulls(
     return values and written.respect_nulls
 
 
-def unwrapped(collected: Expression) -> Expression:
+def unwrap_rows(collected: Expression) -> Expression:
     """Return the values of the rows that an aggregate has returned, one row or an array of them."""
     row = collected.type.element
     if row is None:

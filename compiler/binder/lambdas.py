@@ -66,7 +66,7 @@ class _Call(NamedTuple):
     name: str
     form: str
 
-    def refused(self, message: str | None = None) -> Refusal:
+    def refusal(self, message: str | None = None) -> Refusal:
         """Return the refusal of the arguments."""
         form = f"it is {self.name}{FORMS[self.form]}"
         message = message or f"function {self.name} does not take these arguments"
@@ -76,7 +76,7 @@ class _Call(NamedTuple):
         """Return the first argument, and whether it is a map, as the array of its entries."""
         first = self.written.arguments[0] if self.written.arguments else None
         if first is None or isinstance(first, syntax.Star | syntax.Lambda):
-            raise self.refused()
+            raise self.refusal()
         bound = self.binder.bind(first)
         if bound.type.kind is Kind.MAP and map_:
             return call("map_entries", bound), True
@@ -95,7 +95,7 @@ class _Call(NamedTuple):
         found = self.written.arguments[1:]
         lambdas = [each for each in found if isinstance(each, syntax.Lambda)]
         if len(lambdas) != count or len(found) != count:
-            raise self.refused()
+            raise self.refusal()
         return lambdas
 
     def body(
@@ -132,10 +132,10 @@ class _Call(NamedTuple):
         )
         return inner, written.body
 
-    def placeholder(self, kind: SqlType, place: int = 0) -> ParameterValue:
+    def placeholder(self, kind: SqlType, index: int = 0) -> ParameterValue:
         """Return the placeholder of a parameter."""
         return ParameterValue(
-            kind, nullable=True, index=self.binder.parameters.placeholders + place
+            kind, nullable=True, index=self.binder.parameters.placeholders + index
         )
 
     def over(
@@ -146,7 +146,7 @@ class _Call(NamedTuple):
         body: Expression,
     ) -> LambdaCall:
         """Return the call of a function with a lambda."""
-        closed, captured = _closed(body, own, self.binder.source_spans)
+        closed, captured = _close_body(body, own, self.binder.source_spans)
         kind = {
             LambdaFunction.TRANSFORM: lambda: array_of(body.type),
             LambdaFunction.FILTER: lambda: arguments[0].type,
@@ -163,7 +163,7 @@ class _Call(NamedTuple):
 _LEAVES: Final = (ColumnRef, AggregateValue, RunningValue, GroupingValue)
 
 
-def _closed(
+def _close_body(
     body: Expression, own: tuple[ParameterValue, ...], source_spans: SourceSpans
 ) -> tuple[LambdaBody, tuple[Expression, ...]]:
     """Return the body over its parameters and what it captures, and what it captures."""
@@ -173,8 +173,8 @@ def _closed(
         if part in own:
             return ColumnRef(part.type, nullable=True, index=own.index(part))
         if isinstance(part, _LEAVES):
-            place = captured.setdefault(part, len(captured))
-            return ColumnRef(part.type, nullable=True, index=len(own) + place)
+            index = captured.setdefault(part, len(captured))
+            return ColumnRef(part.type, nullable=True, index=len(own) + index)
         return None
 
     closed = replace_pending(body, replacement, source_spans)
@@ -279,10 +279,10 @@ def _reduce(bound: _Call) -> Expression:
     if len(others) == 2 and isinstance(others[0], syntax.Lambda):
         others = others[::-1]  # DuckDB's order
     if len(others) != 2:
-        raise bound.refused()
+        raise bound.refusal()
     start_text, written = others
     if not isinstance(written, syntax.Lambda) or isinstance(start_text, syntax.Star):
-        raise bound.refused()
+        raise bound.refusal()
     start = bound.binder.bind(start_text)
     if start.type.kind is Kind.NULL:
         help_ = "cast it: CAST(NULL AS BIGINT)"
@@ -294,7 +294,7 @@ def _reduce(bound: _Call) -> Expression:
     if known is not None and common_type([kind, known]) == known:
         kind = known
     total, body = _step(bound, written, kind, given)
-    wider = _accumulated(kind, body.type)
+    wider = _accumulator_type(kind, body.type)
     if wider is None:
         raise refusal(
             "E206",
@@ -329,7 +329,7 @@ def _step(
     return total, _value(*bound.body(written, [total, *given]))
 
 
-def _accumulated(start: SqlType, result: SqlType) -> SqlType | None:
+def _accumulator_type(start: SqlType, result: SqlType) -> SqlType | None:
     """Return the type that accumulators need; DECIMAL has all its digits, as that of SUM."""
     common = common_type([start, result])
     if common is not None and common.kind is Kind.DECIMAL:

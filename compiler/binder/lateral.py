@@ -277,7 +277,7 @@ def _aggregate(
     )
     names = [column.name for column in outer.plan.schema]
     names += [name for name in elements.names if name is not None]
-    return plan, Groups(grouping.places, outer.width, tuple(names), source_spans)
+    return plan, Groups(grouping.key_indexes, outer.width, tuple(names), source_spans)
 
 
 def _combine_fields(

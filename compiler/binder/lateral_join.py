@@ -58,7 +58,7 @@ def bind_lateral_rows(
         raise not_implemented("DISTINCT in a LATERAL subquery over a table", select.span)
     plain = replace(query, order_by=(), limit=None, offset=None)
     subquery = bind_subquery(plain, outer.fields)
-    if subquery.aggregated:
+    if subquery.is_aggregate:
         raise not_implemented(
             "aggregate in a LATERAL subquery over a table",
             written.span,

@@ -52,7 +52,7 @@ def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -
             help="add LIMIT for the first rows; the result is released in the total order",
         )
     skipped, limit = row_bounds(query)
-    plan, order, width = _ordered(query, context, bind_body)
+    plan, order, width = _bind_order(query, context, bind_body)
     if limit == skipped:
         plan = filter_relation(plan, [Literal(BOOLEAN, nullable=False, value=False)])
     elif not order and append_only(plan):
@@ -88,7 +88,7 @@ def _count(written: syntax.Expression, clause: str) -> int:
     )
 
 
-def _ordered(
+def _bind_order(
     query: syntax.Query, context: Context, bind_body: BodyBinder
 ) -> tuple[Plan, tuple[OrderKey, ...], int]:
     """Return the plan, its order, and how many of its columns are the query's: others are ordered by."""
@@ -103,23 +103,23 @@ def _ordered(
             context.zone,
         )
         order = tuple(
-            order_key(_by_place(plan, place), item)
-            if (place := _place(item, len(plan.schema))) is not None
+            order_key(_column_at(plan, index), item)
+            if (index := _column_index(item, len(plan.schema))) is not None
             else bind_order(binder, [item])[0]
             for item in query.order_by
         )
         return plan, order, len(plan.schema)
-    hidden = [item for item in query.order_by if _written_place(item) is None]
+    hidden = [item for item in query.order_by if _written_position(item) is None]
     items = tuple(
         syntax.SelectItem(item.span, _of_alias(item.expression, body), None) for item in hidden
     )
     plan = bind_body(dataclasses.replace(body, items=(*body.items, *items)), context)
     width = len(plan.schema) - len(hidden)
-    behind = iter(range(width, len(plan.schema)))
-    places = [_place(item, width) for item in query.order_by]
+    hidden_indexes = iter(range(width, len(plan.schema)))
+    indexes = [_column_index(item, width) for item in query.order_by]
     order = tuple(
-        order_key(_by_place(plan, next(behind) if place is None else place), item)
-        for item, place in zip(query.order_by, places, strict=True)
+        order_key(_column_at(plan, next(hidden_indexes) if index is None else index), item)
+        for item, index in zip(query.order_by, indexes, strict=True)
     )
     return plan, order, width
 
@@ -137,40 +137,40 @@ def _of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Ex
 def meant(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
     """Return what an expression means: a number is the position of an item, a name may be an alias."""
     if isinstance(expression, syntax.NumberLiteral) and expression.text.isdigit():
-        place = int(expression.text[:_DIGITS_MAX])
-        item = select.items[place - 1] if 1 <= place <= len(select.items) else None
+        position = int(expression.text[:_DIGITS_MAX])
+        item = select.items[position - 1] if 1 <= position <= len(select.items) else None
         return item.expression if isinstance(item, syntax.SelectItem) else expression
     return _of_alias(expression, select)
 
 
-def _written_place(item: syntax.OrderItem) -> int | None:
+def _written_position(item: syntax.OrderItem) -> int | None:
     written = item.expression
     if isinstance(written, syntax.NumberLiteral) and written.text.isdigit():
         return int(written.text[:_DIGITS_MAX])
     return None
 
 
-def _place(item: syntax.OrderItem, width: int) -> int | None:
+def _column_index(item: syntax.OrderItem, width: int) -> int | None:
     """Return the column that an item of ORDER BY gives by its number; None if it is an expression.
 
     Raises:
         Refusal: E316.
     """
-    place = _written_place(item)
-    if place is None:
+    position = _written_position(item)
+    if position is None:
         return None
-    if not 1 <= place <= width:
+    if not 1 <= position <= width:
         raise refusal(
             "E316",
-            f"ORDER BY {place} is not a column of SELECT, which has {width}",
+            f"ORDER BY {position} is not a column of SELECT, which has {width}",
             item.expression.span,
         )
-    return place - 1
+    return position - 1
 
 
-def _by_place(plan: Plan, place: int) -> Expression:
-    column = plan.schema[place]
-    return ColumnRef(column.type, column.nullable, place)
+def _column_at(plan: Plan, index: int) -> Expression:
+    column = plan.schema[index]
+    return ColumnRef(column.type, column.nullable, index)
 
 
 def _first_of_all(plan: Plan, skipped: int, limit: int | None) -> Plan:

@@ -37,7 +37,7 @@ def check_size(expression: Expression, span: Span) -> None:
     Raises:
         Refusal: E315.
     """
-    depth, size = _measured(expression)
+    depth, size = _measure(expression)
     if depth > EXPRESSION_DEPTH_MAX:
         raise refusal(
             "E315",
@@ -55,13 +55,13 @@ def check_size(expression: Expression, span: Span) -> None:
         )
 
 
-def _measured(expression: Expression) -> tuple[int, int]:
+def _measure(expression: Expression) -> tuple[int, int]:
     """Return the depth and the size of an expression, with the bodies of its lambdas."""
     measures: dict[object, tuple[int, int]] = {}
     for node in walk(expression):
         below = [measures[child] for child in children(node)]
         if isinstance(node, LambdaCall):
-            below.append(_measured(node.body.expression))
+            below.append(_measure(node.body.expression))
         depth = 1 + max((each[0] for each in below), default=0)
         measures[node] = depth, 1 + sum(each[1] for each in below)
     return measures[expression]

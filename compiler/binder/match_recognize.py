@@ -20,7 +20,7 @@ from fsql.compiler.binder.navigations import (
     Navigations,
     find_symbol,
     invalid,
-    resolved,
+    resolve_navigations,
     unknown_variable,
 )
 from fsql.compiler.binder.operators import call, combine_balanced
@@ -126,11 +126,11 @@ def match_recognize(
     measures = [measured.measure(each.expression) for each in written.measures]
     pattern = _row_pattern(written, conditions, defined, measured)
     if pattern.within_us is None and most_rows(pattern.pattern) is None:
-        context.report.warn(_unbounded(written.pattern.span))
+        context.report.warn(_unbounded_warning(written.pattern.span))
     found = _matches(rows, pattern, tuple(conditions.fields), spans)
     columns = column_refs(found)
     made = [
-        resolved(
+        resolve_navigations(
             each,
             lambda part: FieldAccess(
                 part.type, nullable=True, argument=columns[-1], index=part.index
@@ -163,7 +163,7 @@ def _row_pattern(
         tuple(
             None
             if each is None
-            else resolved(
+            else resolve_navigations(
                 each,
                 lambda part: ColumnRef(part.type, part.nullable, width + part.index),
                 conditions.source_spans,
@@ -381,7 +381,7 @@ def _first_of_each(rows: _Input, spans: SourceSpans) -> Plan:
     return filter_relation(counted, [call("eq", column_refs(counted)[-1], one)])
 
 
-def _unbounded(span: Span) -> Diagnostic:
+def _unbounded_warning(span: Span) -> Diagnostic:
     return Diagnostic(
         "W302",
         "pattern without WITHIN keeps the rows of a match for as long as it goes on",

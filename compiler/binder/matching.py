@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.call_arguments import checked_literal
+from fsql.compiler.binder.call_arguments import require_literal
 from fsql.compiler.binder.operators import call, make_call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
 
 
-def _escaped(pattern: Expression, escape: syntax.Expression) -> Expression:
+def _replace_escape(pattern: Expression, escape: syntax.Expression) -> Expression:
     r"""Return a pattern with another escape character as one with `\`.
 
     Raises:
@@ -48,7 +48,7 @@ def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
     r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in lower case."""
     operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
     if like.escape is not None:
-        pattern = _escaped(pattern, like.escape)
+        pattern = _replace_escape(pattern, like.escape)
     if like.ignore_case:
         operand, pattern = (make_call("lower", each) or each for each in (operand, pattern))
     made = make_call("like", operand, pattern)
@@ -59,5 +59,5 @@ def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
             like.span,
             help="cast the value: CAST(… AS STRING)" if pattern.type == STRING else None,
         )
-    found = checked_literal(FUNCTIONS["like"], made, like)
+    found = require_literal(FUNCTIONS["like"], made, like)
     return call("not", found) if like.negated else found

@@ -19,7 +19,7 @@ from fsql.compiler.binder.operators import call, unify
 from fsql.compiler.binder.outer_join import outer_join
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
-from fsql.compiler.binder.subquery import unbounded
+from fsql.compiler.binder.subquery import unbounded_warning
 from fsql.compiler.logical import JoinKind, append_only
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def join_test(
     sides = relation.plan, rows.relation.plan
     pairs = compared(test, subquery, binder)
     spans, width = context.source_spans, relation.width
-    correlated = [rows.beside(each, width, spans) for each in rows.correlated]
+    correlated = [rows.over_both(each, width, spans) for each in rows.correlated]
 
     def join(kind: JoinKind, outer: Relation, conditions: Sequence[Expression]) -> Relation:
         on = [*conditions, *correlated]
@@ -91,15 +91,15 @@ def join_test(
             )
         return joined
 
-    def warned(joined: Relation) -> Relation:
+    def warn(joined: Relation) -> Relation:
         if not append_only(joined.plan) and keeps_rows(joined.plan, *sides):
-            context.report.warn(unbounded(written.span))
+            context.report.warn(unbounded_warning(written.span))
         return joined
 
     theirs = [shift_columns(inner, width, spans) for _, inner in pairs]
     equal = [call("eq", mine, other) for (mine, _), other in zip(pairs, theirs, strict=True)]
     if not test.negated:
-        return warned(join(JoinKind.SEMI, relation, equal))
+        return warn(join(JoinKind.SEMI, relation, equal))
     unknown = [
         call("is_null", each)
         for pair in zip(theirs, [mine for mine, _ in pairs], strict=True)
@@ -114,7 +114,7 @@ def join_test(
         )
     for conditions in (equal, *([each] for each in unknown)):
         relation = join(JoinKind.ANTI, relation, conditions)
-    return warned(relation)
+    return warn(relation)
 
 
 def _name(test: Test) -> str:
@@ -132,7 +132,7 @@ def compared(
         Refusal: E2xx, E209 if their numbers differ; E301 for the row of an aggregate.
     """
     written = test.written
-    if subquery.aggregated:
+    if subquery.is_aggregate:
         raise not_implemented(
             f"aggregate without GROUP BY in the subquery of {_name(test)}",
             subquery.span,

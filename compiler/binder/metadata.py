@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import MetadataColumn
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.connectors import FILE_METADATA, FOLLOW
 from fsql.compiler.schema import Column
@@ -43,7 +43,7 @@ def metadata_columns(
 
 
 def _column(
-    written: syntax.MetadataColumn, place: int, options: TableOptions, zone: str
+    written: syntax.MetadataColumn, index: int, options: TableOptions, zone: str
 ) -> MetadataColumn:
     """Return a metadata column.
 
@@ -62,7 +62,7 @@ def _column(
             "E318",
             f"rows of files have no metadata '{named}'",
             (written.key or written.name).span,
-            note=f"they have {listing(list(FILE_METADATA))}",
+            note=f"they have {names_text(list(FILE_METADATA))}",
             help="it depends on the machine, and not on the input only"
             if key in _OF_THE_MACHINE
             else "write METADATA FROM 'file' or METADATA FROM 'row'",
@@ -75,4 +75,4 @@ def _column(
             written.type.span,
             help=f"declare it as {FILE_METADATA[key]}",
         )
-    return MetadataColumn(Column(written.name.name, type_, nullable=False), place, key)
+    return MetadataColumn(Column(written.name.name, type_, nullable=False), index, key)

@@ -19,13 +19,13 @@ from fsql.compiler.binder.frames import whole_number
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.pending import NavigationValue, replace_pending
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
-from fsql.compiler.binder.scope import Field, Scope, listing, matches
+from fsql.compiler.binder.scope import Field, Scope, matches, names_text
 from fsql.compiler.expression import AggregateFunction, ColumnRef, Expression
 from fsql.compiler.functions.aggregates import (
     AGGREGATES,
+    accumulator_type,
     aggregate_nullable,
     aggregate_result,
-    computed_in,
 )
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import fallible
@@ -195,8 +195,8 @@ class Navigations:
         """Return a reference to the field that has a value of the row."""
         if isinstance(own, ColumnRef) and own.index == self.time:
             return ColumnRef(own.type, nullable=False, index=TIME)
-        place = self.fields.setdefault(own, FIRST_FIELD + len(self.fields))
-        return ColumnRef(own.type, own.nullable, place)
+        index = self.fields.setdefault(own, FIRST_FIELD + len(self.fields))
+        return ColumnRef(own.type, own.nullable, index)
 
     def _navigation(
         self,
@@ -208,8 +208,8 @@ class Navigations:
     ) -> NavigationValue:
         """Return the placeholder of a navigation of type `of`, as a rule that of its argument."""
         taken = BOOLEAN if argument is None else argument.type
-        place = None if argument is None else self._field(argument).index
-        made = Navigation(kind, variables, place, offset, of or taken, taken)
+        index = None if argument is None else self._field(argument).index
+        made = Navigation(kind, variables, index, offset, of or taken, taken)
         nullable = kind not in {NavigationKind.COUNT, NavigationKind.MATCH_NUMBER}
         return NavigationValue(made.type, nullable, self.found.setdefault(made, len(self.found)))
 
@@ -281,7 +281,7 @@ class Navigations:
         if name == "COUNT" and isinstance(given, syntax.Star):
             return self._navigation(kind, (), None, 0, BIGINT)
         symbol, argument = self._argument(given, name)
-        argument = coerce(argument, computed_in(function, argument.type))
+        argument = coerce(argument, accumulator_type(function, argument.type))
         result = aggregate_result(function, argument.type)
         if result is None:
             raise refusal("E401", f"{name} does not take {argument.type}", given.span)
@@ -309,7 +309,7 @@ class Navigations:
         return self._navigation(kind, (), None, 0, result)
 
 
-def resolved(
+def resolve_navigations(
     pending: Expression,
     of: Callable[[NavigationValue], Expression],
     source_spans: SourceSpans,
@@ -334,7 +334,7 @@ def unknown_variable(span: Span, symbols: Sequence[Symbol]) -> Refusal:
         "there is no such variable in PATTERN",
         span,
         help="add it to PATTERN, or use one of those that are there",
-        note=f"PATTERN has {listing([each.name for each in symbols])}",
+        note=f"PATTERN has {names_text([each.name for each in symbols])}",
     )
 
 

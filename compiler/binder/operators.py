@@ -92,7 +92,7 @@ def unify(
     """
     exact = exact_literals([expression for expression, _ in operands])
     operands = [(each, span) for each, (_, span) in zip(exact, operands, strict=True)]
-    expected = _expected(operands)
+    expected = _expected_type(operands)
     common = NULL
     _, common_span = operands[0]
     for expression, span in operands:
@@ -114,7 +114,7 @@ def unify(
     return [coerce(expression, common) for expression, _ in operands]
 
 
-def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
+def _expected_type(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
     """Return the time, ARRAY or MAP among the operands to which quoted text or a constructor is coerced."""
     for expression, _ in operands:
         kinds = {*OF_QUOTED, Kind.ARRAY, Kind.MAP}
@@ -124,7 +124,7 @@ def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
 
 
 def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
-    """Return the type of an operand after coercion to `expected`; refuse text that is not a time."""
+    """Return the type of an operand after coercion to `expected_text`; refuse text that is not a time."""
     if expected is None or not _is_convertible(expression):
         return expression.type
     quoted_time = expected.kind in OF_QUOTED and expression.type == STRING
@@ -216,8 +216,8 @@ def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
     for link in chain.links:
         right = binder.bind(link.operand)
         if link.operator == "||":
-            for operand, place in ((texts[-1], span), (right, link.operand.span)):
-                _check_text(operand, place)
+            for operand, operand_span in ((texts[-1], span), (right, link.operand.span)):
+                _check_text(operand, operand_span)
             _check_alike(texts, span, right, link.operand.span)
             texts.append(right)
         else:

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import Refusal, refusal
-from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.scope import names_text
 from fsql.compiler.connectors import COMPRESSION_SUFFIXES, FOLLOW, Connector
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -128,7 +128,7 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
                 "E212",
                 f"connector '{name}' does not exist",
                 option.value.span,
-                note=f"connectors: {listing(declared.names, limit=32)}",
+                note=f"connectors: {names_text(declared.names, limit=32)}",
                 help=_OTHER_CONNECTORS.get(
                     name.lower(),
                     f"a connector with a similar name exists: '{near}'" if near else None,
@@ -142,7 +142,7 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
         "E212",
         message,
         table.name.span,
-        note=f"connectors: {listing(declared.names, limit=32)}",
+        note=f"connectors: {names_text(declared.names, limit=32)}",
         help="write WITH ('connector' = 'file', 'path' = 'rows.jsonl')",
     )
 
@@ -173,11 +173,11 @@ def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry])
     losing = [name for name, delivery in options if delivery == _AT_MOST_ONCE]
     others = [name for name, delivery in options if delivery != _AT_MOST_ONCE]
     if losing and others:
-        [place] = [entry.option_spans["delivery"] for entry in declared if entry.name == losing[0]]
+        [span] = [entry.option_spans["delivery"] for entry in declared if entry.name == losing[0]]
         raise refusal(
             "E223",
             f'table "{losing[0]}" is delivered at most once, and "{others[0]}" is not',
-            place,
+            span,
             note="after a failure, input is skipped for all tables that the job writes",
             help="set the same 'delivery' for all tables that the job writes, or write two jobs",
         )
@@ -204,7 +204,7 @@ def _check_option(
             "E213",
             f"connector '{connector.name}' has no option '{key}'",
             written.key.span,
-            note=f"it has {listing(connector.keys, limit=32)}",
+            note=f"it has {names_text(connector.keys, limit=32)}",
             help=_option_help(near, is_meant=meant is not None),
         )
     if not option.takes(written.value.value):
@@ -212,7 +212,7 @@ def _check_option(
             "E214",
             f"invalid value '{written.value.value}' of option '{key}'",
             written.value.span,
-            f"expected {option.expected}",
+            f"expected {option.expected_text}",
         )
     if key == "time" and written.value.value == "arrival" and not connector.logs_arrival:
         raise refusal(
@@ -239,7 +239,7 @@ def _check_required(
     missing = [option.key for option in connector.options if option.required]
     missing = [key for key in missing if key not in values]
     if missing:
-        raise _missing(connector, missing[0], span)
+        raise _missing_option(connector, missing[0], span)
     if "rejects_path" in values and (
         "on_error" not in values or values["on_error"].value.value == "stop"
     ):
@@ -298,7 +298,7 @@ def _warn_of_suffix(options: TableOptions, context: Context) -> None:
             )
 
 
-def _missing(connector: Connector, key: str, span: Span) -> Refusal:
+def _missing_option(connector: Connector, key: str, span: Span) -> Refusal:
     return refusal(
         "E221",
         f"connector '{connector.name}' requires the option '{key}'",

@@ -109,20 +109,20 @@ def zero_where(condition: Expression) -> Expression:
 def _by_pairs(kind: JoinKind, left: Plan, right: Plan, matching: Plan) -> Plan:
     """Return the join of which `matching` are the pairs."""
     if not kind.makes_pairs:
-        return _beside_pairs(kind, left, matching, 0)
+        return _join_pairs(kind, left, matching, 0)
     width = len(left.schema)
     names = tuple(column.name for column in matching.schema)
     branches = [Project(matching, tuple(column_refs(matching)), names)]
     if kind.keeps_left:
-        alone = _beside_pairs(JoinKind.ANTI, left, matching, 0)
+        alone = _join_pairs(JoinKind.ANTI, left, matching, 0)
         branches.append(Project(alone, (*column_refs(alone), *_nulls(right)), names))
     if kind.keeps_right:
-        alone = _beside_pairs(JoinKind.ANTI, right, matching, width)
+        alone = _join_pairs(JoinKind.ANTI, right, matching, width)
         branches.append(Project(alone, (*_nulls(left), *column_refs(alone)), names))
     return Union(tuple(branches))
 
 
-def _beside_pairs(kind: JoinKind, side: Plan, matching: Plan, first: int) -> Plan:
+def _join_pairs(kind: JoinKind, side: Plan, matching: Plan, first: int) -> Plan:
     """Return the rows of a side that are (SEMI) or are not (ANTI) in the columns of pairs from `first` on."""
     in_pairs = column_refs(matching)[first : first + len(side.schema)]
     pairs = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregate_calls import completed, make_aggregate, needs_total_order
+from fsql.compiler.binder.aggregate_calls import complete_value, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.frames import (
     ascends,
@@ -25,7 +25,7 @@ from fsql.compiler.binder.relative_ranks import bind_relative_rank, check_relati
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_values import bind_lag, nth_value
 from fsql.compiler.binder.running_call import RunningCall
-from fsql.compiler.binder.scope import listing, matches
+from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.binder.unordered_frames import in_order
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, RELATIVE_RANKS
@@ -94,7 +94,7 @@ class RunningCollector:
                 inner,
                 written,
                 name,
-                lambda call: self._running(RunningCall(partition, order, call, keys)),
+                lambda call: self._bind_running(RunningCall(partition, order, call, keys)),
             )
         return self._aggregate(inner, written, window, (partition, order, keys))
 
@@ -117,8 +117,8 @@ class RunningCollector:
             written,
             name,
             lambda function: self._rank(RankCall(function, partition, keys), written.span),
-            lambda: self._running(RunningCall(partition, order, so_far, keys, peers=True)),
-            self._running(RunningCall(partition, None, total, whole=True)),
+            lambda: self._bind_running(RunningCall(partition, order, so_far, keys, peers=True)),
+            self._bind_running(RunningCall(partition, None, total, whole=True)),
         )
 
     def _aggregate(
@@ -170,10 +170,10 @@ class RunningCollector:
         time = order if frame.by_time else None
         call = OverCall(aggregate, frame.end, frame.preceding, time, frame.end_preceding)
         to_end = frame.to_end and not whole
-        value = self._running(
+        value = self._bind_running(
             RunningCall(partition, order, call, keys, whole, frame.by_time, to_end)
         )
-        return completed(inner, written, value)
+        return complete_value(inner, written, value)
 
     def _order(
         self, binder: ExpressionBinder, window: syntax.WindowSpecification, *, any_order: bool
@@ -186,7 +186,7 @@ class RunningCollector:
         self.order_spans.setdefault(order, written.span)
         return order
 
-    def _running(self, running: RunningCall) -> Expression:
+    def _bind_running(self, running: RunningCall) -> Expression:
         index = self.calls.setdefault(running, self._next)
         aggregate = running.call.aggregate
         return RunningValue(aggregate.type, aggregate.nullable, index)
@@ -197,7 +197,7 @@ class RunningCollector:
             self.source_spans.add(count, span)
             self.first_span = self.first_span or span
             running = OverCall(count, FrameEnd.CURRENT_ROW)
-            return self._running(RunningCall(call.partition, None, running))
+            return self._bind_running(RunningCall(call.partition, None, running))
         index, _ = self.ranks.setdefault(call, (self._next, span))
         return RunningValue(BIGINT, nullable=False, index=index)
 
@@ -246,7 +246,7 @@ def _without_order(what: str, span: Span) -> Refusal:
 
 
 def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, ...]) -> Refusal:
-    known = listing([window.name.name for window in windows])
+    known = names_text([window.name.name for window in windows])
     return refusal(
         "E219",
         f'window "{name.name}" does not exist',

@@ -47,7 +47,7 @@ class _Grouped:
     order_spans: dict[Expression, Span] = field(default_factory=dict)
 
 
-def _grouped(
+def _group_calls(
     plan: Plan, collector: RunningCollector, carry: Callable[[Expression], Expression]
 ) -> _Grouped:
     """Return the running aggregates over `plan`, those in the total order first."""
@@ -55,7 +55,7 @@ def _grouped(
     for running, index in sorted(
         collector.calls.items(), key=lambda each: each[0].order is not None
     ):
-        carried = running.carried(carry, collector.source_spans)
+        carried = running.rewrite(carry, collector.source_spans)
         partition, order = carried.partition, carried.order
         if running.order is not None and order is not None:
             found.order_spans.setdefault(order, collector.order_spans[running.order])
@@ -84,7 +84,7 @@ def add_running(
     rank; ROW_NUMBERs come before the others.
     `emit` determines when ranks by window are released.
     """
-    grouped = _grouped(plan, collector, carry)
+    grouped = _group_calls(plan, collector, carry)
     columns: dict[int, int] = {}
     if collector.first_span is not None:
         if grouped.in_sequence and not append_only(plan):
@@ -101,7 +101,7 @@ def add_running(
     ):
         columns[index] = len(plan.schema)
         name = rank_call.function.value.lower()
-        plan = rank(plan, rank_call.carried(carry), name, emit, span)
+        plan = rank(plan, rank_call.rewrite(carry), name, emit, span)
 
     def resolve(expression: Expression) -> Expression:
         return replace_pending(

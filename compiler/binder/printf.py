@@ -44,12 +44,12 @@ def printf_arguments(
             f"PRINTF takes a value for each of {len(directives)} directives, not {len(values)}",
             written.span,
         )
-    for directive, value, place in zip(directives, values, written.arguments[1:], strict=True):
+    for directive, value, argument in zip(directives, values, written.arguments[1:], strict=True):
         if not _fits(directive, value.type):
             raise refusal(
                 "E401",
                 f"%{directive.kind} of PRINTF does not take {value.type}",
-                place.span,
+                argument.span,
                 f"this is {value.type}",
                 help="%s takes any type that can be cast to STRING, %d integers, %f numbers",
             )

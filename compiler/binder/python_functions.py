@@ -60,14 +60,14 @@ def create_function(
     functions[key] = DeclaredFunction(None, name.span)
     types = declared_types(written, zone)
     try:
-        functions[key] = _registered(written, key, types, partial(load, zone=zone))
+        functions[key] = _register(written, key, types, partial(load, zone=zone))
     except LoadError as error:
         raise refusal(error.code, str(error), written.body.span, help=error.help) from None
     except FsqlError as error:  # the function is not deterministic
         raise Refusal(replace(error.diagnostics[0], primary=Label(written.body.span))) from None
 
 
-def _registered(
+def _register(
     written: syntax.CreateFunction,
     key: str,
     types: Types | None,
@@ -80,7 +80,7 @@ def _registered(
         Refusal: E411.
     """
     loaded = load(written.body.value)
-    agreed = _agreed(written, types, loaded)
+    agreed = _agree_on_types(written, types, loaded)
     if isinstance(loaded, LoadedAggregate):
         if agreed.is_table or not agreed.parameters:
             raise refusal(
@@ -159,7 +159,7 @@ def _check_distinct(parameters: Sequence[syntax.Parameter], what: str) -> None:
             )
 
 
-def _agreed(
+def _agree_on_types(
     written: syntax.CreateFunction, types: Types | None, loaded: PythonFunction | LoadedAggregate
 ) -> Types:
     """Return the types of the function, which statement and decorator must agree on.

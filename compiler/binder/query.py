@@ -13,7 +13,7 @@ from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.select import bind_select
-from fsql.compiler.binder.set_operations import counted, distinct_rows, union
+from fsql.compiler.binder.set_operations import bind_counts, distinct_rows, union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def bind_view(
 
 def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) -> Context:
     """Return the context with the common tables, each visible to those after it."""
-    catalog = Catalog(behind=context.catalog)
+    catalog = Catalog(outer=context.catalog)
     context = context.with_catalog(catalog)
     for table in tables:
         if catalog.here(table.name) is not None:
@@ -100,7 +100,7 @@ def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Pla
     for term, (plan, span) in zip(operation.terms, plans[1:], strict=True):
         if term.operator != "UNION":
             left = union(connected), operation.span
-            connected = [(counted(left, (plan, span), term, context), operation.span)]
+            connected = [(bind_counts(left, (plan, span), term, context), operation.span)]
             continue
         connected.append((plan, span))
         if not term.all:

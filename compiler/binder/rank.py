@@ -37,7 +37,7 @@ class RankCall:
         yield from self.partition
         yield from (key.expression for key in self.order)
 
-    def carried(self, carry: Callable[[Expression], Expression]) -> RankCall:
+    def rewrite(self, carry: Callable[[Expression], Expression]) -> RankCall:
         """Return the call with its expressions rewritten."""
         partition = tuple(carry(key) for key in self.partition)
         order = tuple(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.scope import listing, matches
+from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Expression, FieldAccess
 from fsql.compiler.sqltypes import Kind
@@ -68,7 +68,7 @@ def field_of(row: Expression, name: syntax.Identifier) -> Expression:
             "E203",
             f'field "{name.name}" does not exist',
             name.span,
-            f"the row has {listing(names)}",
+            f"the row has {names_text(names)}",
             help=f'a field with a similar name exists: "{near}"' if near else None,
         )
     return FieldAccess(row.type.field_types[index], nullable=True, argument=row, index=index)

@@ -97,6 +97,6 @@ def _bucket(number: Expression, total: Expression, buckets: Expression) -> Expre
     in_greater = call("multiply", greater, call("add", size, _ONE))
     first = call("divide", before, call("add", size, _ONE))
     # Without rows in other buckets their size may be 0, and is not divided by.
-    behind = call("divide", call("subtract", before, in_greater), size)
-    bucket = make_case([(call("lt", before, in_greater), first)], call("add", greater, behind))
+    later = call("divide", call("subtract", before, in_greater), size)
+    bucket = make_case([(call("lt", before, in_greater), first)], call("add", greater, later))
     return call("add", bucket, _ONE)

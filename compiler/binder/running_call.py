@@ -50,7 +50,7 @@ class RunningCall:
         by_time = isinstance(order, ColumnRef) and plan.schema[order.index].time_attribute
         return by_time and append_only(plan)
 
-    def carried(
+    def rewrite(
         self, carry: Callable[[Expression], Expression], source_spans: SourceSpans
     ) -> RunningCall:
         """Return the call with its expressions rewritten."""

@@ -1,14 +1,14 @@
 """Running totals in an order that is not that of event time: `SUM(x) OVER (PARTITION BY k ORDER BY y)`.
 
 Each row may come before others, and so change their totals.  The result is updating, and is composed of
-operators that are, by the places that rows have in the order:
+operators that are, by the positions that rows have in the order:
 
     SUM(x) OVER (PARTITION BY k ORDER BY y)
-        →  places: SELECT DISTINCT k, y FROM rows
-        →  rows JOIN (SELECT places.k, places.y, SUM(x) FROM rows JOIN places ON k = k AND y <= y
-                      GROUP BY places.k, places.y) ON k = k AND y = y
+        →  positions: SELECT DISTINCT k, y FROM rows
+        →  rows JOIN (SELECT positions.k, positions.y, SUM(x) FROM rows JOIN positions ON k = k AND y <= y
+                      GROUP BY positions.k, positions.y) ON k = k AND y = y
 
-With ROWS, rows that are equal in the order are numbered, which gives each a place of its own.
+With ROWS, rows that are equal in the order are numbered, which gives each a position of its own.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fsql.compiler.binder.rank import RankCall, rank, windowed_partition
 from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.unordered_frames import (
-    beside_groups,
     equal_keys,
-    grouped_by,
+    group_rows,
     in_order,
-    joined_by,
+    join_groups,
+    join_rows,
     names_of,
 )
 from fsql.compiler.expression import ColumnRef, Literal
@@ -80,24 +80,24 @@ def over_totals(
         rows = rank(plan, number, "number", None, span)
         by_row = (*order, OrderKey(column_refs(rows)[-1], descending=False, nulls_first=False))
     frames: dict[tuple[bool, bool, bool], list[int]] = {}
-    for place, each in enumerate(calls):
+    for index, each in enumerate(calls):
         left_out = each.call.frame_end is FrameEnd.ONE_PRECEDING
-        frames.setdefault((each.peers, each.to_end, left_out), []).append(place)
+        frames.setdefault((each.peers, each.to_end, left_out), []).append(index)
     made, columns = rows, dict.fromkeys(range(len(calls)), 0)
-    for (peers, to_end, left_out), places in frames.items():
-        columns |= {place: len(made.schema) + i for i, place in enumerate(places)}
+    for (peers, to_end, left_out), indexes in frames.items():
+        columns |= {index: len(made.schema) + i for i, index in enumerate(indexes)}
         keys = order if peers else by_row
-        aggregates = [in_order(calls[place].call.aggregate, keys) for place in places]
+        aggregates = [in_order(calls[index].call.aggregate, keys) for index in indexes]
         totals = _Totals(rows, partition, keys)
-        grouped = grouped_by(
-            totals.pairs(to_end=to_end, left_out=left_out), totals.place(), aggregates
+        grouped = group_rows(
+            totals.pairs(to_end=to_end, left_out=left_out), totals.position_columns(), aggregates
         )
-        pairs = equal_keys(totals.own_place(), grouped)
+        pairs = equal_keys(totals.own_position(), grouped)
         # A frame without its row may be empty.
         kind = JoinKind.LEFT if left_out else JoinKind.INNER
-        made = beside_groups(made, grouped, pairs, kind, aggregates)
+        made = join_groups(made, grouped, pairs, kind, aggregates)
     width, values = len(plan.schema), column_refs(made)
-    kept = [*values[:width], *(values[columns[place]] for place in range(len(calls)))]
+    kept = [*values[:width], *(values[columns[index]] for index in range(len(calls)))]
     names = [column.name for column in plan.schema]
     names += names_of([each.call.aggregate for each in calls])
     return Project(made, tuple(kept), tuple(names))
@@ -111,33 +111,33 @@ def _is_unique(plan: Plan, partition: Sequence[Expression], order: Order) -> boo
 
 
 class _Totals:
-    """The rows of a partition beside the places that are not before, or not after them."""
+    """The rows of a partition with the positions that are not before, or not after them."""
 
     def __init__(self, rows: Plan, partition: tuple[Expression, ...], order: Order) -> None:
         self._rows = rows
         self._partition = partition
         self._order = order
-        self._places = grouped_by(rows, self.own_place(), ())
+        self._positions = group_rows(rows, self.own_position(), ())
 
-    def own_place(self) -> tuple[Expression, ...]:
-        """Return the place of each row, over the columns of the rows."""
+    def own_position(self) -> tuple[Expression, ...]:
+        """Return the position of each row, over the columns of the rows."""
         return (*self._partition, *(key.expression for key in self._order))
 
-    def place(self) -> tuple[Expression, ...]:
-        """Return the columns of `pairs` that have the place."""
+    def position_columns(self) -> tuple[Expression, ...]:
+        """Return the columns of `pairs` that have the position."""
         first = len(self._rows.schema)
         return tuple(
             ColumnRef(column.type, column.nullable, first + index)
-            for index, column in enumerate(self._places.schema)
+            for index, column in enumerate(self._positions.schema)
         )
 
     def pairs(self, *, to_end: bool, left_out: bool) -> Plan:
-        """Return each place beside the rows of its frame."""
-        pairs = equal_keys(self._partition, self._places) or [(ZERO, ZERO)]
-        both = joined_by(self._rows, self._places, pairs, JoinKind.INNER)
-        of_place = self.place()[len(self._partition) :]
+        """Return each position with the rows of its frame."""
+        pairs = equal_keys(self._partition, self._positions) or [(ZERO, ZERO)]
+        both = join_rows(self._rows, self._positions, pairs, JoinKind.INNER)
+        of_position = self.position_columns()[len(self._partition) :]
         within: Expression | None = None
-        for key, theirs in zip(reversed(self._order), reversed(of_place), strict=True):
+        for key, theirs in zip(reversed(self._order), reversed(of_position), strict=True):
             mine = key.expression
             first, second = (theirs, mine) if to_end else (mine, theirs)
             if within is None:

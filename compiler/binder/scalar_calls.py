@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.call_arguments import argument_error, checked_arguments, checked_literal
+from fsql.compiler.binder.call_arguments import argument_error, require_literal, require_literals
 from fsql.compiler.binder.forms import FORMS
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.printf import printf_arguments
@@ -59,11 +59,11 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     many = function.name == "concat" and len(arguments) > 2 and name != "CONCAT_WS"
     if many and _all_texts(arguments):
         return combine_balanced("concat", arguments)
-    prepared = _prepared(function, written, name, arguments)
-    return _called(function, written, name, prepared, binder.zone)
+    prepared = _prepare_arguments(function, written, name, arguments)
+    return _make_call(function, written, name, prepared, binder.zone)
 
 
-def _prepared(
+def _prepare_arguments(
     function: Function, written: syntax.FunctionCall, name: str, arguments: list[Expression]
 ) -> list[Expression]:
     """Return the arguments of a call, brought to the form of the function's signatures.
@@ -85,11 +85,11 @@ def _prepared(
             list(zip(arguments, spans, strict=True)), f"arguments of {name} are {{}} and {{}}"
         )
     if any(argument.type.zone for argument in arguments):
-        arguments = checked_arguments(function, arguments, written)
+        arguments = require_literals(function, arguments, written)
     return arguments
 
 
-def _called(
+def _make_call(
     function: Function,
     written: syntax.FunctionCall,
     name: str,
@@ -100,7 +100,7 @@ def _called(
     if made is None:
         raise argument_error(function, name, arguments, written.span)
     if isinstance(made, Call) and made.function == function.name:
-        made = checked_literal(function, made, written)
+        made = require_literal(function, made, written)
         _check_constants(function, made, written)
     return local_texts(made, zone, written.span)
 
@@ -169,7 +169,7 @@ def _word_as_text(
     function: Function, index: int, argument: syntax.Expression | syntax.Star
 ) -> syntax.Expression | syntax.Star:
     """Return a bare word where the function takes one as a text in quotes."""
-    wanted = index == function.literal_place and function.literal_word in _BARE_WORDS
+    wanted = index == function.literal_index and function.literal_word in _BARE_WORDS
     if wanted and isinstance(argument, syntax.ColumnReference) and len(argument.parts) == 1:
         return syntax.StringLiteral(argument.span, argument.parts[0].name)
     return argument

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.analysis.properties import derived_keys, equated
+from fsql.compiler.analysis.properties import covers_key, derived_keys
 from fsql.compiler.binder.aggregate import Groups, make_distinct_names
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.group import make_group
@@ -28,7 +28,7 @@ from fsql.compiler.binder.pending import SubqueryValue, replace_pending
 from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
-from fsql.compiler.binder.subquery import unbounded
+from fsql.compiler.binder.subquery import unbounded_warning
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Literal
 from fsql.compiler.logical import Join, JoinKind
 from fsql.compiler.node import walk
@@ -85,9 +85,9 @@ class SubqueryCollector:
                 help="SELECT one column",
             )
         outer_keys, keys = self._keys(subquery)
-        self.context.report.warn(unbounded(written.span))
-        if subquery.aggregated:
-            plan, value = self._aggregated(subquery, keys)
+        self.context.report.warn(unbounded_warning(written.span))
+        if subquery.is_aggregate:
+            plan, value = self._aggregate(subquery, keys)
         else:
             _check_rows(written.query, subquery, keys)
             plan, value = self._single(subquery, keys)
@@ -111,7 +111,7 @@ class SubqueryCollector:
         operand = replace(binder, clause="the operand of IN", running=None, subqueries=None)
         pairs = compared(test, subquery, operand)
         outer_keys, keys = self._keys(subquery)
-        self.context.report.warn(unbounded(written.span))
+        self.context.report.warn(unbounded_warning(written.span))
         (found,) = self._counts(
             subquery,
             [*(mine for mine, _ in pairs), *outer_keys],
@@ -209,7 +209,7 @@ class SubqueryCollector:
         only_outer = [zero_where(shift_columns(each, -rows.width, spans)) for each in rest]
         return [outer for _, outer in pairs] + only_outer, [inner for inner, _ in pairs]
 
-    def _aggregated(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
+    def _aggregate(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
         """Return the groups by the keys, and the value of a group or of no rows."""
         assert subquery.aggregates is not None
         collector, spans = subquery.aggregates, self.context.source_spans
@@ -266,19 +266,19 @@ class SubqueryCollector:
 
         `carry` rewrites an expression of the outer query over the columns of `plan`.
         """
-        places: list[int] = []
+        indexes: list[int] = []
         for value in self.values:
             outer_keys = value.outer_keys
             if carry is not None:
                 outer_keys = tuple(carry(key, _everywhere(value.span)) for key in outer_keys)
-            places.append(len(plan.schema))
+            indexes.append(len(plan.schema))
             plan = Join(plan, value.plan, outer_keys, value.keys, None, JoinKind.LEFT)
 
         def resolve(expression: Expression) -> Expression:
             return replace_pending(
                 expression,
                 lambda part: (
-                    ColumnRef(part.type, part.nullable, places[part.index] + part.column)
+                    ColumnRef(part.type, part.nullable, indexes[part.index] + part.column)
                     if isinstance(part, SubqueryValue)
                     else None
                 ),
@@ -298,7 +298,7 @@ def _check_rows(query: syntax.Query, subquery: Subquery, keys: list[Expression])
     if (
         not limited
         and not _is_one_row(query.body)
-        and not equated(keys, derived_keys(subquery.rows.relation.plan))
+        and not covers_key(keys, derived_keys(subquery.rows.relation.plan))
     ):
         raise refusal(
             "E324",

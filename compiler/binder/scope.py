@@ -42,11 +42,11 @@ class Field:
         """Return the value that the name refers to."""
         if self.member is None:
             return ColumnRef(self.column.type, self.column.nullable, self.index)
-        type_, place = self.member
+        type_, index = self.member
         row = ColumnRef(type_, nullable=True, index=self.index)
-        return FieldAccess(self.column.type, nullable=True, argument=row, index=place)
+        return FieldAccess(self.column.type, nullable=True, argument=row, index=index)
 
-    def shifted(self, by: int) -> Field:
+    def shift(self, by: int) -> Field:
         """Return the field with its index increased by `by`."""
         return replace(self, index=self.index + by)
 
@@ -123,7 +123,7 @@ def quantity_text(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def listing(names: Sequence[str], *, limit: int = 8) -> str:
+def names_text(names: Sequence[str], *, limit: int = 8) -> str:
     """Return the names as a list for a message, cut if it is long."""
     if len(names) <= limit:
         return ", ".join(names)

@@ -22,7 +22,7 @@ from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.python_functions import create_function
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.report import Abandoned, Report, refusal
-from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.settings import check_setting
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.table_origin import with_columns_of
@@ -114,7 +114,7 @@ class _Written:
     """A table that is written: its last INSERT, the place of the first among all, the queries of all."""
 
     span: Span
-    place: int
+    position: int
     scan_numbers: ScanNumbers
     queries: tuple[Plan, ...]
 
@@ -242,7 +242,7 @@ class _ScriptBinder:
                 "E314",
                 f"EXPLAIN has no {stage.upper()}",
                 statement.stage.span,
-                note=f"it has {listing([each.upper() for each in _STAGES])}",
+                note=f"it has {names_text([each.upper() for each in _STAGES])}",
                 help="fsql check shows the changes of a query, its key and its state",
             )
         match statement.statement:
@@ -259,8 +259,8 @@ class _ScriptBinder:
             Refusal: E314.
         """
         statements = self._script.statements
-        place = next(place for place, each in enumerate(statements) if each is statement)
-        if not all(isinstance(each, syntax.Drop) for each in statements[place + 1 :]):
+        position = next(position for position, each in enumerate(statements) if each is statement)
+        if not all(isinstance(each, syntax.Drop) for each in statements[position + 1 :]):
             raise refusal(
                 "E314",
                 "SELECT is not the last statement",
@@ -315,10 +315,10 @@ class _ScriptBinder:
             context = replace(context, scan_numbers=written.scan_numbers)
         earlier = () if written is None else written.queries
         insert, query = bind_insert(statement, context, earlier)
-        place = len(self._inserts) if written is None else written.place
-        self._inserts[place : place + 1] = [insert]
+        position = len(self._inserts) if written is None else written.position
+        self._inserts[position : position + 1] = [insert]
         self._written[insert.sink.name] = _Written(
-            statement.table.span, place, context.scan_numbers, (*earlier, query)
+            statement.table.span, position, context.scan_numbers, (*earlier, query)
         )
 
     def _check_runs(self) -> None:

@@ -57,11 +57,11 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
         )
     with context.report.whole():
         relation = bind_rows(select, context, bind_query).relation
-        relation, window = _windowed(select, relation, context)
+        relation, window = _assign_windows(select, relation, context)
         return _SelectBinder(select, relation, window, context, bind_query).bind()
 
 
-def _windowed(
+def _assign_windows(
     select: syntax.Select, relation: Relation, context: Context
 ) -> tuple[Relation, list[Key]]:
     """Return the relation with the windows that GROUP BY assigns, and their keys."""

@@ -61,9 +61,9 @@ def assign_sessions(
     names = [column.name for column in below.schema]
     names += [SESSION_END, *(f"key_{index}" for index in range(len(computed)))]
     below = project(below, [*column_refs(below), end, *computed], names)
-    places = {key: width + 1 + index for index, key in enumerate(computed)}
+    indexes = {key: width + 1 + index for index, key in enumerate(computed)}
     keys = tuple(
-        ColumnRef(key.type, key.nullable, places[key]) if key in places else key
+        ColumnRef(key.type, key.nullable, indexes[key]) if key in indexes else key
         for key in dict.fromkeys(partition)
     )
     plan = AssignSessions(below, keys, time.index, width)

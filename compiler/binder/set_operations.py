@@ -83,16 +83,16 @@ def _of_common_types(branches: Sequence[Branch], operator: str) -> list[Plan]:
     return coerced
 
 
-def _common_column(branches: Sequence[Branch], place: int, operator: str) -> SqlType:
+def _common_column(branches: Sequence[Branch], index: int, operator: str) -> SqlType:
     """Return the type of a column of a set operation."""
-    common = branches[0][0].schema[place].type
+    common = branches[0][0].schema[index].type
     first_span = branches[0][1]
     for plan, span in branches:
-        column = plan.schema[place]
+        column = plan.schema[index]
         wider = common_type([common, column.type])
         if wider is None:
             raise _unlike_columns(
-                f"column {place + 1} of the {operator}", common, column, span, first_span
+                f"column {index + 1} of the {operator}", common, column, span, first_span
             )
         common = wider
     return common
@@ -111,7 +111,7 @@ def _unlike_columns(
     )
 
 
-def counted(left: Branch, right: Branch, term: SetTerm, context: Context) -> Plan:
+def bind_counts(left: Branch, right: Branch, term: SetTerm, context: Context) -> Plan:
     """Return the INTERSECT or EXCEPT of two plans.
 
     Raises:
@@ -128,7 +128,7 @@ def counted(left: Branch, right: Branch, term: SetTerm, context: Context) -> Pla
     sides = _of_common_types([left, right], term.operator)
     names = [column.name for column in sides[0].schema]
     if term.all:
-        sides = [_numbered(side) for side in sides]
+        sides = [_number_rows(side) for side in sides]
     one, none = (Literal(BIGINT, nullable=value is None, value=value) for value in (1, None))
     marked = [
         Project(side, (*column_refs(side), *marks), (*_names(side), "left", "right"))
@@ -148,7 +148,7 @@ def counted(left: Branch, right: Branch, term: SetTerm, context: Context) -> Pla
     return project(kept, column_refs(kept)[: len(names)], names)
 
 
-def _numbered(plan: Plan) -> Plan:
+def _number_rows(plan: Plan) -> Plan:
     """Return the rows with a number for each of several equal ones, from 1."""
     rows = tuple(column_refs(plan))
     if append_only(plan):

@@ -41,7 +41,7 @@ class Rows:
     width: int
     correlated: tuple[Expression, ...] = ()
 
-    def beside(
+    def over_both(
         self, expression: Expression, outer_width: int, source_spans: SourceSpans
     ) -> Expression:
         """Return an expression of the subquery over the outer query's columns, then the subquery's."""
@@ -69,7 +69,7 @@ class Subquery:
     spans: Mapping[Expression, Span] = field(default_factory=dict)
 
     @property
-    def aggregated(self) -> bool:
+    def is_aggregate(self) -> bool:
         """Return whether the subquery has the one row of an aggregate without GROUP BY."""
         return self.aggregates is not None and bool(self.aggregates.calls or self.having)
 
@@ -138,6 +138,6 @@ def _is_aggregate(part: syntax.Syntax) -> bool:
     )
 
 
-def unbounded(span: Span) -> Diagnostic:
+def unbounded_warning(span: Span) -> Diagnostic:
     """Return the warning that a subquery is a join, which keeps its rows."""
     return Diagnostic("W302", "subquery keeps its rows and those of the outer query", Label(span))

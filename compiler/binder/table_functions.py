@@ -39,7 +39,7 @@ def bind_table_function(
     partition: tuple[syntax.Expression, ...] = ()
     match call.data:
         case syntax.TableArgument() | syntax.ColumnReference():
-            data = _windowed_data(call.data, context, bind_query)
+            data = _bind_window_data(call.data, context, bind_query)
             if isinstance(call.data, syntax.TableArgument):
                 partition = call.data.partition_by
         case syntax.ScalarSubquery(query=query):
@@ -67,7 +67,7 @@ def bind_table_function(
     return apply_alias(assign_windows(data, call, written.span, spans), written.alias)
 
 
-def _windowed_data(
+def _bind_window_data(
     data: syntax.TableArgument | syntax.ColumnReference, context: Context, bind_query: QueryBinder
 ) -> Relation:
     if isinstance(data, syntax.ColumnReference):

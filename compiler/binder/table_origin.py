@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
-from fsql.compiler.binder.scope import listing, matches
+from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.sqltypes import Kind, SqlType
@@ -85,7 +85,7 @@ def _handling(like: syntax.LikeTable) -> dict[str, str]:
     written: dict[str, syntax.LikeOption] = {}
     for option in like.options:
         if option.part not in {"ALL", *_PARTS, *_ABSENT}:
-            parts = listing([*_PARTS, "ALL"], limit=8)
+            parts = names_text([*_PARTS, "ALL"], limit=8)
             raise refusal(
                 "E325", f"LIKE has no part {option.part}", option.span, note=f"parts: {parts}"
             )
@@ -192,7 +192,7 @@ def _check_declared(
             f'column "{name}" does not exist',
             column.name.span,
             "not a column of the query",
-            note=f"the query has {listing([each.name for each in schema])}",
+            note=f"the query has {names_text([each.name for each in schema])}",
             help=f"rename a column of the query with AS {name}",
         )
     first = next((each for each in others if each.name.name.lower() == name.lower()), None)

@@ -9,7 +9,7 @@ from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
 from fsql.compiler.binder.change_source import apply_changes, is_change_source, read_columns
 from fsql.compiler.binder.relation import Relation, column_refs, project, relation_of, replace_scans
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
-from fsql.compiler.binder.scope import listing
+from fsql.compiler.binder.scope import names_text
 from fsql.compiler.connectors import METADATA
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -50,7 +50,7 @@ def find_entry(name: QualifiedName, context: Context) -> Entry:
             "E201",
             f'table "{wanted.name}" does not exist',
             name.span,
-            note=f"tables: {listing(known)}" if known and near is None else None,
+            note=f"tables: {names_text(known)}" if known and near is None else None,
             help=f'a table with a similar name exists: "{near}"' if near else None,
         )
     return entry
@@ -110,14 +110,14 @@ def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: boo
     width = len(rows.schema) - len(entry.metadata) - table.row_time
     references = column_refs(rows)
     expressions, names = references[:width], [column.name for column in rows.schema[:width]]
-    added = [(each.place, each.name, each.expression) for each in entry.computed]
+    added = [(each.index, each.name, each.expression) for each in entry.computed]
     added += [
-        (each.place, each.column.name, reference)
+        (each.index, each.column.name, reference)
         for each, reference in zip(entry.metadata, references[width:], strict=False)
     ]
-    for place, name, expression in sorted(added, key=itemgetter(0)):
-        expressions.insert(place, expression)
-        names.insert(place, name)
+    for index, name, expression in sorted(added, key=itemgetter(0)):
+        expressions.insert(index, expression)
+        names.insert(index, name)
     if row_time:
         expressions.append(references[-1])
         names.append(ROW_TIME.name)

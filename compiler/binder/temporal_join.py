@@ -12,7 +12,7 @@ from fsql.compiler.binder.join import equality_keys, side_by_side
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import is_row_time
-from fsql.compiler.binder.versions import Side, named_as, with_versions
+from fsql.compiler.binder.versions import Side, rename_fields, with_versions
 from fsql.compiler.binder.window import event_time_field
 from fsql.compiler.expression import (
     Cast,
@@ -87,7 +87,7 @@ def join_versions(
         context,
         span,
     )
-    fields = named_as(side_by_side(left, right), plan)
+    fields = rename_fields(side_by_side(left, right), plan)
     return Relation(filter_relation(plan, rest), fields)
 
 
@@ -123,18 +123,18 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
             "add PRIMARY KEY (…) NOT ENFORCED: its rows are versions of a key",
         )
     for step in steps:
-        places = {
-            each.index: place
-            for place, each in reversed(list(enumerate(step.expressions)))
+        indexes = {
+            each.index: index
+            for index, each in reversed(list(enumerate(step.expressions)))
             if isinstance(each, ColumnRef)
         }
-        if any(index not in places for index in key):
+        if any(index not in indexes for index in key):
             raise _invalid(
                 f'temporal join with a view without the PRIMARY KEY of table "{entry.name}"',
                 span,
                 "add its columns to the view",
             )
-        key = tuple(places[index] for index in key)
+        key = tuple(indexes[index] for index in key)
     return key
 
 

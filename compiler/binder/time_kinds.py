@@ -44,7 +44,7 @@ def decide_times(
         _check_mix(read, eventful[0])
     undecided = TimeKind.START if eventful else TimeKind.OFFSET
 
-    def decided_scan(scan: Scan) -> Plan:
+    def decide_time(scan: Scan) -> Plan:
         table = scan.table
         time, row_time = times[table.ordinal] or undecided, table.ordinal in timed
         made = Scan(replace(table, time=time, row_time=row_time), scan.scan_number)
@@ -54,7 +54,7 @@ def decide_times(
         return project(made, column_refs(made)[: len(names)], names)
 
     return tuple(
-        Insert(insert.sink, replace_scans(insert.query, decided_scan)) for insert in inserts
+        Insert(insert.sink, replace_scans(insert.query, decide_time)) for insert in inserts
     )
 
 

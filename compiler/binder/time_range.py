@@ -94,13 +94,13 @@ def find_time_range(conditions: Iterable[Expression], times: Times) -> FoundRang
         lows = [bound.low_us for bound in of_pair if bound.low_us is not None]
         highs = [bound.high_us for bound in of_pair if bound.high_us is not None]
         if lows and highs:
-            low_us, high_us = _clamped(max(lows)), _clamped(min(highs))
+            low_us, high_us = _clamp(max(lows)), _clamp(min(highs))
             made = TimeRange(pair[0], pair[1] - times.left_width, low_us, high_us)
             return FoundRange(made, tuple(bound.condition for bound in of_pair))
     return FoundRange(None, tuple(bound.condition for bound in bounds)) if bounds else None
 
 
-def _clamped(difference_us: int) -> int:
+def _clamp(difference_us: int) -> int:
     """Return an equivalent bound for timestamps to which timestamps can be added without overflow."""
     return max(-_APART_US_MAX, min(difference_us, _APART_US_MAX))
 
@@ -138,12 +138,12 @@ def _sum(expression: Expression, times: Times) -> _Sum | None:
         case _ if expression.type == INTERVAL and constant(expression):
             return _constant(expression)
         case Call(function="add" | "subtract", arguments=arguments):
-            return _combined(expression.function, arguments, times)
+            return _combine(expression.function, arguments, times)
         case _:
             return None
 
 
-def _combined(function: str, arguments: Sequence[Expression], times: Times) -> _Sum | None:
+def _combine(function: str, arguments: Sequence[Expression], times: Times) -> _Sum | None:
     one, other = (_sum(argument, times) for argument in arguments)
     if one is None or other is None:
         return None

@@ -125,14 +125,14 @@ def _with_frames(
         raise not_implemented("NTH_VALUE in this order", span)
     by_rank = OrderKey(rank_value, descending=False, nulls_first=False)
     ordered = [in_order(each, [by_rank]) for each in aggregates]
-    grouped = grouped_by(in_frames, (*partition, number), ordered)
+    grouped = group_rows(in_frames, (*partition, number), ordered)
     pairs = equal_keys((*partition, rank_value), grouped)
     # The row itself is in the frame, or the frame may be empty.
     kind = JoinKind.INNER if first <= 0 <= last else JoinKind.LEFT
-    return beside_groups(rows, grouped, pairs, kind, aggregates)
+    return join_groups(rows, grouped, pairs, kind, aggregates)
 
 
-def beside_groups(
+def join_groups(
     rows: Plan,
     grouped: Aggregate,
     pairs: Sequence[tuple[Expression, Expression]],
@@ -140,7 +140,7 @@ def beside_groups(
     aggregates: Sequence[AggregateCall],
 ) -> Plan:
     """Return `rows` with the aggregates of their groups; a LEFT join has those of no rows as well."""
-    joined = joined_by(rows, grouped, pairs, kind)
+    joined = join_rows(rows, grouped, pairs, kind)
     columns = column_refs(joined)
     values = [
         value
@@ -168,7 +168,7 @@ def over_whole(
     end = window_end_among(plan, complete)
     if end is None:
         check_windowed(plan, window_columns(plan), span, clause="PARTITION BY")
-        return _beside_whole(plan, partition, aggregates)
+        return _join_whole(plan, partition, aggregates)
     if (emit is not None and emit.mode != "FINAL") or not append_only(plan):
         raise not_implemented(
             "aggregate over a whole window whose rows can be retracted",
@@ -178,13 +178,13 @@ def over_whole(
     return _of_windows(plan, complete, end, aggregates)
 
 
-def _beside_whole(
+def _join_whole(
     plan: Plan, partition: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
 ) -> Plan:
     """Return the rows beside the aggregates of their partition, both updating."""
     width = len(plan.schema)
-    grouped = grouped_by(plan, partition, aggregates)
-    joined = joined_by(
+    grouped = group_rows(plan, partition, aggregates)
+    joined = join_rows(
         plan, grouped, equal_keys(partition, grouped) or [(ZERO, ZERO)], JoinKind.INNER
     )
     columns = column_refs(joined)
@@ -216,7 +216,7 @@ def _of_windows(
     kind = row_of((column.name, column.type) for column in schema)
     row = Cast(kind, nullable=False, argument=call("row", *column_refs(plan)))
     rows = AggregateCall(AggregateFunction.ARRAY_AGG, row, array_of(kind), nullable=True)
-    key_names = tuple(f"key_{place}" for place in range(len(keys)))
+    key_names = tuple(f"key_{index}" for index in range(len(keys)))
     names = (*names_of(aggregates), "window_rows")
     grouped = WindowAggregate(
         plan, keys, key_names, (*aggregates, rows), names, window_end=end, final=True
@@ -226,7 +226,7 @@ def _of_windows(
     columns = column_refs(unnested)
     # Only keys are event time after it.
     in_key = {
-        key.index: columns[place] for place, key in enumerate(keys) if isinstance(key, ColumnRef)
+        key.index: columns[index] for index, key in enumerate(keys) if isinstance(key, ColumnRef)
     }
     made: list[Expression] = [
         in_key[index]
@@ -238,7 +238,7 @@ def _of_windows(
     return Project(unnested, tuple(made), (*(column.name for column in schema), *names[:-1]))
 
 
-def grouped_by(
+def group_rows(
     plan: Plan, keys: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
 ) -> Aggregate:
     """Return the groups of `plan` by keys, updating."""
@@ -254,7 +254,7 @@ def equal_keys(
     return [pair for each in zip(keys, groups, strict=True) for pair in null_safe_keys(*each)]
 
 
-def joined_by(
+def join_rows(
     left: Plan, right: Plan, pairs: Sequence[tuple[Expression, Expression]], kind: JoinKind
 ) -> Join:
     """Return the join by pairs of keys."""

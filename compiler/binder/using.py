@@ -13,7 +13,7 @@ from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.predicates import compare
 from fsql.compiler.binder.relation import Relation, column_refs
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.scope import Field, Scope, listing
+from fsql.compiler.binder.scope import Field, Scope, names_text
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.logical import JoinKind, Project
 from fsql.compiler.syntax import Identifier
@@ -54,7 +54,7 @@ def merged_columns(left: Relation, right: Relation, clause: syntax.JoinClause) -
 def _only(side: Relation, name: Identifier, which: str) -> Field:
     found = Scope((side.fields,)).find(name)
     if not found:
-        known = listing([field.name for field in side.fields if not field.merged])
+        known = names_text([field.name for field in side.fields if not field.merged])
         raise refusal(
             "E202",
             f'the {which} side of the join has no column "{name.name}"',
@@ -81,7 +81,7 @@ def equalities(
     """
     spans = [name.span for name in clause.using] or [clause.span] * len(pairs)
     return [
-        compare("=", (one.expression, span), (other.shifted(left_width).expression, span))
+        compare("=", (one.expression, span), (other.shift(left_width).expression, span))
         for (one, other), span in zip(pairs, spans, strict=True)
     ]
 

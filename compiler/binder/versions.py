@@ -102,7 +102,7 @@ def with_versions(
     return Project(filter_relation(running, [left_rows, *found]), tuple(made), out)
 
 
-def named_as(fields: Layer, plan: Plan) -> Layer:
+def rename_fields(fields: Layer, plan: Plan) -> Layer:
     """Return the columns of `plan` under the names of `fields`, those of both sides."""
     return tuple(
         field

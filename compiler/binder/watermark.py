@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import Refusal, no_column, refusal
-from fsql.compiler.binder.scope import listing, matches
+from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.sqltypes import Kind, SqlType
@@ -51,7 +51,7 @@ def event_time(
             _check_type(watermark, other.expression.type)
             return other.expression
     names = [*(column.name for column in columns), *(other.name for other in computed)]
-    raise no_column(watermark.column, names, note=f"the table has {listing(names)}")
+    raise no_column(watermark.column, names, note=f"the table has {names_text(names)}")
 
 
 def delay_us(watermark: syntax.Watermark, zone: str) -> int:

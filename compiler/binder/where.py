@@ -53,7 +53,7 @@ def bind_rows(
     """
     where = _and_parts(select.where)
     plain = tuple(read_condition(each) for each in where if not has_subquery(each))
-    bind = partial(_bind_beside, context, bind_query)
+    bind = partial(_bind_within, context, bind_query)
     source = FromBinder(context, plain, bind_query, bind).bind(select)
     relation, width = source.relation, source.relation.width
     scope = Scope(_layers(relation, width, outer), relation.row_time)
@@ -107,10 +107,10 @@ def _aliases(select: syntax.Select) -> list[str]:
 
 def subquery_collector(context: Context, bind_query: QueryBinder) -> SubqueryCollector:
     """Return the collector of the subqueries in the expressions of a clause."""
-    return SubqueryCollector(context, partial(_bind_beside, context, bind_query))
+    return SubqueryCollector(context, partial(_bind_within, context, bind_query))
 
 
-def _bind_beside(
+def _bind_within(
     context: Context, bind_query: QueryBinder, query: syntax.Query, outer: Layer
 ) -> Subquery:
     return bind_subquery(query, context, bind_query, outer)
@@ -126,8 +126,8 @@ def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, 
 
 def _layers(relation: Relation, width: int, outer: Layer) -> tuple[Layer, ...]:
     """Return the columns of a relation, and after them those of the outer query if there are any."""
-    behind = tuple(field.shifted(width) for field in outer)
-    return (relation.fields, behind) if behind else (relation.fields,)
+    outer_fields = tuple(field.shift(width) for field in outer)
+    return (relation.fields, outer_fields) if outer_fields else (relation.fields,)
 
 
 def bind_subquery(

@@ -174,7 +174,7 @@ class _WindowJoin:
         bounds = [columns[pair[side]] for pair in self.bounds]
         names = [
             *(self.sides[_LEFT].schema[pair[_LEFT]].name for pair in self.bounds),
-            *(f"key_{place}" for place in range(len(keys))),
+            *(f"key_{index}" for index in range(len(keys))),
             *("alone", "left", "right"),
         ]
         ordered = rows if side == _LEFT else rows[::-1]
@@ -212,9 +212,9 @@ class _WindowJoin:
             rows = Unnest(some, lefts, "row", ordinality_name=None)
             return self._columns(rows, column_refs(rows)[-1], None)
         if self.kind.keeps_right:
-            lefts = _or_nothing(lefts)
+            lefts = _or_null_row(lefts)
         if self.kind.keeps_left:
-            rights = _or_nothing(rights)
+            rights = _or_null_row(rights)
         rows = Unnest(groups, lefts, "left_row", ordinality_name=None)
         rows = Unnest(rows, rights, "right_row", ordinality_name=None)
         left, right = column_refs(rows)[-2:]
@@ -245,7 +245,7 @@ class _WindowJoin:
         )
         partners = column_refs(rows)[-1]
         if kind is JoinKind.LEFT:
-            rows = Unnest(rows, _or_nothing(partners), "partner", ordinality_name=None)
+            rows = Unnest(rows, _or_null_row(partners), "partner", ordinality_name=None)
             partner: Expression | None = column_refs(rows)[-1]
         else:
             found = "is_null" if kind is JoinKind.ANTI else "is_not_null"
@@ -285,8 +285,8 @@ class _WindowJoin:
                 elif index in kept:
                     made.append(column_refs(rows)[kept[index]])
                 else:
-                    place = fields.index(index)
-                    made.append(FieldAccess(column.type, column.nullable or padded, row, place))
+                    field = fields.index(index)
+                    made.append(FieldAccess(column.type, column.nullable or padded, row, field))
         return Project(rows, tuple(made), tuple(names))
 
 
@@ -297,6 +297,6 @@ def _all_rows(row: Expression) -> AggregateCall:
     )
 
 
-def _or_nothing(array: Expression) -> Expression:
+def _or_null_row(array: Expression) -> Expression:
     """Return an array of rows; if there are none, with one that is NULL."""
     return call("coalesce", array, Literal(array.type, nullable=False, value=(None,)))

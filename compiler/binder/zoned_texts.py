@@ -81,11 +81,11 @@ def to_timestamp_ltz(
     """
     (value, span), *others = placed
     if value.type.kind in INTEGER_RANGES:
-        (digits, place), *_ = others or [(Literal(INT, nullable=False, value=3), span)]
+        (digits, digits_span), *_ = others or [(Literal(INT, nullable=False, value=3), span)]
         precision = constant_value(digits)
         if precision not in {0, 3} or len(others) > 1:
             message = "precision of TO_TIMESTAMP_LTZ must be 0, for seconds, or 3, for milliseconds"
-            raise refusal("E405", message, place)
+            raise refusal("E405", message, digits_span)
         unit = "timestamp_millis" if precision else "timestamp_seconds"
         return of_utc(call(unit, value), binder.zone)
     if value.type.kind not in {Kind.STRING, Kind.NULL}:

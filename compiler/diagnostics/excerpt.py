@@ -127,15 +127,16 @@ def _line(
     before, after = "…" * (offset > 0), "…" * (offset + len(shown) < len(line))
     text = f"{before}{visible(shown)}{after}".rstrip()
     yield f"{paint('gutter', f'{number:>{width}} |')} {text}".rstrip()
-    places = sorted(
-        (_place(mark, shown, offset, len(before)) for mark in marks), key=lambda place: place[0]
+    extents = sorted(
+        (_extent_of(mark, shown, offset, len(before)) for mark in marks),
+        key=lambda extent: extent[0],
     )
     gutter = paint("gutter", f"{'':{width}} |")
-    for row in _rows(places, paint):
+    for row in _rows(extents, paint):
         yield f"{gutter} {row}"
 
 
-def _place(mark: _Mark, shown: str, offset: int, before: int) -> tuple[int, int, _Mark]:
+def _extent_of(mark: _Mark, shown: str, offset: int, before: int) -> tuple[int, int, _Mark]:
     """Return the columns `[start, end)` of `mark` beneath the part of its line that is shown."""
     start = min(max(mark.start - offset, 0), len(shown))
     end = min(max(mark.end - offset, start), len(shown))
@@ -143,36 +144,38 @@ def _place(mark: _Mark, shown: str, offset: int, before: int) -> tuple[int, int,
     return column, column + max(1, _columns(shown[start:end])), mark
 
 
-def _rows(places: list[tuple[int, int, _Mark]], paint: Paint) -> Iterator[str]:
+def _rows(extents: list[tuple[int, int, _Mark]], paint: Paint) -> Iterator[str]:
     """Yield the underlines with the last message next to them, then the other messages beneath.
 
     A message beneath is connected to the start of its underline by a bar.
     """
-    if not places:
+    if not extents:
         return
-    _, _, last = places[-1]
+    _, _, last = extents[-1]
     message = visible(last.message)
-    yield f"{_underlines(places, paint)} {paint(last.role, message) if message else ''}".rstrip()
-    hanging = [place for place in places[:-1] if place[2].message]
+    yield f"{_underlines(extents, paint)} {paint(last.role, message) if message else ''}".rstrip()
+    hanging = [extent for extent in extents[:-1] if extent[2].message]
     while hanging:
         column, _, mark = hanging[-1]
         yield _bars(hanging, paint)
-        bars = _bars([place for place in hanging[:-1] if place[0] < column], paint)
-        gap = column - max((place[0] + 1 for place in hanging[:-1] if place[0] < column), default=0)
+        bars = _bars([extent for extent in hanging[:-1] if extent[0] < column], paint)
+        gap = column - max(
+            (extent[0] + 1 for extent in hanging[:-1] if extent[0] < column), default=0
+        )
         yield f"{bars}{'':{gap}}{paint(mark.role, visible(mark.message))}"
         hanging.pop()
 
 
-def _underlines(places: list[tuple[int, int, _Mark]], paint: Paint) -> str:
-    roles = [""] * max(end for _, end, _ in places)
-    for start, end, mark in sorted(places, key=lambda place: place[2].primary):
+def _underlines(extents: list[tuple[int, int, _Mark]], paint: Paint) -> str:
+    roles = [""] * max(end for _, end, _ in extents)
+    for start, end, mark in sorted(extents, key=lambda extent: extent[2].primary):
         roles[start:end] = [mark.role] * (end - start)
     return _row(roles, {"primary": "^", "secondary": "-"}, paint)
 
 
-def _bars(places: list[tuple[int, int, _Mark]], paint: Paint) -> str:
-    roles = [""] * (max((place[0] for place in places), default=-1) + 1)
-    for start, _, mark in places:
+def _bars(extents: list[tuple[int, int, _Mark]], paint: Paint) -> str:
+    roles = [""] * (max((extent[0] for extent in extents), default=-1) + 1)
+    for start, _, mark in extents:
         roles[start] = mark.role
     return _row(roles, {"primary": "|", "secondary": "|"}, paint)
 

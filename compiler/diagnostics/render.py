@@ -52,7 +52,7 @@ def render_text(
     diagnostics: Iterable[Diagnostic], source: SourceText | None, *, coloured: bool = False
 ) -> str:
     """Return the text of `diagnostics`, whose labels point into `source`, a blank line between two."""
-    paint = _coloured if coloured else _plain
+    paint = _colour if coloured else _plain
     return "\n".join(
         "".join(f"{line}\n" for line in _lines(diagnostic, source, paint))
         for diagnostic in diagnostics
@@ -63,7 +63,7 @@ def _plain(_role: str, text: str) -> str:
     return text
 
 
-def _coloured(role: str, text: str) -> str:
+def _colour(role: str, text: str) -> str:
     return f"\x1b[{_COLOURS[role]}m{text}\x1b[0m"
 
 
@@ -115,8 +115,8 @@ def _json(diagnostic: Diagnostic, source: SourceText | None) -> dict[str, object
 
 def _json_label(label: Label, source: SourceText | None, *, primary: bool) -> dict[str, object]:
     start, end = label.span.start, label.span.end
-    places: dict[str, object] = {"start": start, "end": end}
+    fields: dict[str, object] = {"start": start, "end": end}
     if source is not None:
-        places["line"], places["column"] = source.line_column(start)
-        places["end_line"], places["end_column"] = source.line_column(end)
-    return {"primary": primary, "message": label.message, **places}
+        fields["line"], fields["column"] = source.line_column(start)
+        fields["end_line"], fields["end_column"] = source.line_column(end)
+    return {"primary": primary, "message": label.message, **fields}

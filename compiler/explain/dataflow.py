@@ -46,7 +46,7 @@ def graph_text(
         )
         for index, vertex in enumerate(graph.vertices)
     ]
-    widths = [max((len(row[place]) for row in rows), default=0) for place in range(3)]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     lines: list[str] = []
     for index, (*columns, text) in enumerate(rows):
         start = "  ".join(cell.ljust(width) for cell, width in zip(columns, widths, strict=True))

@@ -79,7 +79,7 @@ def expression_text(expression: Expression, names: Sequence[str], parameters: in
                 if isinstance(node, LambdaCall)
                 else _text(node, names, texts)
             )
-    return _joined(texts[expression][0])
+    return _join(texts[expression][0])
 
 
 def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
@@ -126,8 +126,8 @@ def _frame_text(call: OverCall, names: Sequence[str]) -> str:
     ordered = "ROWS"
     if call.time is not None:
         ordered = f"ORDER BY {expression_text(call.time, names)} RANGE"
-    if call.end_preceding or call.behind:
-        of = f" of the row {call.behind} before" if call.behind else ""
+    if call.end_preceding or call.delay:
+        of = f" of the row {call.delay} before" if call.delay else ""
         bounds = f"{_bound_text(call.preceding)} AND {_bound_text(call.end_preceding)}"
         return f"ROWS BETWEEN {bounds}{of}"
     if call.preceding is None:
@@ -217,20 +217,20 @@ _CAPTURED_MAX: Final = 40
 def _lambda_text(call: LambdaCall, texts: Mapping[object, _Text], parameters: int) -> _Rope:
     """Return `TRANSFORM(tags, $1 -> $1 || name)`."""
     own = 2 if call.function is LambdaFunction.REDUCE else 1
-    names = [f"${parameters + place}" for place in range(1, own + 1)]
+    names = [f"${parameters + number}" for number in range(1, own + 1)]
     shown = names[0] if own == 1 else f"({', '.join(names)})"
     known = parameters + own
-    behind: list[str] = []
+    captures: list[str] = []
     for captured in call.captured:
-        text = _joined(_in_brackets(texts[captured], _ATOM))
+        text = _join(_in_brackets(texts[captured], _ATOM))
         if len(text) > _CAPTURED_MAX:
             known += 1
-            behind.append(f", ${known} = {text}")
+            captures.append(f", ${known} = {text}")
             text = f"${known}"
         names.append(text)
     inside = expression_text(call.body.expression, names, known)
     listed = tuple(piece for each in call.arguments for piece in (texts[each][0], ", "))
-    return (f"{call.function.value}(", *listed, f"{shown} -> {inside}", *behind, ")")
+    return (f"{call.function.value}(", *listed, f"{shown} -> {inside}", *captures, ")")
 
 
 def _case_text(case: Case, texts: Mapping[object, _Text]) -> _Rope:
@@ -268,7 +268,7 @@ def _in_brackets(text: _Text, level: int) -> _Rope:
     return text[0] if text[1] >= level else ("(", text[0], ")")
 
 
-def _joined(rope: _Rope) -> str:
+def _join(rope: _Rope) -> str:
     pieces: list[str] = []
     waiting: list[_Rope] = [rope]
     while waiting:

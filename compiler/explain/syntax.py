@@ -161,7 +161,7 @@ def _atom(record: object) -> str | None:
         case syntax.NumberLiteral(text=number):
             text = number
         case syntax.StringLiteral(value=value):
-            text = _quoted(value, "'")
+            text = _quote(value, "'")
         case syntax.BooleanLiteral(value=truth):
             text = "TRUE" if truth else "FALSE"
         case syntax.NullLiteral():
@@ -172,10 +172,10 @@ def _atom(record: object) -> str | None:
 
 
 def _dotted_name(parts: tuple[syntax.Identifier, ...]) -> str:
-    return ".".join(_quoted(part.name, '"') if part.quoted else part.name for part in parts)
+    return ".".join(_quote(part.name, '"') if part.quoted else part.name for part in parts)
 
 
-def _quoted(text: str, quote: str) -> str:
+def _quote(text: str, quote: str) -> str:
     return f"{quote}{visible(text.replace(quote, quote * 2))}{quote}"
 
 

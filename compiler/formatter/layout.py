@@ -19,7 +19,7 @@ from fsql.compiler.formatter.clauses import (
     operand_splits,
     split_head,
 )
-from fsql.compiler.formatter.pieces import Group, Piece, grouped, read_pieces, token_texts
+from fsql.compiler.formatter.pieces import Group, Piece, group_brackets, read_pieces, token_texts
 from fsql.compiler.formatter.spacing import has_space, opens_with_space
 from fsql.compiler.text.source import SourceText
 
@@ -109,12 +109,12 @@ class _Writer:
     def next_line(self, elements: Sequence[Element], indent: int) -> None:
         """Begin a line for elements, after the comments that belong to the line before."""
         first = _first(elements[0])
-        behind = 0
-        while behind < len(first.comments) and not first.comments[behind].own_line:
-            behind += 1
+        same_line = 0
+        while same_line < len(first.comments) and not first.comments[same_line].own_line:
+            same_line += 1
         if self.line.strip():
-            self.comments(first.comments[:behind], indent)
-            first.comments = first.comments[behind:]
+            self.comments(first.comments[:same_line], indent)
+            first.comments = first.comments[same_line:]
         self.newline(indent)
 
     def text(self) -> str:
@@ -140,7 +140,7 @@ def _write_statement(statement: list[Piece], semicolon: Piece | None, writer: _W
         if leading and statement[0].after_blank:
             writer.blank()
         statement[0].comments = []
-        _block(grouped(statement), 0, writer, reserve=1)
+        _block(group_brackets(statement), 0, writer, reserve=1)
     if semicolon is not None:
         writer.piece(semicolon, 0)
 

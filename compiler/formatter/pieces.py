@@ -91,7 +91,7 @@ def read_pieces(source: SourceText) -> list[Piece]:
         text = _with_stand_ins(source.text, stand_ins)
         expanded = ExpandedText(source, text, ())
         try:
-            return _parsed(expanded, source.text)
+            return _parse(expanded, source.text)
         except FsqlError as error:
             wrong = _wrong_stand_in(error, stand_ins)
             if wrong is None:
@@ -123,7 +123,7 @@ def _wrong_stand_in(error: FsqlError, stand_ins: Mapping[Span, str]) -> Span | N
     return None
 
 
-def _parsed(expanded: ExpandedText, text: str) -> list[Piece]:
+def _parse(expanded: ExpandedText, text: str) -> list[Piece]:
     """Run the automaton over the tokens; note their kinds and the rules that begin with them."""
     found = tokenize(expanded)
     table = parse_table()
@@ -191,7 +191,7 @@ def _comments(gap: str, *, at_start: bool) -> list[Comment]:
     return comments
 
 
-def grouped(pieces: Sequence[Piece]) -> list[Element]:
+def group_brackets(pieces: Sequence[Piece]) -> list[Element]:
     """Return the pieces of a statement with its brackets as groups."""
     stack: list[tuple[Piece, list[Element]]] = []
     items: list[Element] = []

@@ -90,7 +90,7 @@ _COMPUTED_IN: Final[Mapping[Kind, SqlType]] = {
 }
 
 
-def computed_in(function: AggregateFunction, argument: SqlType) -> SqlType:
+def accumulator_type(function: AggregateFunction, argument: SqlType) -> SqlType:
     """Return the type in which values of `argument` are added and so on.
 
     >>> from fsql.compiler.sqltypes import decimal_type

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.casts import NAN, integer_in_range
-from fsql.compiler.functions.dates import shifted
+from fsql.compiler.functions.dates import add_interval
 from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
 from fsql.compiler.functions.failure import DivisionByZeroFailure
 from fsql.compiler.functions.floats import to_float
 from fsql.compiler.functions.months import date_months_later, months_later
 from fsql.compiler.functions.signature import Function, Signature
-from fsql.compiler.functions.times import moved
+from fsql.compiler.functions.times import add_to_time
 from fsql.compiler.functions.timestamps import in_range
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
 
-def _checked(scalar: Callable[..., int], result: SqlType) -> Callable[..., Value]:
+def _check_range(scalar: Callable[..., int], result: SqlType) -> Callable[..., Value]:
     """Return `scalar` with its result checked to be one of `result`."""
     return lambda *arguments: integer_in_range(scalar(*arguments), result)
 
@@ -43,11 +43,11 @@ def _checked(scalar: Callable[..., int], result: SqlType) -> Callable[..., Value
 def _canonical(scalar: Callable[..., float]) -> Callable[..., float]:
     """Return `scalar` with every NaN made the canonical one (the processor's may have a sign)."""
 
-    def computed(*arguments: float) -> float:
+    def compute(*arguments: float) -> float:
         result = scalar(*arguments)
         return NAN if math.isnan(result) else result
 
-    return computed
+    return compute
 
 
 def divide_integers(left: int, right: int) -> int:
@@ -98,17 +98,17 @@ def _numeric(
 def _integers(integer: Callable[..., int], *, count: int) -> tuple[Signature, ...]:
     """Return a signature for each integer type."""
     return tuple(
-        Signature((each,) * count, each, _checked(integer, each), fallible=True)
+        Signature((each,) * count, each, _check_range(integer, each), fallible=True)
         for each in (TINYINT, SMALLINT, INT, BIGINT)
     )
 
 
 def _months(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
-    return Signature(parameters, MONTHS, _checked(scalar, MONTHS), fallible=True)
+    return Signature(parameters, MONTHS, _check_range(scalar, MONTHS), fallible=True)
 
 
 def _interval(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
-    return Signature(parameters, INTERVAL, _checked(scalar, INTERVAL), fallible=True)
+    return Signature(parameters, INTERVAL, _check_range(scalar, INTERVAL), fallible=True)
 
 
 def _add(left: int, right: int) -> int:
@@ -137,8 +137,8 @@ ARITHMETIC = (
             _months(_add, MONTHS, MONTHS),
             Signature((DATE, MONTHS), DATE, date_months_later, fallible=True),
             Signature((TIMESTAMP, MONTHS), TIMESTAMP, months_later, fallible=True),
-            Signature((DATE, INTERVAL), DATE, shifted, fallible=True),
-            Signature((TIME, INTERVAL), TIME, moved),
+            Signature((DATE, INTERVAL), DATE, add_interval, fallible=True),
+            Signature((TIME, INTERVAL), TIME, add_to_time),
             Signature(
                 (TIMESTAMP, INTERVAL),
                 TIMESTAMP,
@@ -162,9 +162,11 @@ ARITHMETIC = (
             Signature(
                 (TIMESTAMP, MONTHS), TIMESTAMP, lambda at, by: months_later(at, -by), fallible=True
             ),
-            Signature((DATE, INTERVAL), DATE, lambda day, by: shifted(day, -by), fallible=True),
+            Signature(
+                (DATE, INTERVAL), DATE, lambda day, by: add_interval(day, -by), fallible=True
+            ),
             Signature((DATE, DATE), BIGINT, _subtract),
-            Signature((TIME, INTERVAL), TIME, lambda at, delta: moved(at, -delta)),
+            Signature((TIME, INTERVAL), TIME, lambda at, delta: add_to_time(at, -delta)),
             Signature((TIME, TIME), INTERVAL, _subtract),
             Signature(
                 (TIMESTAMP, INTERVAL),

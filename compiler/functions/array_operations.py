@@ -55,7 +55,7 @@ def _known(elements: Array) -> set[object]:
     return set(map(_identity, elements))
 
 
-def _place(elements: Array, wanted: Value) -> int:
+def _position(elements: Array, wanted: Value) -> int:
     identity = _identity(wanted)
     return next((n for n, each in enumerate(elements, 1) if _identity(each) == identity), 0)
 
@@ -84,7 +84,7 @@ def _replace(elements: Array, old: Value, new: Value) -> Array:
     return tuple(new if _identity(each) == identity else each for each in elements)
 
 
-def _sorted(elements: Array, ascending: bool = True) -> Array:  # noqa: FBT001, FBT002 - an argument in SQL
+def _sort(elements: Array, ascending: bool = True) -> Array:  # noqa: FBT001, FBT002 - an argument in SQL
     """Return the elements in order: NULL last ascending, first descending."""
     return tuple(sorted(elements, key=cmp_to_key(compare), reverse=not ascending))
 
@@ -152,21 +152,21 @@ def _repeat(element: Value, count: int | None) -> Array | None:
     return (element,) * max(count, 0)
 
 
-def _trimmed(elements: Array, count: int) -> Array:
+def _trim(elements: Array, count: int) -> Array:
     if not 0 <= count <= len(elements):
         raise OutOfRangeFailure(BIGINT)
     return elements[: len(elements) - count]
 
 
-def _insert(elements: Array | None, place: int | None, element: Value) -> Array | None:
+def _insert(elements: Array | None, position: int | None, element: Value) -> Array | None:
     """Return the array with an element at a place; places beyond its ends are its ends."""
-    if elements is None or place is None:
+    if elements is None or position is None:
         return None
-    at = min(max(place - 1, 0), len(elements))
+    at = min(max(position - 1, 0), len(elements))
     return (*elements[:at], element, *elements[at:])
 
 
-def _places(elements: Array, wanted: Value) -> Array:
+def _positions(elements: Array, wanted: Value) -> Array:
     identity = _identity(wanted)
     return tuple(n for n, each in enumerate(elements, 1) if _identity(each) == identity)
 
@@ -207,11 +207,11 @@ def _of_null(name: str, signature: Signature, *others: str) -> Function:
 ARRAY_OPERATIONS: Final = (
     _function(
         "array_contains",
-        Signature((_ARRAY, _ANY), BOOLEAN, lambda a, x: _place(a, x) > 0),
+        Signature((_ARRAY, _ANY), BOOLEAN, lambda a, x: _position(a, x) > 0),
         others=("LIST_CONTAINS",),
     ),
-    _function("array_position", Signature((_ARRAY, _ANY), BIGINT, _place)),
-    _function("array_positions", Signature((_ARRAY, _ANY), array_of(BIGINT), _places)),
+    _function("array_position", Signature((_ARRAY, _ANY), BIGINT, _position)),
+    _function("array_positions", Signature((_ARRAY, _ANY), array_of(BIGINT), _positions)),
     Function(
         "flatten",
         ("FLATTEN",),
@@ -243,10 +243,10 @@ ARRAY_OPERATIONS: Final = (
     ),
     _function(
         "array_sort",
-        Signature((_ORDERED,), _ORDERED, _sorted),
-        Signature((_ORDERED, BOOLEAN), _ORDERED, _sorted),
+        Signature((_ORDERED,), _ORDERED, _sort),
+        Signature((_ORDERED, BOOLEAN), _ORDERED, _sort),
     ),
-    _function("trim_array", Signature((_ARRAY, BIGINT), _ARRAY, _trimmed, fallible=True)),
+    _function("trim_array", Signature((_ARRAY, BIGINT), _ARRAY, _trim, fallible=True)),
     _function(
         "arrays_overlap",
         Signature((_ARRAY, _ARRAY), BOOLEAN, lambda a, b: bool(_known(a) & _known(b))),

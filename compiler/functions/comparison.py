@@ -21,7 +21,7 @@ LAZY = ("and", "or", "coalesce")
 """The functions whose arguments are evaluated one by one, and only as far as needed."""
 
 
-def _evaluated_elsewhere(*_arguments: Value) -> Value:
+def _no_scalar(*_arguments: Value) -> Value:
     raise AssertionError("a lazy function has no scalar")
 
 
@@ -48,7 +48,7 @@ def _extreme(name: str, spelling: str, *, sign: int) -> Function:
 
 
 def _connective(name: str) -> Function:
-    signature = Signature((BOOLEAN, BOOLEAN), BOOLEAN, _evaluated_elsewhere)
+    signature = Signature((BOOLEAN, BOOLEAN), BOOLEAN, _no_scalar)
     return Function(name, (name.upper(),), (signature,), strict=False)
 
 
@@ -72,7 +72,7 @@ COMPARISON = (
     Function(
         "coalesce",
         ("COALESCE", "IFNULL", "NVL"),
-        (Signature((TypeVariable.ANY,), TypeVariable.ANY, _evaluated_elsewhere, variadic=True),),
+        (Signature((TypeVariable.ANY,), TypeVariable.ANY, _no_scalar, variadic=True),),
         Nullability.ALL_ARGUMENTS,
         strict=False,
     ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.arithmetic import divide_integers
 from fsql.compiler.functions.calendar_fields import BY_NAME, FIELDS, WEEKDAYS
-from fsql.compiler.functions.dates import date_of, midnight, parse_date, shifted
+from fsql.compiler.functions.dates import add_interval, date_of, midnight, parse_date
 from fsql.compiler.functions.failure import (
     OutOfRangeFailure,
     TimestampRangeFailure,
@@ -166,7 +166,7 @@ def _ceil(unit: str, at_us: int) -> int:
     return start if start == at_us else _add(unit, 1, start)
 
 
-def _scaled(factor: int) -> Callable[[int], int]:
+def _scale(factor: int) -> Callable[[int], int]:
     return lambda value: in_range(value * factor)
 
 
@@ -200,7 +200,9 @@ def _shift(name: str, sign: int) -> Function:
         (name.upper(),),
         (
             Signature((DATE, BIGINT), DATE, lambda d, n: _add_days(d, sign * n), fallible=True),
-            Signature((DATE, INTERVAL), DATE, lambda d, by: shifted(d, sign * by), fallible=True),
+            Signature(
+                (DATE, INTERVAL), DATE, lambda d, by: add_interval(d, sign * by), fallible=True
+            ),
             Signature(
                 (TIMESTAMP, INTERVAL),
                 TIMESTAMP,
@@ -221,7 +223,7 @@ def _of_unit(
         (signature,),
         literal_check=unit_name_error,
         of_instants=of_instants,
-        literal_place=0,
+        literal_index=0,
         literal_word="unit",
     )
 
@@ -296,7 +298,7 @@ DATE_ARITHMETIC: Final = (
         (),
         (Signature((STRING, TIMESTAMP), TIMESTAMP, _ceil, fallible=True),),
         literal_check=unit_error,
-        literal_place=0,
+        literal_index=0,
         literal_word="unit",
     ),
     Function(
@@ -304,7 +306,7 @@ DATE_ARITHMETIC: Final = (
         ("DATE_PART",),
         (Signature((STRING, TIMESTAMP), BIGINT, _part),),
         literal_check=_part_error,
-        literal_place=0,
+        literal_index=0,
         literal_word="field",
     ),
     Function(
@@ -318,8 +320,8 @@ DATE_ARITHMETIC: Final = (
     *(
         Function(name, (name.upper(),), (Signature((BIGINT,), TIMESTAMP, scale, fallible=True),))
         for name, scale in (
-            ("timestamp_seconds", _scaled(1_000_000)),
-            ("timestamp_micros", _scaled(1)),
+            ("timestamp_seconds", _scale(1_000_000)),
+            ("timestamp_micros", _scale(1)),
         )
     ),
     Function(

@@ -54,7 +54,7 @@ def midnight(days: int) -> int:
     return days * DAY_US
 
 
-def shifted(days: int, interval_us: int) -> int:
+def add_interval(days: int, interval_us: int) -> int:
     """Return the date of the moment that is an interval after the beginning of a date.
 
     Raises:

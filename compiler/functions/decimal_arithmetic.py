@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.decimals import as_decimal, checked, rounded
+from fsql.compiler.functions.decimals import as_decimal, check_digits, round_quotient
 from fsql.compiler.functions.failure import DivisionByZeroFailure, OutOfRangeFailure
 from fsql.compiler.functions.signature import Match, Signature
 from fsql.compiler.sqltypes import BIGINT, DECIMAL_DIGITS_MAX, Kind, SqlType, decimal_type
@@ -32,7 +32,7 @@ _SCALE_KEPT: Final = 6
 """The scale of a result is not reduced below this."""
 
 
-def _limited(precision: int, scale: int) -> SqlType:
+def _limit_digits(precision: int, scale: int) -> SqlType:
     """Return the type of a result with this many digits."""
     if precision <= DECIMAL_DIGITS_MAX:
         return decimal_type(precision, scale)
@@ -44,16 +44,16 @@ def _limited(precision: int, scale: int) -> SqlType:
 def _sum_type(left: SqlType, right: SqlType) -> SqlType:
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
-    return _limited(whole + scale + 1, scale)
+    return _limit_digits(whole + scale + 1, scale)
 
 
 def _product_type(left: SqlType, right: SqlType) -> SqlType:
-    return _limited(left.precision + right.precision, left.scale + right.scale)
+    return _limit_digits(left.precision + right.precision, left.scale + right.scale)
 
 
 def _quotient_type(left: SqlType, right: SqlType) -> SqlType:
     scale = max(_SCALE_KEPT, left.scale + right.precision + 1)
-    return _limited(left.precision - left.scale + right.scale + scale, scale)
+    return _limit_digits(left.precision - left.scale + right.scale + scale, scale)
 
 
 def _remainder_type(left: SqlType, right: SqlType) -> SqlType:
@@ -67,14 +67,14 @@ def _sum(sign: int) -> Callable[[SqlType, SqlType, SqlType], Callable[[int, int]
         scale = max(left.scale, right.scale)
         of_left, of_right = 10 ** (scale - left.scale), sign * 10 ** (scale - right.scale)
         excess = 10 ** (scale - result.scale)
-        return lambda a, b: checked(rounded(a * of_left + b * of_right, excess), result)
+        return lambda a, b: check_digits(round_quotient(a * of_left + b * of_right, excess), result)
 
     return make
 
 
 def _product(left: SqlType, right: SqlType, result: SqlType) -> Callable[[int, int], int]:
     excess = 10 ** (left.scale + right.scale - result.scale)
-    return lambda a, b: checked(rounded(a * b, excess), result)
+    return lambda a, b: check_digits(round_quotient(a * b, excess), result)
 
 
 def _quotient(left: SqlType, right: SqlType, result: SqlType) -> Callable[[int, int], int]:
@@ -83,7 +83,7 @@ def _quotient(left: SqlType, right: SqlType, result: SqlType) -> Callable[[int, 
     def divide(a: int, b: int) -> int:
         if b == 0:
             raise DivisionByZeroFailure
-        return checked(rounded(a * factor, b), result)
+        return check_digits(round_quotient(a * factor, b), result)
 
     return divide
 
@@ -149,7 +149,7 @@ def _ceil(argument: SqlType) -> Callable[[int], int]:
 
 def _round(argument: SqlType) -> Callable[[int], int]:
     unit = 10**argument.scale
-    return lambda value: rounded(value, unit)
+    return lambda value: round_quotient(value, unit)
 
 
 def _round_to_places(arguments: Types) -> Match | None:
@@ -165,7 +165,7 @@ def _round_to_places(arguments: Types) -> Match | None:
         if count >= given.scale:
             return value
         unit = 10 ** min(given.scale - count, DECIMAL_DIGITS_MAX + 2)
-        nearest = rounded(value, unit) * unit
+        nearest = round_quotient(value, unit) * unit
         if abs(nearest) >= 10**result.precision:
             raise OutOfRangeFailure(result)
         return nearest

@@ -59,7 +59,7 @@ def union_type(left: SqlType, right: SqlType) -> SqlType | None:
     return decimal_type(precision, scale) if precision <= DECIMAL_DIGITS_MAX else None
 
 
-def rounded(numerator: int, denominator: int) -> int:
+def round_quotient(numerator: int, denominator: int) -> int:
     """Return the quotient, rounded half away from zero.
 
     >>> rounded(5, 10), rounded(-5, 10), rounded(4, 10)
@@ -69,7 +69,7 @@ def rounded(numerator: int, denominator: int) -> int:
     return quotient if (numerator < 0) == (denominator < 0) else -quotient
 
 
-def checked(value: int, target: SqlType) -> int:
+def check_digits(value: int, target: SqlType) -> int:
     """Return `value`, which is to be of type `target`.
 
     Raises:
@@ -80,15 +80,15 @@ def checked(value: int, target: SqlType) -> int:
     return value
 
 
-def rescaled(value: int, scale: int, target: SqlType) -> int:
+def rescale(value: int, scale: int, target: SqlType) -> int:
     """Return a number of `scale` digits after the point as a value of `target`.
 
     Raises:
         OutOfRangeFailure: E502.
     """
     if scale <= target.scale:
-        return checked(value * 10 ** (target.scale - scale), target)
-    return checked(rounded(value, 10 ** (scale - target.scale)), target)
+        return check_digits(value * 10 ** (target.scale - scale), target)
+    return check_digits(round_quotient(value, 10 ** (scale - target.scale)), target)
 
 
 def format_decimal(value: int, scale: int) -> str:
@@ -120,7 +120,7 @@ def parse_decimal(text: str, target: SqlType) -> int:
     kept = min(len(digits), max(0, len(digits) - scale + _FAR))
     value = int(digits[:kept] or "0")
     scale -= len(digits) - kept
-    return rescaled(-value if match[1] == "-" else value, scale if value else 0, target)
+    return rescale(-value if match[1] == "-" else value, scale if value else 0, target)
 
 
 def decimal_of_double(value: float) -> tuple[int, SqlType] | None:
@@ -164,11 +164,11 @@ def _to_integer(value: int, source: SqlType, target: SqlType) -> int:
 
 
 DECIMAL_CASTS: Final[dict[tuple[Kind, Kind], Callable[[Any, SqlType, SqlType], Value]]] = {
-    (Kind.DECIMAL, Kind.DECIMAL): lambda value, source, target: rescaled(
+    (Kind.DECIMAL, Kind.DECIMAL): lambda value, source, target: rescale(
         value, source.scale, target
     ),
     **{
-        (kind, Kind.DECIMAL): lambda value, _, target: rescaled(value, 0, target)
+        (kind, Kind.DECIMAL): lambda value, _, target: rescale(value, 0, target)
         for kind in INTEGER_RANGES
     },
     **{(Kind.DECIMAL, kind): _to_integer for kind in INTEGER_RANGES},

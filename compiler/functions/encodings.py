@@ -16,7 +16,7 @@ from fsql.compiler.functions.octets import (
     decode,
     encode,
     hex_of,
-    padded,
+    pad,
     to_bytes,
 )
 from fsql.compiler.functions.signature import Function, Nullability, Signature
@@ -63,11 +63,11 @@ def url_part(url: str, part: str, key: str | None = None) -> str | None:
     found = _URL.fullmatch(url)
     assert found is not None
     if part in {"USERINFO", "HOST"}:
-        user, at, place = (found["AUTHORITY"] or "").rpartition("@")
+        user, at, address = (found["AUTHORITY"] or "").rpartition("@")
         if part == "USERINFO":
             return user if at else None
-        host, colon, port = place.rpartition(":")
-        return (host if colon and (port.isdecimal() or not port) else place) or None
+        host, colon, port = address.rpartition(":")
+        return (host if colon and (port.isdecimal() or not port) else address) or None
     value: str | None = found[part]
     if key is None or value is None:
         return value if part != "PATH" else value or None
@@ -134,7 +134,7 @@ ENCODINGS = (
         Nullability.ALWAYS,
         literal_check=charset_error,
     ),
-    Function("pad_bytes", (), (Signature((BYTES, BIGINT), BYTES, padded, fallible=True),)),
+    Function("pad_bytes", (), (Signature((BYTES, BIGINT), BYTES, pad, fallible=True),)),
     Function(
         "url_encode",
         ("URL_ENCODE", "URL_ENCODE_PARAM"),
@@ -168,7 +168,7 @@ ENCODINGS = (
         ),
         Nullability.ALWAYS,
         literal_check=_url_part_error,
-        literal_place=1,
+        literal_index=1,
         literal_word="part",
     ),
 )

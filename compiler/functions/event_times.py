@@ -33,7 +33,7 @@ EVENT_TIMES = (
         ("DATE_TRUNC",),
         (Signature((STRING, TIMESTAMP), TIMESTAMP, truncate),),
         literal_check=unit_error,
-        literal_place=0,
+        literal_index=0,
         literal_word="unit",
     ),
 )

@@ -89,15 +89,15 @@ def write_document(document: Document) -> str:
         case Number():
             return str(document)
         case str():
-            return quoted(document)
+            return quote(document)
         case list():
             return f"[{','.join(map(write_document, document))}]"
         case _:
-            pairs = (f"{quoted(key)}:{write_document(value)}" for key, value in document.items())
+            pairs = (f"{quote(key)}:{write_document(value)}" for key, value in document.items())
             return f"{{{','.join(pairs)}}}"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text as a JSON string."""
     return json.dumps(text, ensure_ascii=False)
 
@@ -223,7 +223,7 @@ def all_at(document: Document, steps: Sequence[Step]) -> list[Document]:
     return found
 
 
-def merged(target: Document, patch: Document) -> Document:
+def merge_patch(target: Document, patch: Document) -> Document:
     """Return a document changed by a merge patch, after RFC 7396."""
     if not isinstance(patch, dict):
         return patch
@@ -232,7 +232,7 @@ def merged(target: Document, patch: Document) -> Document:
         if value is None:
             made.pop(key, None)
         else:
-            made[key] = merged(made.get(key), value)
+            made[key] = merge_patch(made.get(key), value)
     return made
 
 

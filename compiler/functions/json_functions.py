@@ -12,11 +12,11 @@ from fsql.compiler.functions.json_documents import (
     found_at,
     has_wildcard,
     kind_of,
-    merged,
+    merge_patch,
     path_error,
     path_steps,
     plain_text,
-    quoted,
+    quote,
     wild_path_error,
     without_nulls,
     write_document,
@@ -56,15 +56,15 @@ def _query(text: str, path: str = "$") -> str | None:
     return write_document(found[0]) if found and isinstance(found[0], dict | list) else None
 
 
-def _wrapped(text: str, path: str) -> str | None:
+def _wrap(text: str, path: str) -> str | None:
     found = _all(text, path)
     return write_document(found) if found else None
 
 
-def _wrapped_if_needed(text: str, path: str) -> str | None:
+def _wrap_if_needed(text: str, path: str) -> str | None:
     found = _all(text, path)
     one = found is not None and len(found) == 1 and isinstance(found[0], dict | list)
-    return _query(text, path) if one else _wrapped(text, path)
+    return _query(text, path) if one else _wrap(text, path)
 
 
 def _path_array(text: str, path: str) -> str | None:
@@ -169,16 +169,16 @@ def _get_text(text: str, step: str | int) -> str | None:
     return None if found is None else plain_text(found[0])
 
 
-def _changed(change: Callable[..., Document]) -> Callable[..., str | None]:
+def _on_documents(change: Callable[..., Document]) -> Callable[..., str | None]:
     """Return the function of texts that is a function of their documents."""
 
-    def computed(*texts: str) -> str | None:
+    def compute(*texts: str) -> str | None:
         documents = [document_of(text) for text in texts]
         if any(document is None for document in documents):
             return None
         return write_document(change(*(document[0] for document in documents if document)))
 
-    return computed
+    return compute
 
 
 def _array_contains(text: str, wanted: Value) -> bool | None:
@@ -209,13 +209,13 @@ def _json_of(value: Value, type_: SqlType) -> str:
         parts = [_json_of(each, given) for each, given in zip(value, types, strict=True)]
         if type_.element is not None:
             return f"[{','.join(parts)}]"
-        names = (quoted(name) for name, _ in type_.fields)
+        names = (quote(name) for name, _ in type_.fields)
         return f"{{{','.join(f'{n}:{p}' for n, p in zip(names, parts, strict=True))}}}"
     text = value if type_ == STRING else cast_value(value, type_, STRING)
     assert isinstance(text, str)
     if type_.numeric:
         return text if text[-1].isdigit() else "null"
-    return text if type_.kind in _PLAIN else quoted(text)
+    return text if type_.kind in _PLAIN else quote(text)
 
 
 def _json_of_map(entries: tuple[Any, ...], type_: SqlType) -> str:
@@ -224,7 +224,7 @@ def _json_of_map(entries: tuple[Any, ...], type_: SqlType) -> str:
     for key, value in entries:
         text = key if type_.key == STRING else cast_value(key, type_.key, STRING)
         assert isinstance(text, str)
-        parts.append(f"{quoted(text)}:{_json_of(value, type_.value)}")
+        parts.append(f"{quote(text)}:{_json_of(value, type_.value)}")
     return f"{{{','.join(parts)}}}"
 
 
@@ -243,7 +243,7 @@ def _writable(type_: SqlType) -> bool:
 
 def _object(*parts: str | None) -> str:
     pairs = zip(parts[::2], parts[1::2], strict=False)
-    made = (f"{quoted(key)}:{value or 'null'}" for key, value in pairs if key is not None)
+    made = (f"{quote(key)}:{value or 'null'}" for key, value in pairs if key is not None)
     return f"{{{','.join(made)}}}"
 
 
@@ -273,7 +273,7 @@ def _of_path(
 ) -> Function:
     signature = Signature(_TWO, result, scalar)
     nullability = Nullability.ANY_ARGUMENT if result == BOOLEAN else Nullability.ALWAYS
-    return _checked(name, others, (signature,), nullability)
+    return _path_function(name, others, (signature,), nullability)
 
 
 def _with_path(
@@ -281,10 +281,10 @@ def _with_path(
 ) -> Function:
     """Return a function of a document, or of what lies at a path of it."""
     signatures = (Signature(_TEXT, result, scalar), Signature(_TWO, result, scalar))
-    return _checked(name, others, signatures, Nullability.ALWAYS)
+    return _path_function(name, others, signatures, Nullability.ALWAYS)
 
 
-def _checked(
+def _path_function(
     name: str, others: tuple[str, ...], signatures: tuple[Signature, ...], nullability: Nullability
 ) -> Function:
     return Function(
@@ -293,7 +293,7 @@ def _checked(
         signatures,
         nullability,
         literal_check=wild_path_error if name in _WILD else path_error,
-        literal_place=1,
+        literal_index=1,
         literal_word="path",
     )
 
@@ -337,8 +337,8 @@ JSON_FUNCTIONS: Final = (
     _of_path("json_extract", (), STRING, _extract),
     _of_path("json_extract_string", ("EXTRACTJSONFIELD", "GET_JSON_OBJECT"), STRING, _extract_text),
     _of_path("json_exists", ("JSONB_PATH_EXISTS",), BOOLEAN, _exists),
-    _of_path("json_query_wrapped", (), STRING, _wrapped),
-    _of_path("json_query_wrapped_if_needed", (), STRING, _wrapped_if_needed),
+    _of_path("json_query_wrapped", (), STRING, _wrap),
+    _of_path("json_query_wrapped_if_needed", (), STRING, _wrap_if_needed),
     _of_path("json_path_query_array", ("JSONB_PATH_QUERY_ARRAY",), STRING, _path_array),
     _of_path("json_path_query_first", ("JSONB_PATH_QUERY_FIRST",), STRING, _path_first),
     _with_path("json_query", (), STRING, _query),
@@ -352,10 +352,10 @@ JSON_FUNCTIONS: Final = (
         ("IS_JSON",),
         (Signature(_TWO, BOOLEAN, _is_json),),
         literal_check=_kind_error,
-        literal_place=1,
+        literal_index=1,
         literal_word="kind",
     ),
-    Function("json_quote", ("JSON_QUOTE",), (Signature(_TEXT, STRING, quoted),)),
+    Function("json_quote", ("JSON_QUOTE",), (Signature(_TEXT, STRING, quote),)),
     _of_texts("json_unquote", Signature(_TEXT, STRING, _unquote)),
     _of_texts(
         "json_extract_path", Signature(_TWO, STRING, _path, variadic=True), "JSONB_EXTRACT_PATH"
@@ -374,8 +374,8 @@ JSON_FUNCTIONS: Final = (
         )
         for name, scalar in (("json_get", _get_json), ("json_get_text", _get_text))
     ),
-    _of_texts("json_merge_patch", Signature(_TWO, STRING, _changed(merged))),
-    _of_texts("json_strip_nulls", Signature(_TEXT, STRING, _changed(without_nulls))),
+    _of_texts("json_merge_patch", Signature(_TWO, STRING, _on_documents(merge_patch))),
+    _of_texts("json_strip_nulls", Signature(_TEXT, STRING, _on_documents(without_nulls))),
     Function(
         "json_array_contains",
         ("JSON_ARRAY_CONTAINS",),
@@ -388,7 +388,7 @@ JSON_FUNCTIONS: Final = (
     Function(
         "json_string",
         ("JSON_STRING", "TO_JSON_STRING", "TO_JSON", "TO_JSONB", "ROW_TO_JSON", "ARRAY_TO_JSON"),
-        (Signature(_TEXT, STRING, quoted),),
+        (Signature(_TEXT, STRING, quote),),
         of_types=_writes,
     ),
     _built("json_object", _object, "JSON_BUILD_OBJECT"),

@@ -91,7 +91,7 @@ class LikeSegment:
             return found if found < 0 else found + self.length
         # The algorithm is Shift-And: bit i of `matched` is set if the i + 1 characters up to here match the
         # first i + 1 of the segment.
-        allowed, allowed_for_others = self._allowed
+        allowed, allowed_for_others = self._allowed_positions
         whole = 1 << (self.length - 1)
         matched = 0
         for i in range(start, end):
@@ -101,7 +101,7 @@ class LikeSegment:
         return -1
 
     @cached_property
-    def _allowed(self) -> tuple[dict[str, int], int]:
+    def _allowed_positions(self) -> tuple[dict[str, int], int]:
         """Return the places, as bits, at which each character may stand, and those for all others."""
         anywhere = sum(1 << i for i, character in enumerate(self.characters) if character is None)
         allowed: dict[str, int] = {}

@@ -32,7 +32,7 @@ _PLACES_MAX: Final = 400
 _EXACT: Final = decimal.Context(prec=2_000)
 
 
-def _guarded(compute: Callable[..., float]) -> Callable[..., float]:
+def _guard(compute: Callable[..., float]) -> Callable[..., float]:
     """Return a function of DOUBLE that is infinite where it is too large, and NaN where it has no value."""
 
     def scalar(*values: float) -> float:
@@ -50,7 +50,7 @@ def _guarded(compute: Callable[..., float]) -> Callable[..., float]:
 
 
 def _of_double(name: str, compute: Callable[..., float], *, count: int = 1) -> Function:
-    signature = Signature((DOUBLE,) * count, DOUBLE, _guarded(compute))
+    signature = Signature((DOUBLE,) * count, DOUBLE, _guard(compute))
     return Function(name, (name.upper(),), (signature,))
 
 
@@ -132,7 +132,7 @@ def _factorial(value: int) -> int:
     return math.factorial(value)
 
 
-def _checked(compute: Callable[..., int]) -> Callable[..., int]:
+def _check_range(compute: Callable[..., int]) -> Callable[..., int]:
     return lambda *values: integer_in_range(compute(*values), BIGINT)
 
 
@@ -142,14 +142,14 @@ def _positive_modulo(left: int, right: int) -> int:
     return left % abs(right)
 
 
-def _signed(bits: int) -> int:
+def _to_signed(bits: int) -> int:
     """Return the BIGINT that the last 64 bits are."""
     bits &= 2**_BITS - 1
     return bits - 2**_BITS if bits >> (_BITS - 1) else bits
 
 
 def _shift_left(value: int, count: int) -> int:
-    return _signed(value << count % _BITS)
+    return _to_signed(value << count % _BITS)
 
 
 def _shift_right(value: int, count: int) -> int:
@@ -157,15 +157,15 @@ def _shift_right(value: int, count: int) -> int:
 
 
 def _shift_right_unsigned(value: int, count: int) -> int:
-    return _signed((value & 2**_BITS - 1) >> count % _BITS)
+    return _to_signed((value & 2**_BITS - 1) >> count % _BITS)
 
 
 def _bit_count(value: int) -> int:
     return (value & 2**_BITS - 1).bit_count()
 
 
-def _get_bit(value: int, place: int) -> int | None:
-    return value >> place & 1 if 0 <= place < _BITS else None
+def _get_bit(value: int, position: int) -> int | None:
+    return value >> position & 1 if 0 <= position < _BITS else None
 
 
 def _width_bucket(value: float, low: float, high: float, count: int) -> int | None:
@@ -206,7 +206,7 @@ def _from_base(text: str, base: int) -> int | None:
     return value if len(text) <= 80 and -(2**63) <= value < 2**63 else None
 
 
-def _unsigned(form: str) -> Callable[[int], str]:
+def _unsigned_text(form: str) -> Callable[[int], str]:
     return lambda value: format(value & 2**_BITS - 1, form)
 
 
@@ -234,7 +234,7 @@ def _try(
         (
             Signature((INT, INT), INT, _in_range(of_integers, INT)),
             Signature((BIGINT, BIGINT), BIGINT, _in_range(of_integers, BIGINT)),
-            Signature((DOUBLE, DOUBLE), DOUBLE, _guarded(of_doubles)),
+            Signature((DOUBLE, DOUBLE), DOUBLE, _guard(of_doubles)),
         ),
         Nullability.ALWAYS,
     )
@@ -290,7 +290,7 @@ MATHEMATICS: Final = (
             Signature((*(DOUBLE,) * 4, STRING), DOUBLE, _distance),
         ),
         literal_check=_length_error,
-        literal_place=4,
+        literal_index=4,
         literal_word="unit",
     ),
     _of_double("cbrt", _cbrt),
@@ -316,10 +316,10 @@ MATHEMATICS: Final = (
     _test("isnan", math.isnan),
     _test("isinf", math.isinf),
     _test("isfinite", math.isfinite),
-    _of_integers("gcd", _checked(math.gcd), fallible=True),
-    _of_integers("lcm", _checked(math.lcm), fallible=True),
+    _of_integers("gcd", _check_range(math.gcd), fallible=True),
+    _of_integers("lcm", _check_range(math.lcm), fallible=True),
     _of_integers("factorial", _factorial, 1, fallible=True),
-    _of_integers("div", _checked(divide_integers), fallible=True),
+    _of_integers("div", _check_range(divide_integers), fallible=True),
     _of_integers("pmod", _positive_modulo, fallible=True),
     _of_integers("bitnot", lambda value: ~value, 1),
     _of_integers("bit_count", _bit_count, 1),
@@ -333,9 +333,9 @@ MATHEMATICS: Final = (
     ),
     _nullable("to_base", Signature((BIGINT, BIGINT), STRING, _to_base)),
     _nullable("from_base", Signature((STRING, BIGINT), BIGINT, _from_base)),
-    Function("bin", ("BIN", "TO_BIN"), (Signature((BIGINT,), STRING, _unsigned("b")),)),
-    Function("to_oct", ("TO_OCT",), (Signature((BIGINT,), STRING, _unsigned("o")),)),
-    Function("to_hex", ("TO_HEX",), (Signature((BIGINT,), STRING, _unsigned("x")),)),
+    Function("bin", ("BIN", "TO_BIN"), (Signature((BIGINT,), STRING, _unsigned_text("b")),)),
+    Function("to_oct", ("TO_OCT",), (Signature((BIGINT,), STRING, _unsigned_text("o")),)),
+    Function("to_hex", ("TO_HEX",), (Signature((BIGINT,), STRING, _unsigned_text("x")),)),
     _try("try_add", lambda a, b: a + b, lambda a, b: a + b),
     _try("try_subtract", lambda a, b: a - b, lambda a, b: a - b),
     _try("try_multiply", lambda a, b: a * b, lambda a, b: a * b),

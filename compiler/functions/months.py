@@ -20,7 +20,7 @@ _MONTH_MAX: Final = 10_000 * _YEAR - 1
 """The first and the last month of the years 1 to 9999, counted from January of year 0."""
 
 
-def _moved(day: date, months: int) -> date | None:
+def _add_months(day: date, months: int) -> date | None:
     """Return the day some months later, None if it is outside of the years 1 to 9999."""
     number = day.year * _YEAR + day.month - 1 + months
     if not _MONTH_MIN <= number <= _MONTH_MAX:
@@ -39,7 +39,7 @@ def date_months_later(days: int, months: int) -> int:
     Raises:
         TimestampRangeFailure: E504, if it is outside of the years 1 to 9999.
     """
-    day = _moved(_EPOCH + timedelta(days=days), months)
+    day = _add_months(_EPOCH + timedelta(days=days), months)
     if day is None:
         raise TimestampRangeFailure(DATE)
     return (day - _EPOCH).days
@@ -53,7 +53,7 @@ def months_later(at_us: int, months: int) -> int:
     """
     days, in_day_us = divmod(at_us, DAY_US)
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days)
-    day = _moved(moment.date(), months)
+    day = _add_months(moment.date(), months)
     if day is None:
         raise TimestampRangeFailure
     return (day - _EPOCH).days * DAY_US + in_day_us

@@ -93,7 +93,7 @@ def decode(octets: str, charset: str) -> str | None:
         return None
 
 
-def padded(octets: str, length: int) -> str:
+def pad(octets: str, length: int) -> str:
     """Return the first octets, followed by zeros if there are fewer than `length`.
 
     Raises:

@@ -86,12 +86,11 @@ def _printf(pattern: str | None, *texts: str | None) -> str | None:
         return None
     waiting = iter(texts)
     return "".join(
-        piece if isinstance(piece, str) else _formatted(piece, next(waiting, None))
-        for piece in pieces
+        piece if isinstance(piece, str) else _format(piece, next(waiting, None)) for piece in pieces
     )
 
 
-def _formatted(directive: Directive, text: str | None) -> str:
+def _format(directive: Directive, text: str | None) -> str:
     value = "null" if text is None else text
     if directive.kind == "s":
         value = value[: directive.precision]
@@ -125,5 +124,5 @@ PRINTF: Final = Function(
     Nullability.NEVER,
     strict=False,
     literal_check=_format_error,
-    literal_place=0,
+    literal_index=0,
 )

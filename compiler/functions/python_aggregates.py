@@ -89,11 +89,11 @@ class PythonAggregate:
 
     def accumulate(self, accumulator: Value, given: Value) -> Value:
         """Return the accumulator with the arguments of one row added; several are a tuple."""
-        return self._stepped("accumulate", accumulator, given)
+        return self._checked_step("accumulate", accumulator, given)
 
     def retract(self, accumulator: Value, given: Value) -> Value:
         """Return the accumulator without the arguments of one row."""
-        return self._stepped("retract", accumulator, given)
+        return self._checked_step("retract", accumulator, given)
 
     def over(self, rows: Sequence[Value]) -> Value:
         """Return the accumulator of rows in this order; NULL if there are none."""
@@ -110,7 +110,7 @@ class PythonAggregate:
         failure = accumulator[1]
         return _Remembered(failure) if isinstance(failure, str) else None
 
-    def _stepped(self, method: str, accumulator: Value, given: Value) -> Value:
+    def _checked_step(self, method: str, accumulator: Value, given: Value) -> Value:
         """Return what a method makes of an accumulator; one that has failed stays so.
 
         Raises:
@@ -144,9 +144,9 @@ class PythonAggregate:
             )
             after = from_python(before if returned is None else returned, state)
         except NotOfTypeError as error:
-            return None, _remembered(WrongResultFailure(f"{self.loaded.name}.{method}", error))
+            return None, _failure_text(WrongResultFailure(f"{self.loaded.name}.{method}", error))
         except RowFailure as failure:
-            return None, _remembered(failure)
+            return None, _failure_text(failure)
         return after, None
 
     def _call(self, method: str, *given: object) -> object:
@@ -181,7 +181,7 @@ class _Remembered(RowFailure):
         self.code = int(code)  # type: ignore[misc]
 
 
-def _remembered(failure: RowFailure) -> str:
+def _failure_text(failure: RowFailure) -> str:
     return f"{failure.code} {failure}"
 
 
@@ -226,7 +226,7 @@ def _check_retraction(made: PythonAggregate, rows: Sequence[Value]) -> None:
     for index, row in enumerate(rows):
         expected = made.over([*rows[:index], *rows[index + 1 :]])
         left = made.retract(every, row)
-        if expected is None or _failed(expected) or _failed(left) or _failed(every):
+        if expected is None or _has_failed(expected) or _has_failed(left) or _has_failed(every):
             continue
         if repr(left) != repr(expected):
             message = f"function {made.loaded.name} does not retract what it accumulates"
@@ -238,7 +238,7 @@ def _check_retraction(made: PythonAggregate, rows: Sequence[Value]) -> None:
             raise FsqlError([Diagnostic("E402", message, notes=(note,), helps=(help_,))])
 
 
-def _failed(accumulator: Value) -> bool:
+def _has_failed(accumulator: Value) -> bool:
     return isinstance(accumulator, tuple) and accumulator[1] is not None
 
 

@@ -124,7 +124,7 @@ class Load(Protocol):
         """
 
 
-def load_nothing(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
+def refuse_loading(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
     """Refuse every function: there is no folder for functions.
 
     Raises:
@@ -141,12 +141,12 @@ _REGISTERED: Final[dict[str, Function]] = {}
 _LOADED: Final[dict[str, PythonFunction]] = {}
 
 
-def registered(name: str) -> Function | None:
+def find_function(name: str) -> Function | None:
     """Return the function that has that name in plans."""
     return _REGISTERED.get(name)
 
 
-def loaded(name: str) -> PythonFunction:
+def loaded_function(name: str) -> PythonFunction:
     """Return the function of the module that has that name in plans; it is registered."""
     return _LOADED[name]
 
@@ -264,7 +264,7 @@ def rows_of(compute: Callable[..., object], types: Types) -> Callable[..., objec
     """Return a table function, which yields rows, as one that returns the list of them."""
     columns = columns_of(types)
 
-    def listed(*given: object) -> object:
+    def list_rows(*given: object) -> object:
         made = compute(*given)
         if made is None:
             return []
@@ -275,7 +275,7 @@ def rows_of(compute: Callable[..., object], types: Types) -> Callable[..., objec
             raise NotOfTypeError(f"more than {ROWS_OF_CALL_MAX:,} rows")
         return rows
 
-    return listed
+    return list_rows
 
 
 def _as_row(given: object, columns: Sequence[tuple[str, SqlType]]) -> dict[object, object]:

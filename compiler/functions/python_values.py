@@ -108,7 +108,7 @@ def _integer(value: object, sql_type: SqlType) -> Value:
     return int(value)
 
 
-def _floating(value: object, sql_type: SqlType) -> Value:
+def _to_floating_point(value: object, sql_type: SqlType) -> Value:
     if not isinstance(value, float | int) or isinstance(value, bool):
         raise _wrong(value, sql_type)
     try:
@@ -229,8 +229,8 @@ _FROM_PYTHON: Final[Mapping[Kind, Callable[[object, SqlType], Value]]] = {
     Kind.BIGINT: _integer,
     Kind.MONTHS: _integer,
     Kind.DECIMAL: _decimal,
-    Kind.FLOAT: _floating,
-    Kind.DOUBLE: _floating,
+    Kind.FLOAT: _to_floating_point,
+    Kind.DOUBLE: _to_floating_point,
     Kind.STRING: _text,
     Kind.BYTES: _octets,
     Kind.DATE: _date,

@@ -49,7 +49,7 @@ def regexp_error(pattern: str) -> str | None:
     import re2
 
     try:
-        compiled(pattern)
+        compile_pattern(pattern)
     except re2.error as error:
         reason = error.args[0]
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
@@ -58,7 +58,7 @@ def regexp_error(pattern: str) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> Compiled:
+def compile_pattern(pattern: str) -> Compiled:
     """Return the compiled pattern, over bytes.
 
     Raises:
@@ -75,18 +75,18 @@ def compiled(pattern: str) -> Compiled:
 @lru_cache(maxsize=256)
 def _groups(pattern: str) -> int:
     """Return how many groups a pattern has; RE2 counts them again each time."""
-    return compiled(pattern).groups
+    return compile_pattern(pattern).groups
 
 
 def _matches(text: str, pattern: str) -> bool:
-    return compiled(pattern).search(text.encode()) is not None
+    return compile_pattern(pattern).search(text.encode()) is not None
 
 
 def _extract(text: str, pattern: str, group: int = 0) -> str | None:
     """Return the text of a group of the first match; NULL if there is none."""
     if not 0 <= group <= _groups(pattern):
         return None
-    found = compiled(pattern).search(text.encode())
+    found = compile_pattern(pattern).search(text.encode())
     value = None if found is None else found[group]
     return None if value is None else value.decode()
 
@@ -99,8 +99,8 @@ def _replace(text: str, pattern: str, by: str) -> str:
     encoded = text.encode()
     made = []
     copied = start = 0
-    while start <= len(encoded) and (found := compiled(pattern).search(encoded, start)):
-        made += [encoded[copied : found.start()], _filled(by, found)]
+    while start <= len(encoded) and (found := compile_pattern(pattern).search(encoded, start)):
+        made += [encoded[copied : found.start()], _fill_in(by, found)]
         copied = start = found.end()
         if found.start() == found.end():
             start = _after_character(encoded, start)
@@ -115,7 +115,7 @@ def _after_character(encoded: bytes, at: int) -> int:
     return at
 
 
-def _filled(by: str, found: Found) -> bytes:
+def _fill_in(by: str, found: Found) -> bytes:
     def group(reference: re.Match[str]) -> str:
         number = reference[2] or reference[1]
         if not (number.isascii() and number.isdigit()):
@@ -130,7 +130,7 @@ def _matches_of(text: str, pattern: str) -> Iterator[Found]:
     """Yield the matches, which do not overlap; an empty one may follow another."""
     encoded = text.encode()
     start = 0
-    while start <= len(encoded) and (found := compiled(pattern).search(encoded, start)):
+    while start <= len(encoded) and (found := compile_pattern(pattern).search(encoded, start)):
         yield found
         start = found.end()
         if found.start() == found.end():
@@ -141,14 +141,14 @@ def _count(text: str, pattern: str) -> int:
     return sum(1 for _ in _matches_of(text, pattern))
 
 
-def _place(text: str, pattern: str) -> int:
+def _position(text: str, pattern: str) -> int:
     encoded = text.encode()
-    found = compiled(pattern).search(encoded)
+    found = compile_pattern(pattern).search(encoded)
     return 0 if found is None else len(encoded[: found.start()].decode()) + 1
 
 
 def _all_of(text: str, pattern: str, group: int) -> tuple[str, ...] | None:
-    if not 0 <= group <= compiled(pattern).groups:
+    if not 0 <= group <= compile_pattern(pattern).groups:
         return None
     return tuple((found.group(group) or b"").decode() for found in _matches_of(text, pattern))
 
@@ -165,7 +165,7 @@ def _split(text: str, pattern: str) -> tuple[str, ...]:
 
 
 def _matches_whole(text: str, pattern: str) -> bool:
-    return compiled(rf"\A(?:{pattern})\z").search(text.encode()) is not None
+    return compile_pattern(rf"\A(?:{pattern})\z").search(text.encode()) is not None
 
 
 def _group_error(values: Sequence[object]) -> tuple[int, str] | None:
@@ -193,7 +193,7 @@ def _reference_error(values: Sequence[object]) -> tuple[int, str] | None:
 
 
 def _missing_group(pattern: str, group: int) -> tuple[int, str] | None:
-    count = compiled(pattern).groups
+    count = compile_pattern(pattern).groups
     if 0 <= group <= count:
         return None
     return 2, f"the pattern has no group {group}: its groups are 0, the whole match, to {count}"
@@ -244,7 +244,7 @@ REGULAR_EXPRESSIONS = (
         ("REGEXP_LIKE", "REGEXP", "REGEXP_MATCHES"),
         (Signature(_TWO, BOOLEAN, _matches),),
         literal_check=regexp_error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "regexp_extract",
@@ -252,7 +252,7 @@ REGULAR_EXPRESSIONS = (
         (Signature(_TWO, STRING, _extract), Signature((*_TWO, BIGINT), STRING, _extract)),
         Nullability.ALWAYS,
         literal_check=regexp_error,
-        literal_place=1,
+        literal_index=1,
         constants_check=_group_error,
     ),
     Function(
@@ -260,7 +260,7 @@ REGULAR_EXPRESSIONS = (
         ("REGEXP_REPLACE",),
         (Signature((*_TWO, STRING), STRING, _replace),),
         literal_check=regexp_error,
-        literal_place=1,
+        literal_index=1,
         constants_check=_reference_error,
     ),
     *(
@@ -270,12 +270,12 @@ REGULAR_EXPRESSIONS = (
             (Signature((*_TWO, BIGINT) if name == "regexp_extract_all" else _TWO, result, scalar),),
             nullability,
             literal_check=regexp_error,
-            literal_place=1,
+            literal_index=1,
             constants_check=_group_error if name == "regexp_extract_all" else None,
         )
         for name, result, scalar, nullability in (
             ("regexp_count", BIGINT, _count, Nullability.ANY_ARGUMENT),
-            ("regexp_instr", BIGINT, _place, Nullability.ANY_ARGUMENT),
+            ("regexp_instr", BIGINT, _position, Nullability.ANY_ARGUMENT),
             ("regexp_substr", STRING, _extract, Nullability.ALWAYS),
             ("regexp_extract_all", array_of(STRING), _all_of, Nullability.ALWAYS),
             ("regexp_split_to_array", array_of(STRING), _split, Nullability.ANY_ARGUMENT),
@@ -288,6 +288,6 @@ REGULAR_EXPRESSIONS = (
         ("SIMILAR_TO",),
         (Signature(_TWO, BOOLEAN, _similar),),
         literal_check=_similar_error,
-        literal_place=1,
+        literal_index=1,
     ),
 )

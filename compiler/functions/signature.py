@@ -98,7 +98,7 @@ class Function:
     """A row of the table: `name` in the plan, and the `spellings` that SQL text has for it.
 
     `strict` functions are NULL where any argument is, and their `scalar` never sees NULL.  With
-    `literal_check` the argument at `literal_place`, if given, has to be a constant, which the check
+    `literal_check` the argument at `literal_index`, if given, has to be a constant, which the check
     verifies: it returns what is wrong with it, or None.  Messages call it `literal_word`; a unit or a form
     may be written as a bare word.
     """
@@ -109,7 +109,7 @@ class Function:
     nullability: Nullability = Nullability.ANY_ARGUMENT
     strict: bool = True
     literal_check: Callable[[str], str | None] | None = None
-    literal_place: int = -1
+    literal_index: int = -1
     literal_word: str = "pattern"
     constants_check: Callable[[Sequence[object]], tuple[int, str] | None] | None = None
     """Checks the arguments together: given those that are constant, and None for the others, it returns the

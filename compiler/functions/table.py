@@ -20,7 +20,7 @@ from fsql.compiler.functions.event_times import EVENT_TIMES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
-from fsql.compiler.functions.python_functions import PREFIX, registered
+from fsql.compiler.functions.python_functions import PREFIX, find_function
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.rounding import ROUNDING
 from fsql.compiler.functions.signature import Function, Match, match_signature
@@ -41,7 +41,7 @@ class _Functions(dict[str, Function]):
 
     def __missing__(self, name: str) -> Function:
         """Return the Python function of that name."""
-        function = registered(name) if name.startswith(PREFIX) else None
+        function = find_function(name) if name.startswith(PREFIX) else None
         if function is None:
             raise KeyError(name)
         return function

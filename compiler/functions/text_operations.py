@@ -63,7 +63,7 @@ def _space(count: int) -> str:
     return " " * max(count, 0)
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     """Return the text with X, x and n for upper case, lower case and digits, and - for all others."""
     made = []
     for each in text:
@@ -77,21 +77,21 @@ def _cut(count: int) -> int:
 
 
 def _mask_left(text: str, count: int) -> str:
-    return _masked(text[: _cut(count)]) + text[_cut(count) :]
+    return _mask(text[: _cut(count)]) + text[_cut(count) :]
 
 
 def _mask_right(text: str, count: int) -> str:
     kept = max(len(text) - _cut(count), 0)
-    return text[:kept] + _masked(text[kept:])
+    return text[:kept] + _mask(text[kept:])
 
 
 def _keep_left(text: str, count: int) -> str:
-    return text[: _cut(count)] + _masked(text[_cut(count) :])
+    return text[: _cut(count)] + _mask(text[_cut(count) :])
 
 
 def _keep_right(text: str, count: int) -> str:
     kept = max(len(text) - _cut(count), 0)
-    return _masked(text[:kept]) + text[kept:]
+    return _mask(text[:kept]) + text[kept:]
 
 
 _SOUNDS: Final = {
@@ -256,7 +256,7 @@ TEXT_OPERATIONS: Final = (
     ),
     _chosen("field", Signature(_TWO, BIGINT, _field, variadic=True), Nullability.NEVER),
     Function("space", ("SPACE",), (Signature((BIGINT,), STRING, _space, fallible=True),)),
-    _of("mask", _TEXT, STRING, _masked),
+    _of("mask", _TEXT, STRING, _mask),
     _of("mask_left", _COUNTED, STRING, _mask_left),
     _of("mask_right", _COUNTED, STRING, _mask_right),
     _of("mask_keep_left", _COUNTED, STRING, _keep_left),
@@ -276,7 +276,7 @@ TEXT_OPERATIONS: Final = (
         ("NORMALIZE",),
         (Signature(_TEXT, STRING, _normalize), Signature(_TWO, STRING, _normalize)),
         literal_check=_form_error,
-        literal_place=1,
+        literal_index=1,
         literal_word="form",
     ),
     _of("strip_accents", _TEXT, STRING, _strip_accents),

@@ -15,18 +15,18 @@ CHARACTERS_MAX: Final = 1_000_000
 """The longest text that REPEAT, LPAD and RPAD make."""
 
 
-def _checked(length: int) -> int:
+def _check_length(length: int) -> int:
     if length > CHARACTERS_MAX:
         raise OutOfRangeFailure(STRING)
     return max(length, 0)
 
 
 def _repeat(text: str, times: int) -> str:
-    return text * (_checked(len(text) * max(times, 0)) // len(text)) if text else ""
+    return text * (_check_length(len(text) * max(times, 0)) // len(text)) if text else ""
 
 
 def _padding(text: str, length: int, fill: str) -> str:
-    missing = _checked(length) - len(text)
+    missing = _check_length(length) - len(text)
     return (fill * (missing // len(fill) + 1))[:missing] if fill and missing > 0 else ""
 
 
@@ -67,10 +67,10 @@ def _initcap(text: str) -> str:
     return "".join(made)
 
 
-def _part(text: str, separator: str, place: int) -> str:
+def _part(text: str, separator: str, number: int) -> str:
     parts = text.split(separator) if separator else [text]
-    index = place - 1 if place > 0 else len(parts) + place
-    return parts[index] if place and 0 <= index < len(parts) else ""
+    index = number - 1 if number > 0 else len(parts) + number
+    return parts[index] if number and 0 <= index < len(parts) else ""
 
 
 def _split_index(text: str, separator: str, index: int) -> str | None:

@@ -139,7 +139,7 @@ def _strftime_pieces(text: str) -> list[Piece]:
     return pieces
 
 
-def _padded(name: str) -> str:
+def _pad(name: str) -> str:
     """Return a name in the width of the longest, as PostgreSQL writes it."""
     return name.ljust(9)
 
@@ -148,13 +148,13 @@ _SHAPES: Final = (str, str.upper, str.lower)
 """What a template in capitals, or not, makes of a name."""
 
 
-def _named(directive: str) -> dict[str, Piece]:
+def _name_shapes(directive: str) -> dict[str, Piece]:
     """Return the three shapes of the long and the short name of a month or a day."""
     make = month_name if directive.startswith("Mon") else day_name
     short_directive = "Mon" if make is month_name else "Dy"
     made = {}
     for shape in _SHAPES:
-        made[shape(directive)] = make(lambda name, s=shape: _padded(s(name)))  # type: ignore[misc]
+        made[shape(directive)] = make(lambda name, s=shape: _pad(s(name)))  # type: ignore[misc]
         made[f"FM{shape(directive)}"] = make(shape)
         made[shape(short_directive)] = make(lambda name, s=shape: s(name[:3]))  # type: ignore[misc]
     return made
@@ -181,8 +181,8 @@ _POSTGRES_NUMBERS: Final = {
 _POSTGRES: Final[Mapping[str, Piece]] = {
     **{name: number(part, width) for name, (part, width) in _POSTGRES_NUMBERS.items()},
     **{f"FM{name}": number(part, 1) for name, (part, _) in _POSTGRES_NUMBERS.items()},
-    **_named("Month"),
-    **_named("Day"),
+    **_name_shapes("Month"),
+    **_name_shapes("Day"),
     "MS": fraction(3),
     "US": fraction(6),
     **dict.fromkeys(("AM", "PM"), half_day("AM", "PM")),

@@ -46,13 +46,13 @@ def _to_date(text: str, pattern: str | None = None) -> int:
 def _or_null(scalar: Callable[..., int]) -> Callable[..., Value]:
     """Return the function that is NULL where `scalar` fails."""
 
-    def computed(*arguments: Value) -> Value:
+    def compute(*arguments: Value) -> Value:
         try:
             return scalar(*arguments)
         except RowFailure:
             return None
 
-    return computed
+    return compute
 
 
 def _from_unixtime(seconds: int, pattern: str = SECONDS_PATTERN) -> str:
@@ -74,7 +74,7 @@ TIME_TEXTS: Final = (
             names,
             (Signature((TIMESTAMP, STRING), STRING, _write(FORMATTED[name])),),
             literal_check=FORMATTED[name].error,
-            literal_place=1,
+            literal_index=1,
         )
         for name, names in (
             ("date_format", ("DATE_FORMAT", "FORMAT_TIMESTAMP", "FORMAT_DATE")),
@@ -90,7 +90,7 @@ TIME_TEXTS: Final = (
             Signature(_TWO, TIMESTAMP, _to_timestamp, fallible=True),
         ),
         literal_check=JAVA.reading_error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "try_to_timestamp",
@@ -101,7 +101,7 @@ TIME_TEXTS: Final = (
         ),
         Nullability.ALWAYS,
         literal_check=JAVA.reading_error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "to_date",
@@ -111,7 +111,7 @@ TIME_TEXTS: Final = (
             Signature(_TWO, DATE, _to_date, fallible=True),
         ),
         literal_check=JAVA.reading_error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "try_to_date",
@@ -122,14 +122,14 @@ TIME_TEXTS: Final = (
         ),
         Nullability.ALWAYS,
         literal_check=JAVA.reading_error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "strptime",
         ("STRPTIME",),
         (Signature(_TWO, TIMESTAMP, _read(STRFTIME), fallible=True),),
         literal_check=STRFTIME.reading_error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "try_strptime",
@@ -137,7 +137,7 @@ TIME_TEXTS: Final = (
         (Signature(_TWO, TIMESTAMP, _or_null(_read(STRFTIME))),),
         Nullability.ALWAYS,
         literal_check=STRFTIME.reading_error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "from_unixtime",
@@ -147,7 +147,7 @@ TIME_TEXTS: Final = (
             Signature((BIGINT, STRING), STRING, _from_unixtime, fallible=True),
         ),
         literal_check=JAVA.error,
-        literal_place=1,
+        literal_index=1,
     ),
     Function(
         "unix_timestamp",
@@ -159,6 +159,6 @@ TIME_TEXTS: Final = (
         ),
         of_instants=True,
         literal_check=JAVA.reading_error,
-        literal_place=1,
+        literal_index=1,
     ),
 )

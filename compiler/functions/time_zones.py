@@ -99,7 +99,7 @@ def zone_of(name: str) -> Zone:
         return Zone((), (-offset_us if fixed is not None and fixed[1] == "-" else offset_us,), ())
     data = pkgutil.get_data("tzdata", f"zoneinfo/{name}")
     assert data is not None, name
-    first, changes = _listed(data)
+    first, changes = _read_transitions(data)
     changes += _by_rule(data, changes[-1][0] if changes else 0)
     transitions, offsets = [], [first]
     for at_s, offset_s in changes:
@@ -207,7 +207,7 @@ def offset_text(offset_us: int) -> str:
     return f"{'-' if offset_us < 0 else '+'}{hours:02}:{minutes:02}"
 
 
-def _listed(data: bytes) -> tuple[int, list[tuple[int, int]]]:
+def _read_transitions(data: bytes) -> tuple[int, list[tuple[int, int]]]:
     """Return the first offset in a TZif file (RFC 8536), and its transitions with the offsets after them.
 
     All in seconds, from the second part of the file, whose numbers have 64 bits.

@@ -46,6 +46,6 @@ def time_of(at_us: int) -> int:
     return at_us % DAY_US
 
 
-def moved(time_us: int, interval_us: int) -> int:
+def add_to_time(time_us: int, interval_us: int) -> int:
     """Return the time of day an interval later; midnight follows 23:59:59.999999."""
     return (time_us + interval_us) % DAY_US

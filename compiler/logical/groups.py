@@ -116,7 +116,7 @@ class OverCall(Node):
     time that ascends within each partition, `preceding` are microseconds, and the frame ends with the last
     row of the same time.  Rows of one time have one root.  A frame by rows ends `end_preceding` rows before
     the row: LAG has one row.  Both numbers may be negative, for FOLLOWING; then the frame is that of the row
-    `behind` rows before, so that no row of it comes later, and empty where there is no such row.
+    `delay` rows before, so that no row of it comes later, and empty where there is no such row.
     """
 
     aggregate: AggregateCall
@@ -124,13 +124,13 @@ class OverCall(Node):
     preceding: int | None = None
     time: Expression | None = None
     end_preceding: int = 0
-    behind: int = 0
+    delay: int = 0
 
     @property
     def is_running(self) -> bool:
         """Return whether the frame begins with the partition, ends at its row, and has no peers."""
         bounded = self.preceding is not None or self.time is not None
-        return not bounded and not self.end_preceding and not self.behind
+        return not bounded and not self.end_preceding and not self.delay
 
 
 @dataclass(frozen=True, eq=False)

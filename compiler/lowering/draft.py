@@ -40,7 +40,7 @@ class Draft:
         self._vertices.append(vertex)
         return len(self._vertices) - 1
 
-    def add_behind(self, operation: Operation, index: int, origin: str) -> int:
+    def add_after(self, operation: Operation, index: int, origin: str) -> int:
         """Append an operation that reads `index` and keeps its schema and depth."""
         below = self._vertices[index]
         return self.add(Vertex(operation, (index,), below.schema, below.depth, origin))
@@ -62,7 +62,7 @@ class Draft:
         port = LateSink(self._late_window_count)
         self._late_window_count += 1
         self._late_rows[plan] = rows
-        self.add_behind(port, rows, self._vertices[rows].origin)
+        self.add_after(port, rows, self._vertices[rows].origin)
 
     def copy_late_port(self, copy: Plan, original: Plan) -> None:
         """Append a port for late rows like that of `original`, if it has one and the copy has none yet."""
@@ -96,8 +96,8 @@ class Draft:
             )
         )
 
-    def _copies(self, index: int, place: int) -> Vertex:
-        """Return the Broadcast after vertex `index`, which is at `place` in the finished graph.
+    def _copies(self, index: int, position: int) -> Vertex:
+        """Return the Broadcast after vertex `index`, which is at `position` in the finished graph.
 
         It is on a cycle if and only if an earlier vertex reads it.
         """
@@ -106,6 +106,6 @@ class Draft:
         return dataclasses.replace(
             vertex,
             operation=Broadcast(),
-            inputs=(place,),
+            inputs=(position,),
             cycle=vertex.cycle if on_cycle else None,
         )

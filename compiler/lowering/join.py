@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
     """Append the vertices of `plan` after its sides; return the vertex of the pairs."""
     sides = tuple(
-        draft.add_behind(Map(Side(side)), rows, type(plan).__name__)
+        draft.add_after(Map(Side(side)), rows, type(plan).__name__)
         for side, rows in enumerate((left, right))
     )
     left_keys, right_keys = _keys(plan)
@@ -69,7 +69,7 @@ def _keys(plan: Join) -> tuple[Keys, Keys]:
     ):
         return sides
     left, right = (
-        (*(_filled(key) for key in keys), _null_mark(keys, side + 1))
+        (*(_fill_null(key) for key in keys), _null_mark(keys, side + 1))
         if keep
         else (*keys, _integer(0))
         for side, (keep, keys) in enumerate(zip(keeps, sides, strict=True))
@@ -77,7 +77,7 @@ def _keys(plan: Join) -> tuple[Keys, Keys]:
     return left, right
 
 
-def _filled(key: Expression) -> Expression:
+def _fill_null(key: Expression) -> Expression:
     if not key.nullable:
         return key
     return Call(

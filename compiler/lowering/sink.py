@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 def lower_insert(draft: Draft, insert: Insert, number: int, rows: int) -> int:
     """Append the Sink of INSERT `number` after vertex `rows` and return it."""
     sink = Sink(number, insert.sink, append_only(insert.query))
-    return draft.add_behind(sink, rows, f"Insert {insert.sink.name}")
+    return draft.add_after(sink, rows, f"Insert {insert.sink.name}")

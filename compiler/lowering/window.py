@@ -41,6 +41,6 @@ def lower_closing(
     """Append the port for late rows; return when windows close, and the vertex of the rows on time."""
     origin = type(plan).__name__
     closing = Closing(window_end, delay_us(plan.input, window_end), grain_us(plan.input))
-    late = draft.add_behind(Map(Late(closing)), rows, origin)
+    late = draft.add_after(Map(Late(closing)), rows, origin)
     draft.add_late_port(plan, late)
-    return closing, draft.add_behind(Map(OnTime(closing)), rows, origin)
+    return closing, draft.add_after(Map(OnTime(closing)), rows, origin)

@@ -51,14 +51,14 @@ def parse_script(
 
 
 class _Run:
-    """One run of the automaton: its states, and for each but the first its value and place in the text."""
+    """One run of the automaton: its states, and the value and extent of each but the first."""
 
     def __init__(self, text: ExpandedText) -> None:
         self._text = text
         self._table = parse_table()
         self._states = [self._table.start]
         self._values: list[object] = []
-        self._places: list[tuple[int, int]] = []
+        self._extents: list[tuple[int, int]] = []
 
     @property
     def result(self) -> tuple[syntax.Statement, ...]:
@@ -82,7 +82,7 @@ class _Run:
             if action >= 0:
                 states.append(action)
                 self._values.append(token._replace(kind=kind))
-                self._places.append((token.start, token.end))
+                self._extents.append((token.start, token.end))
                 return True
             rule = self._table.rules[~action]
             if rule.size == 1 and rule.shape == "only" and rule.kept:
@@ -95,27 +95,27 @@ class _Run:
                 return True
 
     def _complete(self, rule: Rule) -> None:
-        """Put the value of `rule` in the place of its children."""
+        """Put the value of `rule` in place of its children."""
         first = len(self._values) - rule.size
-        values, places = self._values[first:], self._places[first:]
-        del self._values[first:], self._places[first:], self._states[first + 1 :]
-        place = self._place(places)
+        values, extents = self._values[first:], self._extents[first:]
+        del self._values[first:], self._extents[first:], self._states[first + 1 :]
+        extent = self._extent_of(extents)
         value: object
         if rule.shape == "only":
             value = values[rule.kept[0].index] if rule.kept else None
         else:
             value = _children(rule, values)
             if rule.shape == "record":
-                value = self._build(rule, self._text.span(*place), value)
+                value = self._build(rule, self._text.span(*extent), value)
         self._values.append(value)
-        self._places.append(place)
+        self._extents.append(extent)
 
-    def _place(self, places: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return the place of a rule with children at `places`; an empty one is after the last token."""
-        filled = [place for place in places if place[0] < place[1]]
+    def _extent_of(self, extents: list[tuple[int, int]]) -> tuple[int, int]:
+        """Return the extent of a rule with children at `extents`; an empty one is after the last token."""
+        filled = [extent for extent in extents if extent[0] < extent[1]]
         if filled:
             return filled[0][0], filled[-1][1]
-        end = self._places[-1][1] if self._places else 0
+        end = self._extents[-1][1] if self._extents else 0
         return end, end
 
     def _build(self, rule: Rule, span: Span, children: list[object]) -> object:

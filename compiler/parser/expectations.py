@@ -51,13 +51,13 @@ _STATES_MAX: Final = 1 << 20
 
 def expectation(kinds: frozenset[str]) -> str:
     """Return "expected …" for what `kinds` of tokens can come next."""
-    named = _named(set(kinds))
+    named = _names_of(set(kinds))
     some = named[:_NAMED_MAX]
     start = "expected" if len(named) <= _NAMED_MAX else "expected, for example,"
     return f"{start} {', '.join(some[:-1])}{' or ' if some[1:] else ''}{some[-1]}"
 
 
-def _named(kinds: set[str]) -> list[str]:
+def _names_of(kinds: set[str]) -> list[str]:
     """Return the names of `kinds`, the likeliest first."""
     named = []
     for name, group in _groups():
@@ -76,9 +76,9 @@ def _named(kinds: set[str]) -> list[str]:
 @cache
 def _groups() -> tuple[tuple[str, frozenset[str]], ...]:
     """Return the expectations that many kinds of tokens can begin, the largest first."""
-    expression = _accepted("SELECT") - {"ALL", "DISTINCT", "STAR"}
-    name = _accepted("INSERT", "INTO")
-    type_ = _accepted("CREATE", "TABLE", "NAME", "LPAR", "NAME") - {"AS"}
+    expression = _accepted_kinds("SELECT") - {"ALL", "DISTINCT", "STAR"}
+    name = _accepted_kinds("INSERT", "INTO")
+    type_ = _accepted_kinds("CREATE", "TABLE", "NAME", "LPAR", "NAME") - {"AS"}
     return (
         ("an expression", expression),
         ("a type", type_),
@@ -89,7 +89,7 @@ def _groups() -> tuple[tuple[str, frozenset[str]], ...]:
     )
 
 
-def _accepted(*kinds: str) -> frozenset[str]:
+def _accepted_kinds(*kinds: str) -> frozenset[str]:
     """Return the kinds that can follow a text of `kinds`."""
     table = parse_table()
     ahead = Lookahead(table, [table.start])

@@ -26,8 +26,8 @@ RESERVED: Final = frozenset({
 """Keywords that are names only in quotes."""
 
 
-def kind_at(token: Token, following: Token | None, place: Lookahead) -> str:
-    """Return the kind of `token` at `place`: of a WORD, whether it is a keyword or NAME.
+def kind_at(token: Token, following: Token | None, lookahead: Lookahead) -> str:
+    """Return the kind of `token` at `lookahead`: of a WORD, whether it is a keyword or NAME.
 
     A keyword that is not reserved is a name where the grammar takes it as a name only, and where it takes
     both but the token after it, `following`, goes on from the name alone: `SELECT a at FROM t`.
@@ -39,16 +39,16 @@ def kind_at(token: Token, following: Token | None, place: Lookahead) -> str:
         return "NAME"
     if keyword in RESERVED:
         return keyword
-    if keyword not in place.actions:
+    if keyword not in lookahead.actions:
         return "NAME"
-    if "NAME" not in place.actions or _goes_on(keyword, following, place):
+    if "NAME" not in lookahead.actions or _can_continue(keyword, following, lookahead):
         return keyword
-    return "NAME" if _goes_on("NAME", following, place) else keyword
+    return "NAME" if _can_continue("NAME", following, lookahead) else keyword
 
 
-def _goes_on(kind: str, following: Token | None, place: Lookahead) -> bool:
+def _can_continue(kind: str, following: Token | None, lookahead: Lookahead) -> bool:
     """Return whether a token of `kind` may come next, and `following` after it."""
-    ahead = place.copy()
+    ahead = lookahead.copy()
     if not ahead.take(kind):
         return False
     return following is None or any(map(ahead.takes, _possible_kinds(following)))

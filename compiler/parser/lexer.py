@@ -126,7 +126,7 @@ def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
         help_ = hint_help(content)
         raise text.error(Diagnostic("E118", "hints are not supported", label, helps=(help_,)))
     if kind == "open":
-        raise _unclosed(text, content, start)
+        raise _unclosed_error(text, content, start)
     if kind == "NUMBER" and (after := _AFTER_NUMBER.match(text.text, end)):
         raise _not_a_number(text, start, after.end())
     if kind in {"STRING", "QUOTED_NAME"}:
@@ -182,7 +182,7 @@ def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
     )
 
 
-def _unclosed(text: ExpandedText, opening: str, start: int) -> FsqlError:
+def _unclosed_error(text: ExpandedText, opening: str, start: int) -> FsqlError:
     what, closing = _OPENS[opening]
     label = Label(text.span(start, start + len(opening)), "opened here")
     message = f"the {what} is not closed before the script ends"

@@ -65,13 +65,13 @@ _CLAUSE_ORDER: Final = (
 
 def syntax_error(text: ExpandedText, found: list[Token], index: int) -> FsqlError:
     """Return the error of the token at `index`, the first that the grammar does not allow."""
-    place = _place(text, found, index)
-    diagnostics = (explain(place) for explain in _EXPLANATIONS)
+    state = _error_state(text, found, index)
+    diagnostics = (explain(state) for explain in _EXPLANATIONS)
     return text.error(next(diagnostic for diagnostic in diagnostics if diagnostic is not None))
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ErrorState:
     """The token that the grammar does not allow, and the automaton before it.
 
     Attributes:
@@ -112,14 +112,14 @@ class _Place:
         """Return where `token` is in the source."""
         return self.text.span(token.start, token.end)
 
-    def shown(self, token: Token) -> str:
+    def quote(self, token: Token) -> str:
         """Return `token` in quotes as it is written, the beginning of it if it is long."""
         written = self.text.text[token.start : token.end]
         written = written if len(written) <= _SHOWN_MAX else f"{written[:_SHOWN_MAX]}…"
         return written if written.startswith(("'", '"', "`")) else f'"{written}"'
 
     @property
-    def glued(self) -> bool:
+    def is_adjacent(self) -> bool:
         """Return whether the token follows the one before it with nothing between."""
         return self.last is not None and self.last.end == self.bad.start
 
@@ -127,11 +127,11 @@ class _Place:
     def title(self) -> str:
         """Return the message if there is no better one."""
         if self.last is None or self.last_kind == "SEMICOLON":
-            return f"unknown statement {self.shown(self.bad)}"
-        return f"syntax error at {self.shown(self.bad)}"
+            return f"unknown statement {self.quote(self.bad)}"
+        return f"syntax error at {self.quote(self.bad)}"
 
 
-def _place(text: ExpandedText, found: list[Token], index: int) -> _Place:
+def _error_state(text: ExpandedText, found: list[Token], index: int) -> _ErrorState:
     table = parse_table()
     here = before_last = Lookahead(table, [table.start])
     last_kind = ""
@@ -140,7 +140,7 @@ def _place(text: ExpandedText, found: list[Token], index: int) -> _Place:
             before_last = here.copy()
         last_kind = kind_at(found[position], found[position + 1], here)
         here.take(last_kind)
-    return _Place(
+    return _ErrorState(
         text=text,
         bad=found[index],
         following=found[index + 1 : index + 3],
@@ -152,130 +152,130 @@ def _place(text: ExpandedText, found: list[Token], index: int) -> _Place:
     )
 
 
-def _other_dialect(place: _Place) -> Diagnostic | None:
+def _other_dialect(state: _ErrorState) -> Diagnostic | None:
     """Explain statements, clauses and operators that other dialects have."""
-    help_ = _dialect_help(place)
+    help_ = _dialect_help(state)
     if help_ is None:
         return None
-    return Diagnostic("E101", place.title, Label(place.span(place.bad)), helps=(help_,))
+    return Diagnostic("E101", state.title, Label(state.span(state.bad)), helps=(help_,))
 
 
-def _dialect_help(place: _Place) -> str | None:
-    if place.last is None or place.last_kind == "SEMICOLON":
-        return STATEMENTS.get(place.keyword)
-    before = place.last.text.upper() if place.last.kind == "WORD" else ""
+def _dialect_help(state: _ErrorState) -> str | None:
+    if state.last is None or state.last_kind == "SEMICOLON":
+        return STATEMENTS.get(state.keyword)
+    before = state.last.text.upper() if state.last.kind == "WORD" else ""
     if before == "CREATE":
-        return CREATED.get(place.keyword)
-    match place.last_kind, place.bad.kind:
+        return CREATED.get(state.keyword)
+    match state.last_kind, state.bad.kind:
         case _, "LPAR":
             help_ = KSQL_WINDOWS.get(before)
-        case "STAR", _ if place.keyword in {"EXCLUDE", "EXCEPT", "REPLACE", "RENAME"}:
+        case "STAR", _ if state.keyword in {"EXCLUDE", "EXCEPT", "REPLACE", "RENAME"}:
             help_ = "list the columns"
-        case "BY", _ if place.keyword == "ALL":
+        case "BY", _ if state.keyword == "ALL":
             help_ = "list the columns to group by"
         case "NAME", _ if before == "RECURSIVE":
             help_ = NO_RECURSION
         case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB":
-            help_ = sign_help(place.text.text, place.bad.start)
-        case "LESS_EQUAL" | "SLASH", "MORE" | "SLASH" if place.glued:
-            help_ = sign_help(place.text.text, place.last.start)
+            help_ = sign_help(state.text.text, state.bad.start)
+        case "LESS_EQUAL" | "SLASH", "MORE" | "SLASH" if state.is_adjacent:
+            help_ = sign_help(state.text.text, state.last.start)
         case _:
             help_ = (
-                BEFORE_TEXT.get((place.keyword, place.next_keyword))
-                or (READ_AS_NAMES.get(before) if place.last_kind == "NAME" else None)
-                or AFTER_WORD.get((before, place.keyword))
-                or item_help(place.before, place.bad)
-                or CLAUSES.get(place.keyword)
-                or _option_help(place)
+                BEFORE_TEXT.get((state.keyword, state.next_keyword))
+                or (READ_AS_NAMES.get(before) if state.last_kind == "NAME" else None)
+                or AFTER_WORD.get((before, state.keyword))
+                or item_help(state.before, state.bad)
+                or CLAUSES.get(state.keyword)
+                or _option_help(state)
             )
     return help_
 
 
-def _option_help(place: _Place) -> str | None:
+def _option_help(state: _ErrorState) -> str | None:
     """Return what to write for `WITH (connector = file)` and `SET a = b`."""
-    if "STRING" not in place.accepts or "NAME" in place.accepts:
+    if "STRING" not in state.accepts or "NAME" in state.accepts:
         return None
-    if place.last_kind == "SET":
+    if state.last_kind == "SET":
         return "write key and value in single quotes: SET 'key' = 'value'"
-    shown = place.bad.text.replace("'", "''")
-    if place.bad.kind == "WORD" and place.last_kind in {"LPAR", "COMMA"}:
+    shown = state.bad.text.replace("'", "''")
+    if state.bad.kind == "WORD" and state.last_kind in {"LPAR", "COMMA"}:
         return f"write the option's name in single quotes: '{shown}'"
-    if place.bad.kind in {"WORD", "NUMBER"} and place.last_kind == "EQUAL":
+    if state.bad.kind in {"WORD", "NUMBER"} and state.last_kind == "EQUAL":
         return f"write the option's value in single quotes: '{shown}'"
     return None
 
 
-def _leads(place: Lookahead, kinds: Sequence[str], tokens: Sequence[Token]) -> bool:
-    """Return whether from `place` on, tokens of `kinds` and then `tokens` can come."""
-    ahead = place.copy()
+def _leads(state: Lookahead, kinds: Sequence[str], tokens: Sequence[Token]) -> bool:
+    """Return whether from `state` on, tokens of `kinds` and then `tokens` can come."""
+    ahead = state.copy()
     return all(map(ahead.take, kinds)) and all(
         ahead.take(kind_at(token, after, ahead))
         for token, after in zip(tokens, [*tokens[1:], None], strict=True)
     )
 
 
-def _misspelt_before(place: _Place) -> Diagnostic | None:
+def _misspelling_before(state: _ErrorState) -> Diagnostic | None:
     """Explain `SELECT a FORM t`: the token before, which was read as a name, is a misspelt keyword."""
-    last = place.last
-    if last is None or place.last_kind != "NAME":
+    last = state.last
+    if last is None or state.last_kind != "NAME":
         return None
     tokens = parse_table().keywords
     keywords = sorted(
         kind
-        for kind in place.before_last.accepts() & tokens
-        if _leads(place.before_last, [kind], [place.bad])
+        for kind in state.before_last.accepts() & tokens
+        if _leads(state.before_last, [kind], [state.bad])
     )
     near = near_name(last.text, keywords)
-    return None if near is None else _misspelt(place, last, near)
+    return None if near is None else _misspelling(state, last, near)
 
 
-def _misspelt_here(place: _Place) -> Diagnostic | None:
+def _misspelling_here(state: _ErrorState) -> Diagnostic | None:
     """Explain `SELCT a`: the token is a keyword misspelt."""
-    if place.keyword in RESERVED | {""}:
+    if state.keyword in RESERVED | {""}:
         return None
-    keywords = sorted(place.accepts & parse_table().keywords)
-    leading = [kind for kind in keywords if _leads(place.here, [kind], place.following[:1])]
-    near = near_name(place.bad.text, leading) or near_name(place.bad.text, keywords)
-    return None if near is None else _misspelt(place, place.bad, near)
+    keywords = sorted(state.accepts & parse_table().keywords)
+    leading = [kind for kind in keywords if _leads(state.here, [kind], state.following[:1])]
+    near = near_name(state.bad.text, leading) or near_name(state.bad.text, keywords)
+    return None if near is None else _misspelling(state, state.bad, near)
 
 
-def _misspelt(place: _Place, token: Token, keyword: str) -> Diagnostic:
-    label = Label(place.span(token), f"expected {keyword}")
+def _misspelling(state: _ErrorState, token: Token, keyword: str) -> Diagnostic:
+    label = Label(state.span(token), f"expected {keyword}")
     help_ = f"a keyword with a similar name exists: {keyword}"
-    return Diagnostic("E101", f"syntax error at {place.shown(token)}", label, helps=(help_,))
+    return Diagnostic("E101", f"syntax error at {state.quote(token)}", label, helps=(help_,))
 
 
-def _trailing_comma(place: _Place) -> Diagnostic | None:
+def _trailing_comma(state: _ErrorState) -> Diagnostic | None:
     """Explain `SELECT a, FROM t`: without the comma the text is valid."""
-    last = place.last
-    if last is None or place.last_kind != "COMMA" or place.bad.kind == END:
+    last = state.last
+    if last is None or state.last_kind != "COMMA" or state.bad.kind == END:
         return None
-    if not _leads(place.before_last, [], [place.bad]):
+    if not _leads(state.before_last, [], [state.bad]):
         return None
-    label = Label(place.span(last), "no item follows")
-    next_ = Label(place.span(place.bad), "the list ends here")
+    label = Label(state.span(last), "no item follows")
+    next_ = Label(state.span(state.bad), "the list ends here")
     return Diagnostic("E114", "trailing comma", label, (next_,), helps=("remove the comma",))
 
 
-def _unfinished(place: _Place) -> Diagnostic | None:
+def _unfinished_text(state: _ErrorState) -> Diagnostic | None:
     """Explain the end of the text or of a statement where it must continue."""
-    if place.bad.kind not in {"SEMICOLON", END} or place.last is None:
+    if state.bad.kind not in {"SEMICOLON", END} or state.last is None:
         return None
-    end = place.last.end
-    label = Label(place.text.span(end, end), expectation(place.accepts))
+    end = state.last.end
+    label = Label(state.text.span(end, end), expectation(state.accepts))
     return Diagnostic("E105", "the statement is incomplete", label)
 
 
-def _comparison_chain(place: _Place) -> Diagnostic | None:
+def _comparison_chain(state: _ErrorState) -> Diagnostic | None:
     """Explain `a < b < c`, and `a == b`."""
-    if place.bad.kind not in _COMPARISONS:
+    if state.bad.kind not in _COMPARISONS:
         return None
-    span = place.span(place.bad)
-    if place.bad.kind == place.last_kind == "EQUAL":
+    span = state.span(state.bad)
+    if state.bad.kind == state.last_kind == "EQUAL":
         return Diagnostic(
-            "E101", place.title, Label(span), helps=('equality is written with one "="',)
+            "E101", state.title, Label(span), helps=('equality is written with one "="',)
         )
-    if "AND" not in place.accepts:
+    if "AND" not in state.accepts:
         return None
     label = Label(span, "compares a BOOLEAN")
     return Diagnostic(
@@ -286,9 +286,9 @@ def _comparison_chain(place: _Place) -> Diagnostic | None:
     )
 
 
-def _wrong_quotes(place: _Place) -> Diagnostic | None:
+def _wrong_quotes(state: _ErrorState) -> Diagnostic | None:
     """Explain a string in double quotes, and a name in single ones."""
-    bad, accepts = place.bad, place.accepts
+    bad, accepts = state.bad, state.accepts
     if bad.kind == "QUOTED_NAME" and "STRING" in accepts:
         escaped = bad.text.replace("'", "''")
         help_ = f"a string is written in single quotes: '{escaped}'"
@@ -297,78 +297,78 @@ def _wrong_quotes(place: _Place) -> Diagnostic | None:
         help_ = f'a name is written in double quotes: "{escaped}"'
     else:
         return None
-    label = Label(place.span(bad), expectation(accepts))
-    return Diagnostic("E101", place.title, label, helps=(help_,))
+    label = Label(state.span(bad), expectation(accepts))
+    return Diagnostic("E101", state.title, label, helps=(help_,))
 
 
-def _reserved_name(place: _Place) -> Diagnostic | None:
+def _reserved_name(state: _ErrorState) -> Diagnostic | None:
     """Explain `SELECT order FROM t`: with quotes the text can continue, with an inserted name it cannot."""
-    if place.keyword not in RESERVED or "NAME" not in place.accepts:
+    if state.keyword not in RESERVED or "NAME" not in state.accepts:
         return None
-    if _leads(place.here, ["NAME"], [place.bad, *place.following[:1]]):
+    if _leads(state.here, ["NAME"], [state.bad, *state.following[:1]]):
         return None
-    if not _leads(place.here, ["NAME"], place.following[:1]):
+    if not _leads(state.here, ["NAME"], state.following[:1]):
         return None
-    label = Label(place.span(place.bad), "a keyword")
-    message = f"the reserved word {place.shown(place.bad)} is used as a name"
-    return Diagnostic("E106", message, label, helps=(f'quote it: "{place.bad.text}"',))
+    label = Label(state.span(state.bad), "a keyword")
+    message = f"the reserved word {state.quote(state.bad)} is used as a name"
+    return Diagnostic("E106", message, label, helps=(f'quote it: "{state.bad.text}"',))
 
 
-def _missing_keyword(place: _Place) -> Diagnostic | None:
+def _missing_keyword(state: _ErrorState) -> Diagnostic | None:
     """Explain `CREATE VIEW v SELECT 1`: with exactly one inserted keyword the text can continue."""
-    if place.last is None or place.last_kind == "SEMICOLON":
+    if state.last is None or state.last_kind == "SEMICOLON":
         return None
-    ahead = [place.bad, *place.following[:1]]
-    keywords = sorted(place.accepts & parse_table().keywords)
-    leading = [keyword for keyword in keywords if _leads(place.here, [keyword], ahead)]
+    ahead = [state.bad, *state.following[:1]]
+    keywords = sorted(state.accepts & parse_table().keywords)
+    leading = [keyword for keyword in keywords if _leads(state.here, [keyword], ahead)]
     if len(leading) != 1:
         return None
-    label = Label(place.span(place.bad), expectation(place.accepts))
-    help_ = f"write {leading[0]} before {place.shown(place.bad)}"
-    return Diagnostic("E101", place.title, label, helps=(help_,))
+    label = Label(state.span(state.bad), expectation(state.accepts))
+    help_ = f"write {leading[0]} before {state.quote(state.bad)}"
+    return Diagnostic("E101", state.title, label, helps=(help_,))
 
 
-def _insert_after_with(place: _Place) -> Diagnostic | None:
+def _insert_after_with(state: _ErrorState) -> Diagnostic | None:
     """Explain `WITH v AS (…) INSERT INTO t SELECT …`, as some dialects have it."""
-    if place.keyword != "INSERT" or not {"COMMA", "SELECT"} <= place.accepts:
+    if state.keyword != "INSERT" or not {"COMMA", "SELECT"} <= state.accepts:
         return None
-    label = Label(place.span(place.bad), expectation(place.accepts))
+    label = Label(state.span(state.bad), expectation(state.accepts))
     help_ = "WITH belongs to the query: INSERT INTO t WITH v AS (…) SELECT …"
-    return Diagnostic("E101", place.title, label, helps=(help_,))
+    return Diagnostic("E101", state.title, label, helps=(help_,))
 
 
-def _missing_semicolon(place: _Place) -> Diagnostic | None:
+def _missing_semicolon(state: _ErrorState) -> Diagnostic | None:
     """Explain a statement that begins where another has not been ended."""
-    if "SEMICOLON" not in place.accepts or not _leads(place.here, ["SEMICOLON"], [place.bad]):
+    if "SEMICOLON" not in state.accepts or not _leads(state.here, ["SEMICOLON"], [state.bad]):
         return None
-    label = Label(place.span(place.bad), "another statement begins here")
+    label = Label(state.span(state.bad), "another statement begins here")
     help_ = 'add ";" before it'
-    return Diagnostic("E101", place.title, label, helps=(help_,))
+    return Diagnostic("E101", state.title, label, helps=(help_,))
 
 
-def _missing_comma(place: _Place) -> Diagnostic | None:
+def _missing_comma(state: _ErrorState) -> Diagnostic | None:
     """Explain two items of a list with nothing between them."""
-    if place.glued or not _leads(place.here, ["COMMA"], [place.bad, *place.following[:1]]):
+    if state.is_adjacent or not _leads(state.here, ["COMMA"], [state.bad, *state.following[:1]]):
         return None
-    label = Label(place.span(place.bad), expectation(place.accepts))
-    return Diagnostic("E101", place.title, label, helps=('separate the items of a list with ","',))
+    label = Label(state.span(state.bad), expectation(state.accepts))
+    return Diagnostic("E101", state.title, label, helps=('separate the items of a list with ","',))
 
 
-def _unexpected(place: _Place) -> Diagnostic:
+def _unexpected_token(state: _ErrorState) -> Diagnostic:
     """Return the error that states which tokens are expected."""
-    label = Label(place.span(place.bad), expectation(place.accepts))
+    label = Label(state.span(state.bad), expectation(state.accepts))
     notes: tuple[str, ...] = ()
-    if place.keyword in _CLAUSES and END in place.accepts:
+    if state.keyword in _CLAUSES and END in state.accepts:
         notes = (f"the clauses of a query come in this order: {_CLAUSE_ORDER}",)
-    return Diagnostic("E101", place.title, label, notes=notes)
+    return Diagnostic("E101", state.title, label, notes=notes)
 
 
 _EXPLANATIONS: Final = (
     _trailing_comma,
     _other_dialect,
-    _misspelt_before,
-    _misspelt_here,
-    _unfinished,
+    _misspelling_before,
+    _misspelling_here,
+    _unfinished_text,
     _comparison_chain,
     _wrong_quotes,
     _reserved_name,
@@ -376,5 +376,5 @@ _EXPLANATIONS: Final = (
     _missing_comma,
     _missing_keyword,
     _missing_semicolon,
-    _unexpected,
+    _unexpected_token,
 )

@@ -52,21 +52,23 @@ def automaton_of(pattern: PatternPart) -> Automaton:
     draft = _Draft()
     begin = draft.add(pattern, draft.add_jump(END))
     reached = {state: draft.states_from(after) for state, (_, after) in draft.variables.items()}
-    number = {place: state for state, place in enumerate(sorted(reached))}
+    number = {instruction: state for state, instruction in enumerate(sorted(reached))}
     number[END] = END
     return Automaton(
-        tuple(draft.variables[place][0] for place in sorted(reached)),
-        tuple(number[place] for place in draft.states_from(begin)),
-        tuple(tuple(number[one] for one in reached[place]) for place in sorted(reached)),
+        tuple(draft.variables[instruction][0] for instruction in sorted(reached)),
+        tuple(number[instruction] for instruction in draft.states_from(begin)),
+        tuple(
+            tuple(number[one] for one in reached[instruction]) for instruction in sorted(reached)
+        ),
     )
 
 
 @dataclass
 class _Draft:
-    """Places of a program: each takes a row and goes on, or goes on to others in the order of preference.
+    """A program: each instruction takes a row and continues, or jumps to others in the order of preference.
 
-    A time of an optional part that takes no row is none: `entered` has the places where such a time begins,
-    `left` those where it ends, each with the number of the time.
+    A repetition of an optional part that takes no row does not count: `entered` has the instructions where
+    such a repetition begins, `left` those where it ends, each with its number.
     """
 
     jumps: dict[int, list[int]] = field(default_factory=dict)
@@ -75,17 +77,17 @@ class _Draft:
     left: dict[int, int] = field(default_factory=dict)
 
     def add_jump(self, *targets: int) -> int:
-        place = len(self.jumps) + len(self.variables)
-        self.jumps[place] = [*targets]
-        return place
+        instruction = len(self.jumps) + len(self.variables)
+        self.jumps[instruction] = [*targets]
+        return instruction
 
     def add(self, part: PatternPart, then: int) -> int:
-        """Add the places of a part that goes on to `then`; return where it begins."""
+        """Add the instructions of a part that continues at `then`; return where it begins."""
         match part:
             case PatternVariable(variable=variable):
-                place = len(self.jumps) + len(self.variables)
-                self.variables[place] = variable, then
-                return place
+                instruction = len(self.jumps) + len(self.variables)
+                self.variables[instruction] = variable, then
+                return instruction
             case PatternSequence(parts=parts):
                 for each in reversed(parts):
                     then = self.add(each, then)
@@ -100,9 +102,9 @@ class _Draft:
         begin = then
         if part.most is None:
             begin = self.add_jump()
-            self.jumps[begin] = _preferred(part, self._one_more(part.part, begin), then)
+            self.jumps[begin] = _in_preference(part, self._one_more(part.part, begin), then)
         for _ in range((part.most or part.least) - part.least):
-            begin = self.add_jump(*_preferred(part, self._one_more(part.part, begin), then))
+            begin = self.add_jump(*_in_preference(part, self._one_more(part.part, begin), then))
         for _ in range(part.least):
             begin = self.add(part.part, begin)
         return begin
@@ -114,12 +116,12 @@ class _Draft:
         self.entered[enter] = self.left[leave] = enter
         return enter
 
-    def states_from(self, place: int) -> tuple[int, ...]:
-        """Return the places with variables that come next, each once, up to the end of the pattern."""
+    def states_from(self, instruction: int) -> tuple[int, ...]:
+        """Return the instructions with variables that come next, each once, up to the end of the pattern."""
         found: dict[int, None] = {}
         nothing: frozenset[int] = frozenset()
         seen = set[tuple[int, frozenset[int]]]()
-        waiting = [(place, nothing)]
+        waiting = [(instruction, nothing)]
         while waiting:
             current, entered = waiting.pop()
             if (current, entered) in seen or self.left.get(current) in entered:
@@ -136,5 +138,5 @@ class _Draft:
         return tuple(found)
 
 
-def _preferred(part: PatternRepeat, again: int, then: int) -> list[int]:
+def _in_preference(part: PatternRepeat, again: int, then: int) -> list[int]:
     return [again, then] if part.greedy else [then, again]

@@ -125,17 +125,17 @@ class Matcher:
         assert isinstance(time, int)
         if row[IS_ROW]:
             if not open_matches and not self._may_begin(row):
-                return self._passed(matching, row), ()
-            open_matches = self._expired(open_matches, time, ends=False)
-            open_matches = self._followed(matching, open_matches, row, time)
+                return self._skip(matching, row), ()
+            open_matches = self._expire(open_matches, time, ends=False)
+            open_matches = self._follow(matching, open_matches, row, time)
             rows, held, next_row = _Rows(row, rows), held + 1, next_row + 1
         elif open_matches:
-            open_matches = self._expired(open_matches, time, ends=True)
+            open_matches = self._expire(open_matches, time, ends=True)
         else:
             return matching, ()
         matches: list[MatchedRows] = []
         if open_matches and not open_matches[0].threads:
-            open_matches, next_first = self._decided(open_matches, next_first, matches)
+            open_matches, next_first = self._take_decided(open_matches, next_first, matches)
         if self._numbers:
             found += len(matches)
         after = Matching(open_matches, rows, held, next_row, next_first, found)
@@ -145,7 +145,7 @@ class Matcher:
         """Return whether a match may begin with a row, as far as its own fields determine that."""
         return any(field is None or row[field] is True for field in self._begin_fields)
 
-    def _passed(self, matching: Matching, row: Fields) -> Matching:
+    def _skip(self, matching: Matching, row: Fields) -> Matching:
         """Return the matching after a row that is part of no match."""
         open_matches, rows, held, next_row, next_first, found = matching
         if not self.rows_before:
@@ -155,7 +155,7 @@ class Matcher:
 
     def held_rows(self, matching: Matching) -> tuple[int, list[Fields]]:
         """Return how many rows are before the first open partial match, and all rows that are needed."""
-        wanted = self._wanted(matching)
+        wanted = self._rows_needed(matching)
         first = matching.open_matches[0].first if matching.open_matches else matching.next_row
         rows = _last_rows(matching.rows, wanted)
         return wanted - (matching.next_row - first), rows
@@ -167,7 +167,7 @@ class Matcher:
             matching, _ = self.advance(matching, row)
         return matching._replace(found=found)
 
-    def _expired(
+    def _expire(
         self, open_matches: Sequence[_PartialMatch], time: int, *, ends: bool
     ) -> Sequence[_PartialMatch]:
         """Return the partial matches without the threads that would last too long."""
@@ -181,7 +181,7 @@ class Matcher:
             for each in open_matches
         ]
 
-    def _followed(
+    def _follow(
         self, matching: Matching, open_matches: Sequence[_PartialMatch], row: Fields, time: int
     ) -> list[_PartialMatch]:
         """Return the partial matches after `row`, and one that begins with it."""
@@ -231,7 +231,7 @@ class Matcher:
         del threads[THREADS_MAX:]
         return _PartialMatch(partial.first, partial.time, tuple(threads), candidate)
 
-    def _decided(
+    def _take_decided(
         self, open_matches: Sequence[_PartialMatch], next_first: int, matches: list[MatchedRows]
     ) -> tuple[Sequence[_PartialMatch], int]:
         """Take the partial matches that are decided, up to the first open one; return the others."""
@@ -261,12 +261,12 @@ class Matcher:
                     return first + 1
                 return max(first + 1, rows[0 if skip_to is SkipTo.FIRST else -1])
 
-    def _wanted(self, matching: Matching) -> int:
+    def _rows_needed(self, matching: Matching) -> int:
         first = matching.open_matches[0].first if matching.open_matches else matching.next_row
         return min(matching.held, matching.next_row - first + self.rows_before)
 
     def _without_old_rows(self, matching: Matching) -> Matching:
-        wanted = self._wanted(matching)
+        wanted = self._rows_needed(matching)
         if matching.held <= 2 * wanted + _SPARE_ROWS:
             return matching
         rows: _Rows | None = None

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from fsql.compiler.functions.decimals import rounded
+from fsql.compiler.functions.decimals import round_quotient
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.ordering import compare
 from fsql.compiler.row_pattern import NavigationKind
@@ -64,12 +64,12 @@ def with_row(
         register
         if navigation.kind in _NOT_KEPT
         or (navigation.variables and variable not in navigation.variables)
-        else _added(navigation, register, row)
+        else _add(navigation, register, row)
         for navigation, register in zip(navigations, registers, strict=True)
     )
 
 
-def _added(navigation: Navigation, register: Any, row: Fields) -> object:  # noqa: ANN401 - one line for each kind
+def _add(navigation: Navigation, register: Any, row: Fields) -> object:  # noqa: ANN401 - one line for each kind
     value = True if navigation.field is None else row[navigation.field]
     match navigation.kind:
         case NavigationKind.FIRST:
@@ -136,11 +136,11 @@ def _sum_of(navigation: Navigation, register: tuple[Any, ...]) -> Value:
         return None
     average = navigation.kind is NavigationKind.AVG
     if navigation.argument_type.kind is Kind.DOUBLE:
-        total = _rounded(exact, nan, infinite, negative)
+        total = _round(exact, nan, infinite, negative)
         return (total / count if average else total) + 0.0
     if navigation.argument_type.kind is Kind.DECIMAL:
         unit = 10 ** (navigation.type.scale - navigation.argument_type.scale)
-        result: int = rounded(exact * unit, count) if average else exact
+        result: int = round_quotient(exact * unit, count) if average else exact
         if abs(result) >= 10**navigation.type.precision:
             raise MatchSumOutOfRangeFailure
         return result
@@ -152,7 +152,7 @@ def _sum_of(navigation: Navigation, register: tuple[Any, ...]) -> Value:
     return whole
 
 
-def _rounded(exact: Fraction | int, nan: int, infinite: int, negative: int) -> float:
+def _round(exact: Fraction | int, nan: int, infinite: int, negative: int) -> float:
     if nan or (infinite and negative):
         return math.nan
     if infinite or negative:

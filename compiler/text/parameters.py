@@ -56,7 +56,7 @@ class Insertion:
 
 @dataclass(frozen=True)
 class ExpandedText:
-    """The text with its parameters put in; `insertions` in order of place."""
+    """The text with its parameters put in; `insertions` in their order."""
 
     source: SourceText
     text: str
@@ -66,11 +66,11 @@ class ExpandedText:
         """Return where `[start, end)` of the expanded text lies in the source."""
         if not self.insertions:
             return Span(start, end)
-        source_start = self._place(start).start
-        return Span(source_start, max(source_start, self._place(end, ends=True).end))
+        source_start = self._source_span(start).start
+        return Span(source_start, max(source_start, self._source_span(end, ends=True).end))
 
-    def _place(self, offset: int, *, ends: bool = False) -> Span:
-        """Return the place of `offset`: an empty span, or the parameter in whose value it lies."""
+    def _source_span(self, offset: int, *, ends: bool = False) -> Span:
+        """Return where `offset` is in the source: an empty span, or the parameter in whose value it lies."""
         find = bisect.bisect_left if ends else bisect.bisect_right
         index = find(self._starts, offset) - 1
         if index < 0:
@@ -78,8 +78,8 @@ class ExpandedText:
         insertion = self.insertions[index]
         if offset < insertion.end or (ends and offset == insertion.end):
             return insertion.span
-        place = offset - insertion.end + insertion.span.end
-        return Span(place, place)
+        source_offset = offset - insertion.end + insertion.span.end
+        return Span(source_offset, source_offset)
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
@@ -152,7 +152,7 @@ def _parameters_in(text: str) -> Iterator[tuple[re.Match[str], str]]:
 
 
 def used_parameters(source: SourceText) -> tuple[str, ...]:
-    """Return the names that stand as `${name}` in the script, in the order of their first places."""
+    """Return the names that stand as `${name}` in the script, in the order of their first occurrences."""
     return tuple(dict.fromkeys(match[1] for match, _ in _parameters_in(source.text)))
 
 
@@ -166,10 +166,10 @@ def unused_parameters(
 ) -> list[Diagnostic]:
     """Return a warning (W101) for each parameter that none of the scripts has."""
     used = dict.fromkeys(name for each in sources for name in used_parameters(each))
-    return [_unused(name, used) for name in parameters if name not in used]
+    return [_unused_warning(name, used) for name in parameters if name not in used]
 
 
-def _unused(name: str, used: Iterable[str]) -> Diagnostic:
+def _unused_warning(name: str, used: Iterable[str]) -> Diagnostic:
     near = near_name(name, used)
     helps = (f'a parameter with a similar name is in the script: "{near}"',) if near else ()
     return Diagnostic("W101", f'the parameter "{name}" is given and not used', helps=helps)

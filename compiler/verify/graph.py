@@ -107,8 +107,8 @@ def _rows(graph: g.Graph) -> Iterator[str]:
             legal = types == entering
         elif isinstance(vertex.operation, g.Map):
             below = [column.type for column in entries[0].schema]
-            depths = {_depth_behind(vertex.operation.function, entries[0].depth)}
-            legal = types == _types_behind(vertex.operation.function, below)
+            depths = {_depth_after(vertex.operation.function, entries[0].depth)}
+            legal = types == _types_after(vertex.operation.function, below)
             yield from _references(index, vertex.operation.function, below)
         else:
             depths = {entry.depth for entry in entries} or {0}
@@ -119,7 +119,7 @@ def _rows(graph: g.Graph) -> Iterator[str]:
             yield f"vertex {index} has depth {vertex.depth}, its rows have {sorted(depths)}"
 
 
-def _depth_behind(function: g.MapFunction, depth: int) -> int:
+def _depth_after(function: g.MapFunction, depth: int) -> int:
     match function:
         case g.ScanRows() | g.Explode() | g.ExplodeAggregate() | g.ToWindows():
             return depth + 1
@@ -135,29 +135,29 @@ def _depth_behind(function: g.MapFunction, depth: int) -> int:
             return depth
 
 
-def _types_behind(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:
+def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:
     match function:
         case g.Compute():
-            behind = [expression.type for expression in function.expressions]
+            after = [expression.type for expression in function.expressions]
         case g.Explode():
-            behind = [*types, *_unnested(function)]
+            after = [*types, *_unnested(function)]
         case g.ExplodeAggregate():
-            behind = [*types, *_grouped(function)]
+            after = [*types, *_grouped(function)]
         case g.ToWindows(time_column=time) | g.CombineSessions(time_column=time):
-            behind = [*types, types[time], types[time], types[time]]
+            after = [*types, types[time], types[time], types[time]]
         case g.CombineAggregate():
-            behind = _grouped(function)
+            after = _grouped(function)
         case g.CombineChanges():
-            behind = [column.type for column in (*function.keys, *function.values)]
+            after = [column.type for column in (*function.keys, *function.values)]
         case g.CombineJoin(kind=kind) if not kind.makes_pairs:
-            behind = types[: function.left_width]
+            after = types[: function.left_width]
         case g.CombineOver():
-            behind = [*types, *(call.aggregate.type for call in function.calls)]
+            after = [*types, *(call.aggregate.type for call in function.calls)]
         case g.CombineRank():
-            behind = [*types, *([BIGINT] if function.ranked else [])]
+            after = [*types, *([BIGINT] if function.ranked else [])]
         case _:
-            behind = types
-    return behind
+            after = types
+    return after
 
 
 def _grouped(function: g.ExplodeAggregate | g.CombineAggregate) -> list[SqlType]:

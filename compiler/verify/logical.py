@@ -165,14 +165,14 @@ def _over(plan: logical.Over) -> Iterator[str]:
     for call in plan.calls:
         yield from _aggregates([call.aggregate], below, append=call.preceding is None)
         if call.time is not None and (call.preceding or 0) < 0:
-            yield "a frame begins behind its row"
+            yield "a frame begins after its row"
         if call.frame_end is FrameEnd.ONE_PRECEDING and not call.is_running:
             yield "a frame is bounded on both sides"
         if call.time is None and call.preceding is not None and call.preceding < call.end_preceding:
             yield "a frame ends before it begins"
-        if call.behind + min(call.end_preceding, 0) < 0:
-            yield "a frame ends behind the rows that have come"
-        if (call.end_preceding or call.behind) and call.time is not None:
+        if call.delay + min(call.end_preceding, 0) < 0:
+            yield "a frame ends after the rows that have come"
+        if (call.end_preceding or call.delay) and call.time is not None:
             yield "a frame by time ends before its row"
         if call.time is not None:
             yield from _expressions([call.time], below)
@@ -270,17 +270,17 @@ def _row_pattern(
     if len(fields) != pattern.width:
         yield f"a pattern is over {pattern.width} fields, and its rows have {len(fields)}"
     read = [*fields, *(each.type for each in pattern.navigations)]
-    over = tuple(Column(f"field {place}", each) for place, each in enumerate(read))
+    over = tuple(Column(f"field {index}", each) for index, each in enumerate(read))
     for condition in pattern.conditions:
         # Fields may be declared NOT NULL, which their types do not state.
         if condition is not None:
             yield from (each for each in _predicate(condition, over) if "may be NULL" not in each)
     for navigation in (*pattern.navigations, *pattern.measures):
-        place = navigation.field
-        if place is not None and (
-            place >= len(fields) or fields[place] != navigation.argument_type
+        field = navigation.field
+        if field is not None and (
+            field >= len(fields) or fields[field] != navigation.argument_type
         ):
-            yield f"{navigation.kind.value} of a pattern reads field {place}"
+            yield f"{navigation.kind.value} of a pattern reads field {field}"
 
 
 def _predicate(predicate: Expression, below: Schema) -> Iterator[str]:

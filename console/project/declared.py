@@ -45,7 +45,7 @@ class Setting:
     flags: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def expected(self) -> str:
+    def expected_text(self) -> str:
         """Return the values that the setting takes, as text."""
         if self.kind is Kind.CHOICE:
             return " or ".join(f'"{choice}"' for choice in self.choices)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _MAY_BE_THERE: Final = frozenset({".git"})
 
 @click.command(short_help="Create a project that runs at once.")
 @click.argument("directory", default=".", metavar="[DIR]")
-@reporting
+@pass_reporter
 def init(reporter: Reporter, directory: str) -> None:
     """Create a project in DIR, by default in the working directory: settings, a script, data and tests.
 
@@ -55,7 +55,7 @@ def create_project(target: Path) -> list[str]:
             (target / written).write_bytes(source.read_bytes())
             created.append(str(written))
     except OSError as error:
-        raise _refused(f'"{target}" cannot be written: {error.strerror}') from None
+        raise _refusal(f'"{target}" cannot be written: {error.strerror}') from None
     return created
 
 
@@ -74,18 +74,18 @@ def _check_empty(target: Path) -> None:
         FsqlError: E704, if the directory has something in it, or is a file.
     """
     if target.exists() and not target.is_dir():
-        raise _refused(f'"{target}" is a file')
+        raise _refusal(f'"{target}" is a file')
     try:
         there = sorted(each.name for each in target.iterdir()) if target.exists() else []
     except OSError as error:
-        raise _refused(f'"{target}" cannot be read: {error.strerror}') from None
+        raise _refusal(f'"{target}" cannot be read: {error.strerror}') from None
     others = [name for name in there if name not in _MAY_BE_THERE]
     if others:
         shown = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
-        raise _refused(f'directory "{target}" is not empty: it has {shown}')
+        raise _refusal(f'directory "{target}" is not empty: it has {shown}')
 
 
-def _refused(message: str) -> Exception:
+def _refusal(message: str) -> Exception:
     from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
     helps = ("name a new directory: fsql init NAME",)

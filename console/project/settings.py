@@ -130,7 +130,10 @@ def _add_environment(values: dict[str, Value], origins: dict[str, str]) -> None:
             continue
         value = setting.value_of_text(text)
         if value is None:
-            message = f'environment variable {setting.variable} is "{text}"; it must be {setting.expected}'
+            message = (
+                f'environment variable {setting.variable} is "{text}"; '
+                f"it must be {setting.expected_text}"
+            )
             raise FsqlError([Diagnostic("E703", message)])
         values[setting.key] = _absolute(setting.kind, value, Path.cwd())
         origins[setting.key] = f"environment variable {setting.variable}"

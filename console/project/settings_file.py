@@ -1,4 +1,4 @@
-"""Settings files, TOML: what they say, and what is wrong in them, with the place."""
+"""Settings files (TOML): their values and parameters, and what is wrong in them, with its span."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def read_settings_file(path: Path, shown: str, *, of_user: bool) -> SettingsFile
 
 
 def _not_toml(source: SourceText, message: str) -> FsqlError:
-    place = _AT.search(message)
+    at = _AT.search(message)
     label = None
-    if place is not None:
-        line = source.line_spans[min(int(place[1]), len(source.line_spans)) - 1]
-        start = min(line.start + int(place[2]) - 1, line.end)
+    if at is not None:
+        line = source.line_spans[min(int(at[1]), len(source.line_spans)) - 1]
+        start = min(line.start + int(at[2]) - 1, line.end)
         label = Label(Span(start, start))
-        message = message[: place.start()].rstrip()
+        message = message[: at.start()].rstrip()
     message = f"{message[:1].lower()}{message[1:]}"
     return FsqlError([Diagnostic("E701", f"the file is not TOML: {message}", label)], source)
 
@@ -73,7 +73,7 @@ class _Reader:
 
     def __init__(self, source: SourceText, *, of_user: bool) -> None:
         self.wrong: list[Diagnostic] = []
-        self._places = dict(_places(source))
+        self._key_spans = dict(_key_spans(source))
         self._of_user = of_user
 
     def read(self, tables: Mapping[str, object]) -> tuple[dict[str, Value], dict[str, str]]:
@@ -95,7 +95,7 @@ class _Reader:
     def _read_value(self, setting: Setting, given: object, values: dict[str, Value]) -> None:
         value = setting.value_of(given)
         if value is None:
-            message = f'setting "{setting.key}" must be {setting.expected}'
+            message = f'setting "{setting.key}" must be {setting.expected_text}'
             self._add("E703", message, setting.key, at_value=True)
         else:
             values[setting.key] = value
@@ -134,8 +134,8 @@ class _Reader:
         helps: tuple[str, ...] = (),
         at_value: bool = False,
     ) -> None:
-        places = self._places.get(key)
-        label = None if places is None else Label(places[int(at_value)])
+        spans = self._key_spans.get(key)
+        label = None if spans is None else Label(spans[int(at_value)])
         self.wrong.append(Diagnostic(code, message, label, helps=helps))
 
 
@@ -150,22 +150,22 @@ def _flat(tables: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str,
             yield key, value
 
 
-def _places(source: SourceText) -> Iterator[tuple[str, tuple[Span, Span]]]:
-    """Yield the keys with the places of key and value, where a line has one."""
+def _key_spans(source: SourceText) -> Iterator[tuple[str, tuple[Span, Span]]]:
+    """Yield the keys with the spans of key and value, where a line has one."""
     table = ""
     for line in source.line_spans:
         text = source.slice(line)
         if head := _TABLE.fullmatch(text):
             table = f"{head[1]}."
-            place = Span(line.start + head.start(1), line.start + head.end(1))
-            yield head[1], (place, place)
+            span = Span(line.start + head.start(1), line.start + head.end(1))
+            yield head[1], (span, span)
         elif key := _KEY.match(text):
-            place = Span(line.start + key.start(1), line.start + key.end(1))
+            span = Span(line.start + key.start(1), line.start + key.end(1))
             end = line.start + len(text[: _value_end(text, key.end())].rstrip())
             yield (
                 f"{table}{key[1].strip(chr(34) + chr(39))}",
                 (
-                    place,
+                    span,
                     Span(min(line.start + key.end(), end), end),
                 ),
             )

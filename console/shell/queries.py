@@ -87,13 +87,13 @@ def _report(
 ) -> None:
     """Print how many rows were released, and how many are left of an updating result."""
     fields = {"rows_out": released, "seconds": round(seconds, 3), "ended": bool(ended)}
-    counted = _counted(released, "row")
+    counted = _count_text(released, "row")
     if left is not None:
-        counted = f"{_counted(left, 'row')} after {_counted(released, 'change')}"
+        counted = f"{_count_text(left, 'row')} after {_count_text(released, 'change')}"
     reporter.inform("summary", fields, f"{counted}, in {seconds_text(seconds)}{ended}\n")
 
 
-def _counted(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     return f"{count_text(count)} {what}{'' if count == 1 else 's'}"
 
 

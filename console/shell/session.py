@@ -34,7 +34,7 @@ class ShellSession:
     functions: tuple[Path, ...] = ()
     declarations: list[str] = field(default_factory=list)
 
-    def compiled(self, text: str) -> Compiled:
+    def compile_statement(self, text: str) -> Compiled:
         """Return a statement compiled after the declarations.
 
         Raises:
@@ -72,7 +72,7 @@ class ShellSession:
         Raises:
             FsqlError: for errors in it.
         """
-        compiled = self.compiled(f"{text}\n;\nSHOW TABLES")
+        compiled = self.compile_statement(f"{text}\n;\nSHOW TABLES")
         self.declarations.append(text)
         return compiled
 
@@ -82,7 +82,7 @@ class ShellSession:
         Raises:
             FsqlError: for errors in it.
         """
-        compiled = self.compiled(text)
+        compiled = self.compile_statement(text)
         return compiled, listings(compiled, RunOptions())
 
     def names(self) -> dict[str, list[str]]:
@@ -105,7 +105,7 @@ def own_warnings(compiled: Compiled) -> list[Diagnostic]:
     ]
 
 
-def placed(error: FsqlError, compiled: Compiled) -> FsqlError:
+def locate_error(error: FsqlError, compiled: Compiled) -> FsqlError:
     """Return an error with the text that it points at: of the statement, or also of the declarations."""
     end = len(compiled.script.source.text)
     labels = [label for each in error.diagnostics for label in (each.primary, *each.secondary)]

@@ -13,7 +13,7 @@ from fsql.console import exit_codes
 from fsql.console.inspections import listing_json, listing_text
 from fsql.console.reporter import print_message
 from fsql.console.shell.queries import run_query
-from fsql.console.shell.session import own_warnings, placed
+from fsql.console.shell.session import locate_error, own_warnings
 from fsql.console.shell.statements import COMMANDS, split_statements, without_comments
 from fsql.console.standard_output import shows_tables
 
@@ -124,11 +124,11 @@ class Shell:
             return
         statement = self.session.statement(text)
         if isinstance(statement, syntax.Insert | syntax.SelectStatement | syntax.StatementSet):
-            compiled = self.session.compiled(text)
+            compiled = self.session.compile_statement(text)
             try:
                 code = run_query(compiled, self.reporter, self.form, self.preview, self.existing)
             except FsqlError as error:
-                raise placed(error, compiled) from None
+                raise locate_error(error, compiled) from None
             if code is not None:
                 raise _EndedError(code)
         elif isinstance(statement, syntax.Inspection):

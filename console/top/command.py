@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console.cluster_commands import cluster_directory
-from fsql.console.commands import reporting
+from fsql.console.commands import pass_reporter
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How often to look.",
 )
-@reporting
+@pass_reporter
 def top(
     reporter: Reporter, name: str | None, directory: Path | None, *, once: bool, every: float
 ) -> None:

@@ -63,7 +63,7 @@ def details(sample: Sample) -> RenderableType:
         shown += [Text(), Text("no statistics yet", style="dim")]
     for name in names:
         titles, rows = tables[name].titles, tables[name].rows
-        kept = [_labelled(name, row, rows) for row in rows[: _SHOWN[name]]]
+        kept = [_label(name, row, rows) for row in rows[: _SHOWN[name]]]
         shown += [Text(), text_grid(titles, kept)]
         if len(rows) > len(kept):
             shown.append(Text(f"and {len(rows) - len(kept):,} more", style="dim"))
@@ -90,7 +90,7 @@ def _progress_lines(job: JobView) -> Iterator[str]:
         yield f"why: {cause}"
 
 
-def _labelled(name: str, row: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def _label(name: str, row: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return a row with the short name of its operator, if it begins with one."""
     if name not in {"operators", "folds", "heavy"}:
         return row

@@ -115,7 +115,7 @@ def run_case(file: CaseFile, case: Case, given: CaseInput) -> CaseResult:
     """Run a case and compare."""
     try:
         ran = _run(_script_of(file, case, given), file, case)
-        return _compared(file, case, ran)
+        return _compare(file, case, ran)
     except FsqlError as error:
         return CaseResult(case, error=error)
 
@@ -136,9 +136,9 @@ def _script_of(file: CaseFile, case: Case, given: CaseInput) -> Script:
 
 
 def _wrong(
-    file: CaseFile, place: Case | Block, message: str, helps: Sequence[str] = ()
+    file: CaseFile, block: Case | Block, message: str, helps: Sequence[str] = ()
 ) -> FsqlError:
-    span = place.head if isinstance(place, Case) else place.fence
+    span = block.head if isinstance(block, Case) else block.fence
     return FsqlError([Diagnostic("E712", message, Label(span), helps=tuple(helps))], file.source)
 
 
@@ -166,7 +166,7 @@ def _run(script: Script, file: CaseFile, case: Case) -> _Ran:
                 table.ordinal: _splits(table, inputs[table.name], Path(directory), file)
                 for table in compiled.job.tables
             }
-            return _executed(compiled, splits)
+            return _execute(compiled, splits)
         except FsqlError as error:
             return _Ran({}, {}, error)
 
@@ -255,14 +255,14 @@ def _envelope(own: str, language: str) -> bool:
     return language == "json" and own.endswith("-json")
 
 
-def _executed(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> _Ran:
+def _execute(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> _Ran:
     origins = Origins({table.ordinal: table.name for table in compiled.job.tables}, splits)
     streams: dict[tuple[str, str], io.BytesIO] = {}
     writers: list[OutputWriter] = []
 
-    def collect(place: tuple[str, str], output: Output, lines: ContentsEncoder) -> None:
-        stream = streams.setdefault(place, io.BytesIO())
-        writers.append(OutputWriter(output, LocalSink(StreamStore(stream, place[1]), lines)))
+    def collect(key: tuple[str, str], output: Output, lines: ContentsEncoder) -> None:
+        stream = streams.setdefault(key, io.BytesIO())
+        writers.append(OutputWriter(output, LocalSink(StreamStore(stream, key[1]), lines)))
 
     for number, insert in enumerate(compiled.job.inserts):
         name = output_name(insert.sink)
@@ -284,7 +284,7 @@ def _executed(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> _Ran
     except FsqlError as failed:
         error = failed
     sinks = {output_name(insert.sink): insert.sink for insert in compiled.job.inserts}
-    return _Ran(sinks, {place: each.getvalue().decode() for place, each in streams.items()}, error)
+    return _Ran(sinks, {key: each.getvalue().decode() for key, each in streams.items()}, error)
 
 
 def _json_lines(insert: Insert) -> ReleasedLines:
@@ -298,7 +298,7 @@ def _json_lines(insert: Insert) -> ReleasedLines:
 # --- Comparing ---
 
 
-def _compared(file: CaseFile, case: Case, ran: _Ran) -> CaseResult:
+def _compare(file: CaseFile, case: Case, ran: _Ran) -> CaseResult:
     """Compare what a run gave with what is expected.
 
     Raises:
@@ -310,7 +310,7 @@ def _compared(file: CaseFile, case: Case, ran: _Ran) -> CaseResult:
     actual = _texts(case, ran)
     differences = []
     for block in case.expected:
-        rows = _marked(file, block, ran)
+        rows = _mark_rows(file, block, ran)
         if any(mark != " " for mark, _ in rows):
             differences.append(Difference(block, tuple(rows)))
     if not case.expected:
@@ -320,7 +320,7 @@ def _compared(file: CaseFile, case: Case, ran: _Ran) -> CaseResult:
     return CaseResult(case, tuple(differences), actual=actual)
 
 
-def _marked(file: CaseFile, block: Block, ran: _Ran) -> list[tuple[str, Row]]:
+def _mark_rows(file: CaseFile, block: Block, ran: _Ran) -> list[tuple[str, Row]]:
     """Return the rows of a block and those that came, with marks."""
     if block.role == ERROR:
         expected = [{"error": line} for line in block.text.splitlines() if line.strip()]

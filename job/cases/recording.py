@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fsql.job.cases.case_run import CaseResult
 
 
-def recorded(file: CaseFile, results: Sequence[CaseResult]) -> str:
+def record_results(file: CaseFile, results: Sequence[CaseResult]) -> str:
     """Return the text of a file with what its cases gave; what passes stays as it is.
 
     A case that expects nothing gets a block for each table that it writes.
@@ -20,9 +20,9 @@ def recorded(file: CaseFile, results: Sequence[CaseResult]) -> str:
     for result in results:
         actual = result.actual or {}
         for block in (each.block for each in result.differences):
-            place = (block.role, block.name, block.language)
-            if place in actual:
-                changes.append((block.span.start, block.span.end, actual[place]))
+            key = (block.role, block.name, block.language)
+            if key in actual:
+                changes.append((block.span.start, block.span.end, actual[key]))
         if not result.case.expected and actual:
             added = "".join(
                 f"\n```{language} {role} {name}\n{text}```\n"

@@ -115,7 +115,7 @@ def difference(
 ) -> list[tuple[str, Row]]:
     """Return the rows of both with a mark: `-` is missing, `+` is not expected, ` ` is in both."""
     if ordered:
-        return list(_ordered(expected, actual))
+        return list(_in_order(expected, actual))
     unmatched = list(actual)
     marked: list[tuple[str, Row]] = []
     for row in expected:
@@ -127,7 +127,7 @@ def difference(
     return [*marked, *(("+", row) for row in unmatched)]
 
 
-def _ordered(expected: Sequence[Row], actual: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+def _in_order(expected: Sequence[Row], actual: Sequence[Row]) -> Iterator[tuple[str, Row]]:
     from difflib import SequenceMatcher
 
     before, after = ([_key(row) for row in rows] for rows in (expected, actual))

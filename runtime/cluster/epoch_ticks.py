@@ -80,7 +80,7 @@ class EpochTicks:
         """
         members = self._members.numbers
         layout = members[: owners.workers]
-        owners = owners.renumbered(layout)
+        owners = owners.renumber(layout)
         change = self.owners, owners, choices
         tick = LayoutTick(number, self._epoch, *change, self._folds, layout=layout, members=members)
         self.current = tick

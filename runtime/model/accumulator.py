@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction
-from fsql.compiler.functions.decimals import rounded
+from fsql.compiler.functions.decimals import round_quotient
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.python_aggregates import registered_aggregate
@@ -144,7 +144,9 @@ class DecimalSum:
         """
         if self.count <= 0:
             return None
-        result = rounded(self.exact * self.factor, self.count) if self.average else self.exact
+        result = (
+            round_quotient(self.exact * self.factor, self.count) if self.average else self.exact
+        )
         if abs(result) >= 10**self.type.precision:
             raise SumOutOfRangeFailure
         return result

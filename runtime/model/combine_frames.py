@@ -67,7 +67,7 @@ def _value(call: OverCall, rows: Sequence[Placed], index: int) -> Value:
 
 def _frame(call: OverCall, rows: Sequence[Placed], index: int) -> Sequence[Placed]:
     if call.time is None:
-        own = index - call.behind
+        own = index - call.delay
         if own < 0:
             return ()
         end = own if call.frame_end is FrameEnd.ONE_PRECEDING else own + 1 - call.end_preceding

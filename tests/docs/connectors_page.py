@@ -56,7 +56,7 @@ def _table(options: Sequence[Option]) -> str:
 
 def _values(option: Option) -> str:
     if option.kind is not OptionKind.CHOICE:
-        return option.expected
+        return option.expected_text
     return ", ".join(f"`{choice}`" for choice in option.choices)
 
 

@@ -282,7 +282,7 @@ class ExpressionMaker:
             parameters += parameters[-1:] * self.random.randrange(3)
         arguments: list[Expression] = []
         for index, parameter in enumerate(parameters):
-            place = function.literal_place
+            place = function.literal_index
             place = len(parameters) - 1 if place < 0 else place
             if function.literal_check is not None and index == place:
                 texts = LITERALS[function.name]

@@ -19,7 +19,7 @@ def places_of_frame(
 ) -> Sequence[int]:
     """Return which rows of a partition, in the total order, are in the frame of the one at `place`."""
     if call.time is None:
-        row = place - call.behind
+        row = place - call.delay
         last = row - (call.frame_end is FrameEnd.ONE_PRECEDING) - call.end_preceding
         return [
             other

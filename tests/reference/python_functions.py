@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from fsql.compiler.functions.python_functions import loaded
+from fsql.compiler.functions.python_functions import loaded_function
 from fsql.compiler.sqltypes import Kind
 from fsql.tests.reference.failure import FailureError
 
@@ -37,7 +37,7 @@ def call_in_python(expression: Call, values: Sequence[Any]) -> Value:
     pairs = zip(values, expression.arguments, strict=True)
     given = [_in_python(value, argument.type) for value, argument in pairs]
     try:
-        made = loaded(expression.function).compute(*given)
+        made = loaded_function(expression.function).compute(*given)
     except Exception:  # noqa: BLE001 - whatever it is, the row fails
         raise FailureError(RAISED) from None
     if expression.type.kind is Kind.ARRAY:

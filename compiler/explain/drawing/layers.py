@@ -15,10 +15,10 @@ Edge = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Place:
+class LayerNode:
     """An item of a layer: a box, or the bend of an edge (without width).
 
-    `above` and `below` are the places that edges lead to, in the layers next to this one.
+    `above` and `below` are the nodes that edges lead to, in the layers next to this one.
     """
 
     layer: int
@@ -30,9 +30,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The places, the indexes of those of each layer from left to right, and the bends of each edge."""
+    """The nodes, the indexes of those of each layer from left to right, and the bends of each edge."""
 
-    places: list[Place]
+    nodes: list[LayerNode]
     rows: list[list[int]]
     bends: Mapping[Edge, Sequence[int]]
 
@@ -41,21 +41,21 @@ def arrange_layers(
     widths: Sequence[float], inputs: Sequence[Sequence[int]], columns: Sequence[int | None]
 ) -> Layers:
     """Return the layers of boxes; the inputs of each are earlier boxes."""
-    places = [
-        Place(layer, width, column)
+    nodes = [
+        LayerNode(layer, width, column)
         for layer, width, column in zip(_heights(inputs), widths, columns, strict=True)
     ]
     bends: dict[Edge, Sequence[int]] = {}
     for target, sources in enumerate(inputs):
         for source in sources:
-            between = range(places[source].layer + 1, places[target].layer)
-            chain = [len(places) + i for i in range(len(between))]
-            places += [Place(layer, 0.0) for layer in between]
+            between = range(nodes[source].layer + 1, nodes[target].layer)
+            chain = [len(nodes) + i for i in range(len(between))]
+            nodes += [LayerNode(layer, 0.0) for layer in between]
             for upper, lower in pairwise([source, *chain, target]):
-                places[upper].below.append(lower)
-                places[lower].above.append(upper)
+                nodes[upper].below.append(lower)
+                nodes[lower].above.append(upper)
             bends[source, target] = chain
-    return Layers(places, _ordered(places), bends)
+    return Layers(nodes, _order_layers(nodes), bends)
 
 
 def _heights(inputs: Sequence[Sequence[int]]) -> list[int]:
@@ -73,38 +73,38 @@ def _heights(inputs: Sequence[Sequence[int]]) -> list[int]:
     return heights
 
 
-def _ordered(places: Sequence[Place]) -> list[list[int]]:
+def _order_layers(nodes: Sequence[LayerNode]) -> list[list[int]]:
     """Return the layers, ordered by the mean rank of neighbours: the best of several sweeps."""
-    count = max((place.layer for place in places), default=-1) + 1
+    count = max((node.layer for node in nodes), default=-1) + 1
     rows: list[list[int]] = [[] for _ in range(count)]
-    for index, place in enumerate(places):
-        rows[place.layer].append(index)
-    best, fewest = [[*row] for row in rows], _crossings(places, rows)
+    for index, node in enumerate(nodes):
+        rows[node.layer].append(index)
+    best, fewest = [[*row] for row in rows], _crossings(nodes, rows)
     for sweep in range(_SWEEPS):
-        _sweep(places, rows, down=sweep % 2 == 0)
-        crossings = _crossings(places, rows)
+        _sweep(nodes, rows, down=sweep % 2 == 0)
+        crossings = _crossings(nodes, rows)
         if crossings < fewest:
             best, fewest = [[*row] for row in rows], crossings
     return best
 
 
-def _sweep(places: Sequence[Place], rows: list[list[int]], *, down: bool) -> None:
+def _sweep(nodes: Sequence[LayerNode], rows: list[list[int]], *, down: bool) -> None:
     rank = _ranks(rows)
     for row in rows if down else reversed(rows):
         middle: dict[int, float] = {}
         for index in row:
-            near = places[index].above if down else places[index].below
+            near = nodes[index].above if down else nodes[index].below
             ranks = [rank[other] for other in near] or [rank[index]]
             middle[index] = sum(ranks) / len(ranks)
         row.sort(key=lambda index: (middle[index], rank[index]))
         rank |= {index: position for position, index in enumerate(row)}
 
 
-def _crossings(places: Sequence[Place], rows: Sequence[Sequence[int]]) -> int:
+def _crossings(nodes: Sequence[LayerNode], rows: Sequence[Sequence[int]]) -> int:
     rank = _ranks(rows)
     count = 0
     for row in rows:
-        edges = [(rank[upper], rank[lower]) for upper in row for lower in places[upper].below]
+        edges = [(rank[upper], rank[lower]) for upper in row for lower in nodes[upper].below]
         count += sum((a - c) * (b - d) < 0 for (a, b), (c, d) in combinations(edges, 2))
     return count
 

@@ -45,21 +45,21 @@ def lay_out(boxes: Sequence[Box]) -> Layout:
         [box.column for box in boxes],
     )
     middles = spread(layers)
-    halves = [place.width / 2 for place in layers.places]
+    halves = [node.width / 2 for node in layers.nodes]
     left = min((x - half for x, half in zip(middles, halves, strict=True)), default=0.0)
     right = max((x + half for x, half in zip(middles, halves, strict=True)), default=0.0)
     heights = [
         max((boxes[i].height for i in row if i < len(boxes)), default=0.0) for row in layers.rows
     ]
     upper = [sum(heights[:row]) + ROW_GAP * row for row in range(len(heights))]
-    tops = tuple((middles[i] - left, upper[layers.places[i].layer]) for i in range(len(boxes)))
+    tops = tuple((middles[i] - left, upper[layers.nodes[i].layer]) for i in range(len(boxes)))
     lines = {
         (source, target): (
             (tops[source][0], tops[source][1] + boxes[source].height),
             *(
                 (middles[bend] - left, upper[row] + y)
                 for bend in bends
-                for row in (layers.places[bend].layer,)
+                for row in (layers.nodes[bend].layer,)
                 for y in (0.0, heights[row])
             ),
             tops[target],

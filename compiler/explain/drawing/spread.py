@@ -1,4 +1,4 @@
-"""Where the places of each layer stand from left to right."""
+"""Where the nodes of each layer stand from left to right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Distances = dict[tuple[int, int], float]
 
 
 def spread(layers: Layers) -> list[float]:
-    """Return the middle of each place: no two overlap, and edges are as close to vertical as that allows.
+    """Return the middle of each node: no two overlap, and edges are as close to vertical as that allows.
 
     Places of one column are below each other and move together.
     """
@@ -40,11 +40,11 @@ def spread(layers: Layers) -> list[float]:
 
 
 def _movers(layers: Layers, *, by_column: bool) -> list[int]:
-    """Return, for each place, the first place of those that move together."""
+    """Return, for each node, the first node of those that move together."""
     first: dict[int, int] = {}
     movers = []
-    for index, place in enumerate(layers.places):
-        column = place.column if by_column else None
+    for index, node in enumerate(layers.nodes):
+        column = node.column if by_column else None
         movers.append(index if column is None else first.setdefault(column, index))
     return movers
 
@@ -54,7 +54,7 @@ def _distances(layers: Layers, movers: Sequence[int]) -> _Distances:
     found: _Distances = defaultdict(float)
     for row in layers.rows:
         for left, right in pairwise(row):
-            widths = layers.places[left].width + layers.places[right].width
+            widths = layers.nodes[left].width + layers.nodes[right].width
             pair = movers[left], movers[right]
             found[pair] = max(found[pair], widths / 2 + GAP)
     return found
@@ -92,7 +92,7 @@ def _positions(
     for _ in range(_ROUNDS_MAX):
         # What goes first finds the others in its way, from whichever side one begins.  Half-way
         # between two drawings without overlaps there is another.
-        one, other = forces.applied(x, order), forces.applied(x, order[::-1])
+        one, other = forces.apply(x, order), forces.apply(x, order[::-1])
         middle = {mover: (one[mover] + other[mover]) / 2 for mover in order}
         still = all(abs(middle[mover] - x[mover]) < _STILL for mover in order)
         x = middle
@@ -111,16 +111,16 @@ class _Forces:
         for (left, right), distance in distances.items():
             self._left_of[right].append((left, distance))
             self._right_of[left].append((right, distance))
-        for index, place in enumerate(layers.places):
-            others = (movers[other] for other in (*place.above, *place.below))
+        for index, node in enumerate(layers.nodes):
+            others = (movers[other] for other in (*node.above, *node.below))
             self._near[movers[index]] += [other for other in others if other != movers[index]]
 
     def least(self, mover: int, x: Mapping[int, float], otherwise: float) -> float:
         """Return how far left the mover may go."""
         return max((x[other] + by for other, by in self._left_of[mover]), default=otherwise)
 
-    def applied(self, x: Mapping[int, float], order: Sequence[int]) -> dict[int, float]:
-        """Return the places after each mover, in turn, went to the middle of its neighbours."""
+    def apply(self, x: Mapping[int, float], order: Sequence[int]) -> dict[int, float]:
+        """Return the positions after each mover, in turn, went to the middle of its neighbours."""
         found = dict(x)
         for mover in order:
             if near := self._near[mover]:

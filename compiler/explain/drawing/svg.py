@@ -89,10 +89,10 @@ class _Picture:
         """Yield a frame for each cycle, with its name."""
         for cycle, members in self._cycles.items():
             left, top, right, bottom = self._frame(members)
-            place = f'x="{_px(left)}" y="{_px(top)}"'
+            corner = f'x="{_px(left)}" y="{_px(top)}"'
             size = f'width="{_px(right - left)}" height="{_px(bottom - top)}"'
             name = f"↻ {cycle} {escape(self._graph.vertices[members[0]].origin, quote=False)}"
-            yield f'<rect class="cycle" {place} {size} rx="8"/>'
+            yield f'<rect class="cycle" {corner} {size} rx="8"/>'
             yield (
                 f'<text class="cycle-name" x="{_px(left + 8)}" y="{_px(top + 13)}">{name}</text>'
             )
@@ -121,9 +121,9 @@ class _Picture:
             yield f"<title>{escape(vertex_name(vertex) + does, quote=False)}</title>"
             yield f'<rect class="box" x="{_px(left)}" y="{_px(y)}" {size} rx="4"/>'
             for row, line in enumerate(lines):
-                place = f'x="{_px(left + _PADDING)}" y="{_px(y + _LINE_HEIGHT * (row + 1))}"'
+                corner = f'x="{_px(left + _PADDING)}" y="{_px(y + _LINE_HEIGHT * (row + 1))}"'
                 kind = "what" if row else "name"
-                yield f'<text class="{kind}" {place}>{escape(line, quote=False)}</text>'
+                yield f'<text class="{kind}" {corner}>{escape(line, quote=False)}</text>'
             yield "</g>"
 
     def _box(self, index: int) -> Box:

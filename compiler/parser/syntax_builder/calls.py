@@ -78,14 +78,14 @@ def _function_call(
 ) -> syntax.FunctionCall | syntax.Cast:
     name = parts[-1].name.upper()
     if end.arguments.pairs is not None and name not in {"JSON_OBJECT", "JSON_OBJECTAGG"}:
-        raise _misplaced("a key with a VALUE", "JSON_OBJECT", end.arguments.pairs)
+        raise _misplaced_error("a key with a VALUE", "JSON_OBJECT", end.arguments.pairs)
     returned = end.arguments.returning
     if returned is not None and name != "JSON_VALUE":
-        raise _misplaced("RETURNING", "JSON_VALUE", returned.span)
+        raise _misplaced_error("RETURNING", "JSON_VALUE", returned.span)
     wrapper = end.arguments.wrapper
     if wrapper is not None:
         if name != "JSON_QUERY":
-            raise _misplaced("WRAPPER", "JSON_QUERY", wrapper.span)
+            raise _misplaced_error("WRAPPER", "JSON_QUERY", wrapper.span)
         parts = (*parts[:-1], syntax.Identifier(parts[-1].span, wrapper.function))
     called = syntax.FunctionCall(
         span,
@@ -101,7 +101,7 @@ def _function_call(
     return called if returned is None else syntax.Cast(span, called, returned, safe=True)
 
 
-def _misplaced(what: str, name: str, span: Span) -> FsqlError:
+def _misplaced_error(what: str, name: str, span: Span) -> FsqlError:
     label = Label(span, f"only {name} takes it")
     return FsqlError([Diagnostic("E101", f"{what} is not allowed here", label)])
 

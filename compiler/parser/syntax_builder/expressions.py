@@ -189,7 +189,7 @@ def sign_match(
     negated = token.text.startswith("!")
     if token.text.endswith("~~"):
         return syntax.Like(span, operand, pattern, None, negated, ignore_case=False)
-    found = _called(span, _SIGNS[token.text], operand, pattern)
+    found = _call(span, _SIGNS[token.text], operand, pattern)
     return syntax.Not(span, found) if negated else found
 
 
@@ -197,7 +197,7 @@ def similar(
     span: Span, operand: syntax.Expression, negated: Token | None, pattern: syntax.Expression
 ) -> syntax.Expression:
     """Return `a SIMILAR TO pattern` as a call."""
-    found = _called(span, "SIMILAR_TO", operand, pattern)
+    found = _call(span, "SIMILAR_TO", operand, pattern)
     return syntax.Not(span, found) if negated is not None else found
 
 
@@ -206,7 +206,7 @@ def is_json(
 ) -> syntax.Expression:
     """Return `a IS JSON OBJECT` as a call."""
     text = "value" if kind is None else kind.kind.lower()
-    found = _called(span, "IS_JSON", operand, syntax.StringLiteral(span, text))
+    found = _call(span, "IS_JSON", operand, syntax.StringLiteral(span, text))
     return syntax.Not(span, found) if negated is not None else found
 
 
@@ -214,10 +214,10 @@ def json_step(
     span: Span, operand: syntax.Expression, token: Token, step: syntax.Expression
 ) -> syntax.FunctionCall:
     """Return `a -> 'key'` as a call."""
-    return _called(span, _SIGNS[token.text], operand, step)
+    return _call(span, _SIGNS[token.text], operand, step)
 
 
-def _called(span: Span, name: str, *arguments: syntax.Expression) -> syntax.FunctionCall:
+def _call(span: Span, name: str, *arguments: syntax.Expression) -> syntax.FunctionCall:
     qualified = syntax.QualifiedName(span, (syntax.Identifier(span, name),))
     return syntax.FunctionCall(span, qualified, arguments)
 

@@ -35,13 +35,13 @@ def query(
         FsqlError: E116 if an EMIT after ORDER BY or LIMIT does not belong to a SELECT.
     """
     if end.emit is not None:
-        body = _emitting(body, end.emit)
+        body = _add_emit(body, end.emit)
     if isinstance(body, syntax.Query) and common_tables is None and end == _QueryEnd():
         return body
     return syntax.Query(span, body, common_tables or (), end.order_by, end.limit, end.offset)
 
 
-def _emitting(body: syntax.QueryBody, emit: syntax.Emit) -> syntax.Select:
+def _add_emit(body: syntax.QueryBody, emit: syntax.Emit) -> syntax.Select:
     if not isinstance(body, syntax.Select):
         label = Label(emit.span, "ends no SELECT")
         help_ = "write EMIT at the end of each SELECT, before ORDER BY and LIMIT of the whole"

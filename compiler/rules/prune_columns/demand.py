@@ -46,7 +46,7 @@ def demanded_columns(job: logical.Job) -> Demand:
     order: dict[logical.Plan, None] = {}
     written: set[logical.Plan] = set()
     for insert in job.inserts:
-        found[insert.query] = everything(insert.query)
+        found[insert.query] = all_columns(insert.query)
         order.update(dict.fromkeys(operators(insert.query)))
         if LATE_OUTPUT in dict(insert.sink.options):
             written.update(operators(insert.query))
@@ -75,7 +75,7 @@ def columns_read(job: logical.Job) -> dict[str, frozenset[str]]:
     return read
 
 
-def everything(plan: logical.Plan) -> Columns:
+def all_columns(plan: logical.Plan) -> Columns:
     """Return all columns of `plan`."""
     return frozenset(range(len(plan.schema)))
 
@@ -92,8 +92,8 @@ def _demands(plan: logical.Plan, wanted: Columns, *, late_rows: bool) -> tuple[C
         case _:
             (below,) = plan.inputs
             if _goes_by_all_columns(plan, late_rows=late_rows):
-                return (everything(below),)
-            columns = _row_demands(plan, wanted) & everything(below)
+                return (all_columns(below),)
+            columns = _row_demands(plan, wanted) & all_columns(below)
             return (columns or frozenset((_narrowest(below),)),)
 
 

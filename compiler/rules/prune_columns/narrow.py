@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import logical
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.node import children, walk
-from fsql.compiler.rules.prune_columns.demand import demanded_columns, everything
-from fsql.compiler.rules.prune_columns.narrowed import Narrowed, places
+from fsql.compiler.rules.prune_columns.demand import all_columns, demanded_columns
+from fsql.compiler.rules.prune_columns.narrowed import Narrowed, new_indexes
 from fsql.compiler.rules.prune_columns.operators import narrow_join, narrow_operator, narrow_union
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def prune_columns(node: logical.Job) -> logical.Job | None:
         for plan in logical.operators(insert.query):
             if plan not in narrowing.done:
                 narrowing.done[plan] = narrowing.operator(plan)
-        query = narrowing.done[insert.query].select_columns(everything(insert.query)).plan
+        query = narrowing.done[insert.query].select_columns(all_columns(insert.query)).plan
         inserts.append(dataclasses.replace(insert, query=query))
     pruned = logical.Job(tuple(inserts))
     return None if pruned is node else pruned
@@ -61,7 +61,7 @@ class _Narrowing:
         wanted = self._demand.of[plan]
         match plan:
             case logical.Scan():
-                return Narrowed(plan, places(everything(plan)))
+                return Narrowed(plan, new_indexes(all_columns(plan)))
             case logical.Union(branches=branches):
                 return narrow_union(
                     [self.done[each].select_columns(wanted) for each in branches], wanted

@@ -22,34 +22,34 @@ COMPUTED_NAME: Final = "event_time"
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """A plan with fewer columns: `place` has the new index of each old column that is left.
+    """A plan with fewer columns: `new_index` has the new index of each old column that is left.
 
     New indexes are in the order of the old, so that rows still compare by their columns as they did.
     `computed` has the new index of each expression, over the old columns, that has become a column.
     """
 
     plan: logical.Plan
-    place: Mapping[int, int]
+    new_index: Mapping[int, int]
     computed: Mapping[Expression, int] = field(default_factory=dict)
 
     def select_columns(self, columns: Columns, computed: Sequence[Expression] = ()) -> Narrowed:
         """Return the plan with `columns` (old indexes) only, and what is to be computed of them."""
-        if columns == self.place.keys() and not computed:
+        if columns == self.new_index.keys() and not computed:
             return self
         schema = self.plan.schema
-        indexes = [self.place[column] for column in sorted(columns)]
+        indexes = [self.new_index[column] for column in sorted(columns)]
         references = tuple(ColumnRef(schema[i].type, schema[i].nullable, i) for i in indexes)
         names = (*(schema[i].name for i in indexes), *(COMPUTED_NAME for _ in computed))
         added = tuple(self.over(expression) for expression in computed)
         return Narrowed(
             logical.Project(self.plan, (*references, *added), names),
-            places(columns),
+            new_indexes(columns),
             {expression: len(indexes) + i for i, expression in enumerate(computed)},
         )
 
     def column(self, column: ColumnRef) -> ColumnRef:
         """Return a reference to an old column as one to the new."""
-        return ColumnRef(column.type, column.nullable, self.place[column.index])
+        return ColumnRef(column.type, column.nullable, self.new_index[column.index])
 
     def over(self, expression: Expression) -> Expression:
         """Return an expression over the old columns as one over the new."""
@@ -63,6 +63,6 @@ class Narrowed:
         return replace_parts(expression, by)
 
 
-def places(columns: Columns) -> dict[int, int]:
+def new_indexes(columns: Columns) -> dict[int, int]:
     """Return the new index of each of `columns` where nothing else is left."""
     return {column: index for index, column in enumerate(sorted(columns))}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.rules.prune_columns.demand import kept_aggregates, kept_expressions, kept_values
-from fsql.compiler.rules.prune_columns.narrowed import Narrowed, places
+from fsql.compiler.rules.prune_columns.narrowed import Narrowed, new_indexes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def narrow_union(branches: Sequence[Narrowed], wanted: Columns) -> Narrowed:
     """Return the union of branches that have the `wanted` columns and no others."""
-    return Narrowed(logical.Union(tuple(each.plan for each in branches)), places(wanted))
+    return Narrowed(logical.Union(tuple(each.plan for each in branches)), new_indexes(wanted))
 
 
 def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed:
@@ -28,8 +28,8 @@ def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed
     if bound is not None:
         bound = dataclasses.replace(
             bound,
-            left_time=left.place[bound.left_time],
-            right_time=right.place[bound.right_time],
+            left_time=left.new_index[bound.left_time],
+            right_time=right.new_index[bound.right_time],
         )
     joined = logical.Join(
         left.plan,
@@ -40,10 +40,10 @@ def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed
         plan.kind,
     )
     if not plan.kind.makes_pairs:
-        return Narrowed(joined, left.place)
+        return Narrowed(joined, left.new_index)
     width, new_width = len(plan.left.schema), len(left.plan.schema)
-    of_right = {width + old: new_width + new for old, new in right.place.items()}
-    return Narrowed(joined, {**left.place, **of_right})
+    of_right = {width + old: new_width + new for old, new in right.new_index.items()}
+    return Narrowed(joined, {**left.new_index, **of_right})
 
 
 def narrow_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narrowed:
@@ -72,8 +72,8 @@ def _row_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narro
         case logical.Unnest():
             return _unnest(plan, wanted, below)
         case logical.AssignWindows(time_column=time):
-            moved = dataclasses.replace(plan, input=below.plan, time_column=below.place[time])
-            return _widening(plan, moved, below, range(3))
+            moved = dataclasses.replace(plan, input=below.plan, time_column=below.new_index[time])
+            return _append_columns(plan, moved, below, range(3))
         case logical.Filter(predicate=predicate):
             moved_filter = logical.Filter(below.plan, below.over(predicate))
             return dataclasses.replace(below, plan=moved_filter)
@@ -88,7 +88,7 @@ def _project(plan: logical.Project, wanted: Columns, below: Narrowed) -> Narrowe
         tuple(below.over(plan.expressions[i]) for i in kept),
         tuple(plan.names[i] for i in kept),
     )
-    return Narrowed(project, places(frozenset(kept)))
+    return Narrowed(project, new_indexes(frozenset(kept)))
 
 
 def _unnest(plan: logical.Unnest, wanted: Columns, below: Narrowed) -> Narrowed:
@@ -99,13 +99,13 @@ def _unnest(plan: logical.Unnest, wanted: Columns, below: Narrowed) -> Narrowed:
         array=below.over(plan.array),
         ordinality_name=plan.ordinality_name if ordinal in wanted else None,
     )
-    return _widening(plan, moved, below, range(1 if moved.ordinality_name is None else 2))
+    return _append_columns(plan, moved, below, range(1 if moved.ordinality_name is None else 2))
 
 
 def _lateral(plan: logical.LateralAggregate, wanted: Columns, below: Narrowed) -> Narrowed:
     """Inside of a LATERAL, the element and its ordinal come after the input's columns."""
     width, new_width = len(plan.input.schema), len(below.plan.schema)
-    inside = Narrowed(below.plan, {**below.place, width: new_width, width + 1: new_width + 1})
+    inside = Narrowed(below.plan, {**below.new_index, width: new_width, width + 1: new_width + 1})
     kept = kept_aggregates(plan, wanted)
     moved = dataclasses.replace(
         plan,
@@ -116,7 +116,7 @@ def _lateral(plan: logical.LateralAggregate, wanted: Columns, below: Narrowed) -
         aggregates=tuple(_over_narrowed(plan.aggregates[i], inside) for i in kept),
         aggregate_names=tuple(plan.aggregate_names[i] for i in kept),
     )
-    return _widening(plan, moved, below, _added(len(plan.keys), kept))
+    return _append_columns(plan, moved, below, _kept_columns(len(plan.keys), kept))
 
 
 def _grouping(
@@ -131,8 +131,8 @@ def _grouping(
         aggregate_names=tuple(plan.aggregate_names[i] for i in kept),
     )
     if isinstance(moved, logical.WindowAggregate):
-        moved = dataclasses.replace(moved, window_end=below.place[moved.window_end])
-    return Narrowed(moved, places(frozenset(_added(len(plan.keys), kept))))
+        moved = dataclasses.replace(moved, window_end=below.new_index[moved.window_end])
+    return Narrowed(moved, new_indexes(frozenset(_kept_columns(len(plan.keys), kept))))
 
 
 def _changes(plan: logical.ApplyChanges, wanted: Columns, below: Narrowed) -> Narrowed:
@@ -143,7 +143,7 @@ def _changes(plan: logical.ApplyChanges, wanted: Columns, below: Narrowed) -> Na
         below.over(plan.present),
         tuple(below.column(plan.values[i]) for i in kept),
     )
-    return Narrowed(moved, places(frozenset(_added(len(plan.keys), kept))))
+    return Narrowed(moved, new_indexes(frozenset(_kept_columns(len(plan.keys), kept))))
 
 
 def _over(plan: logical.Over, wanted: Columns, below: Narrowed) -> Narrowed:
@@ -165,7 +165,7 @@ def _over(plan: logical.Over, wanted: Columns, below: Narrowed) -> Narrowed:
         ),
         names=tuple(plan.names[i] for i in kept),
     )
-    return _widening(plan, moved, below, kept)
+    return _append_columns(plan, moved, below, kept)
 
 
 def _sessions(plan: logical.AssignSessions, below: Narrowed) -> Narrowed:
@@ -173,11 +173,11 @@ def _sessions(plan: logical.AssignSessions, below: Narrowed) -> Narrowed:
         plan,
         input=below.plan,
         partition=tuple(below.over(key) for key in plan.partition),
-        time_column=below.place[plan.time_column],
-        end_column=below.place[plan.end_column],
-        order_column=None if plan.order_column is None else below.place[plan.order_column],
+        time_column=below.new_index[plan.time_column],
+        end_column=below.new_index[plan.end_column],
+        order_column=None if plan.order_column is None else below.new_index[plan.order_column],
     )
-    return _widening(plan, moved, below, range(3))
+    return _append_columns(plan, moved, below, range(3))
 
 
 def _rank(plan: logical.Rank, wanted: Columns, below: Narrowed) -> Narrowed:
@@ -191,12 +191,12 @@ def _rank(plan: logical.Rank, wanted: Columns, below: Narrowed) -> Narrowed:
             dataclasses.replace(key, expression=below.over(key.expression)) for key in plan.order
         ),
         rank_name=plan.rank_name if named else None,
-        window_end=None if end is None else below.place[end],
+        window_end=None if end is None else below.new_index[end],
     )
-    return _widening(plan, moved, below, range(moved.rank_name is not None))
+    return _append_columns(plan, moved, below, range(moved.rank_name is not None))
 
 
-def _widening(
+def _append_columns(
     plan: logical.Unnest
     | logical.LateralAggregate
     | logical.AssignWindows
@@ -209,11 +209,11 @@ def _widening(
 ) -> Narrowed:
     """Return an operator that appends columns to those of its input; `added` states which remain."""
     width, new_width = len(plan.input.schema), len(below.plan.schema)
-    behind = {width + old: new_width + new for new, old in enumerate(added)}
-    return Narrowed(moved, {**below.place, **behind})
+    appended = {width + old: new_width + new for new, old in enumerate(added)}
+    return Narrowed(moved, {**below.new_index, **appended})
 
 
-def _added(keys: int, kept: Sequence[int]) -> list[int]:
+def _kept_columns(keys: int, kept: Sequence[int]) -> list[int]:
     """Return where keys, all of them, and the kept aggregates stood among the two."""
     return [*range(keys), *(keys + i for i in kept)]
 

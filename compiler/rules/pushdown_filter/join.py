@@ -71,8 +71,8 @@ def pushdown_filter_join(node: Filter) -> Plan | None:
     )
     made = dataclasses.replace(
         below,
-        left=_filtered(below.left, [*of_left, *to_left]),
-        right=_filtered(below.right, [*of_right, *to_right]),
+        left=_filter(below.left, [*of_left, *to_left]),
+        right=_filter(below.right, [*of_right, *to_right]),
     )
     return Filter(made, conjunction(kept)) if kept else made
 
@@ -97,17 +97,17 @@ def _predicates_of_other_side(
     other_keys: tuple[Expression, ...],
 ) -> list[Expression]:
     """Return what the conjuncts over bare key columns alone say of the other side's rows."""
-    place = {
+    new_index = {
         key.index: number
         for number, key in reversed([*enumerate(keys)])
         if isinstance(key, ColumnRef) and equal_means_same(key.type)
     }
     found = []
     for conjunct in conjuncts:
-        if columns_of(conjunct) <= place.keys():
+        if columns_of(conjunct) <= new_index.keys():
             # A key may be NULL here and not there; a row where it is finds no partner anyway.
             over_keys = with_nullability(
-                renumber_columns(conjunct, place.__getitem__),
+                renumber_columns(conjunct, new_index.__getitem__),
                 lambda number: other_keys[number].nullable,
             )
             if not substitution_repeats_work([over_keys], other_keys):
@@ -115,6 +115,6 @@ def _predicates_of_other_side(
     return found
 
 
-def _filtered(side: Plan, conjuncts: Sequence[Expression]) -> Plan:
+def _filter(side: Plan, conjuncts: Sequence[Expression]) -> Plan:
     distinct = [*dict.fromkeys(conjuncts)]
     return Filter(side, conjunction(distinct)) if distinct else side

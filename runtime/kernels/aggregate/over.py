@@ -195,7 +195,7 @@ def _by_frame(calls: Sequence[OverCall]) -> list[_Framed]:
     found: dict[tuple[int | None, Expression | None, int, int], list[int]] = {}
     for index, call in enumerate(calls):
         if not call.is_running:
-            frame = (call.preceding, call.time, call.end_preceding, call.behind)
+            frame = (call.preceding, call.time, call.end_preceding, call.delay)
             found.setdefault(frame, []).append(index)
     return [
         _Framed(

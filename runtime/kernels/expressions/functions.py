@@ -14,7 +14,7 @@ from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
-from fsql.compiler.functions.python_functions import PREFIX, loaded
+from fsql.compiler.functions.python_functions import PREFIX, loaded_function
 from fsql.compiler.functions.regular_expressions import REGULAR_EXPRESSIONS
 from fsql.compiler.functions.text_operations import TEXT_OPERATIONS
 from fsql.compiler.functions.texts import TEXTS
@@ -83,4 +83,4 @@ def maker_of(function: str) -> Callable[[Call], Kernel]:
     """Return the maker of the kernels of a function, by name."""
     if not function.startswith(PREFIX):
         return MAKERS[function]
-    return per_value if loaded(function).arrays is None else array_kernel
+    return per_value if loaded_function(function).arrays is None else array_kernel

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.python_functions import PROBES, loaded, sample
+from fsql.compiler.functions.python_functions import PROBES, loaded_function, sample
 from fsql.compiler.functions.python_values import NotOfTypeError
 from fsql.compiler.functions.table import match_call
 from fsql.compiler.sqltypes import DATE_MAX, DATE_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
@@ -91,7 +91,7 @@ def _check(result: object, sql_type: SqlType, count: int) -> pa.Array:
 
 def array_kernel(call: Call) -> Kernel:
     """Return the kernel of a call of a function over arrays."""
-    function = loaded(call.function)
+    function = loaded_function(call.function)
     compute = function.arrays
     assert compute is not None
     match = match_call(call)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
-from fsql.compiler.functions.aggregates import aggregate_result, computed_in
+from fsql.compiler.functions.aggregates import accumulator_type, aggregate_result
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
@@ -180,7 +180,9 @@ def random_aggregate(random: Random, schema: Schema) -> AggregateCall:
             argument = random_expression(
                 random, schema, random.choice(TYPES), random.choice((0, 1))
             )
-            argument = coerce(argument, computed_in(function, argument.type))  # as the binder does
+            argument = coerce(
+                argument, accumulator_type(function, argument.type)
+            )  # as the binder does
         type_ = aggregate_result(function, None if argument is None else argument.type)
         if type_ is not None:
             call = drawn_call(random, function, argument, type_, retractable=False, single=True)
