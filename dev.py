@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON_MIN = (3, 11)
-PROCESSES = ("--numprocesses", "4", "--dist", "worksteal")
+PROCESSES = ("--numprocesses", "6", "--dist", "worksteal")
 """Of the tests.  Many wait for processes that they start, so there are more than cores."""
 DEMO = ROOT / "queries" / "inverted_index"
 DEMO_SCRIPT = DEMO / "live.sql"
@@ -41,6 +41,19 @@ def say(text: str) -> None:
 def run(*command: str | Path) -> int:
     """Run a command in the repository; return its exit code."""
     return subprocess.run([str(part) for part in command], cwd=ROOT, check=False).returncode  # noqa: S603
+
+
+def run_captured(*command: str | Path) -> tuple[int, str]:
+    """Run a command in the repository; return its exit code and all that it prints."""
+    done = subprocess.run(  # noqa: S603
+        [str(part) for part in command],
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode, done.stdout
 
 
 def install(*, tools: bool) -> None:
@@ -183,20 +196,33 @@ def processes() -> list[tuple[int, int, str]]:
 
 
 def test() -> int:
-    """Run the linters, the type checker, the import contracts and the tests."""
+    """Run the tests and, beside them, the linters, the type checker and the import contracts.
+
+    The summary of pytest is the last output, unless another check failed.
+    """
     install(tools=True)
-    checks: tuple[tuple[str, tuple[str | Path, ...]], ...] = (
-        ("format", (BIN / "ruff", "format", "--check", "--quiet", ".")),
-        ("lint", (BIN / "ruff", "check", "--quiet", ".")),
-        ("types", (BIN / "mypy",)),
-        ("imports", (BIN / "lint-imports",)),
-        ("tests", (BIN / "pytest", "--all", *PROCESSES, *sys.argv[2:])),
-    )
-    failed = []
-    for name, command in checks:
-        say(name)
-        if run(*command):
-            failed.append(name)
+    checks: dict[str, tuple[str | Path, ...]] = {
+        "format": (BIN / "ruff", "format", "--check", "--quiet", "."),
+        "lint": (BIN / "ruff", "check", "--quiet", "."),
+        "types": (BIN / "mypy",),
+        "imports": (BIN / "lint-imports",),
+    }
+    outputs: dict[str, str] = {}
+
+    def check() -> None:
+        for name, command in checks.items():
+            code, output = run_captured(*command)
+            if code:
+                outputs[name] = output
+
+    beside = threading.Thread(target=check, name="checks")
+    say(f"tests, and beside them: {', '.join(checks)}")
+    beside.start()
+    code = run(BIN / "pytest", "--all", *PROCESSES, *sys.argv[2:])
+    beside.join()
+    for output in outputs.values():
+        print(output, file=sys.stderr)  # noqa: T201
+    failed = [*outputs, *(["tests"] if code else [])]
     if failed:
         say("failed: " + ", ".join(failed))
     return 1 if failed else 0
