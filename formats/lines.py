@@ -100,6 +100,15 @@ class Lines:
             self.number(stop),
         )
 
+    def copy(self, indexes: Ints) -> Lines:
+        """Return some of the lines in a buffer of their own, as if the stream had no others."""
+        records = [self.content(line) for line in indexes.tolist()]
+        lengths = np.array([len(record) + 1 for record in records], np.int64)
+        ends = np.cumsum(lengths)
+        data = b"".join(record + b"\n" for record in records)
+        numbers = np.arange(1, len(records) + 1)
+        return Lines(data, ends - lengths, ends - 1, numbers, 0, len(data), len(records) + 1)
+
     def join(self, first: Ints, last: Ints) -> Lines:
         """Return records: each from one line to another, which may be the same.  They are without gaps."""
         stop = int(last[-1]) + 1 if len(last) else 0

@@ -1,6 +1,7 @@
 """JSON lines into columns: fast for valid records, exact for invalid ones.
 
-msgspec decodes each record into a struct for the table's columns; it is strict about types, ranges and
+Records with the same keys in the same order are decoded in bulk (`bulk`).  Each of the others is decoded by
+msgspec into a struct for the table's columns; it is strict about types, ranges and
 syntax, and the values of records that it accepts are those defined by `json_strict` and `json_values`.  A
 record is decoded by these two modules in four cases:
 
@@ -29,11 +30,13 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.sqltypes import FLOATING, Kind, row_of
+from fsql.formats.json.bulk import BulkDecoder
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
 from fsql.formats.lines import SingleLineDecoder
 from fsql.formats.malformed import MalformedError, check_length, dead_letter
+from fsql.runtime.few_rows import FEW_ROWS_IN_C
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
+    from fsql.formats.json.bulk import Part
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import DeadLetter
@@ -73,20 +77,43 @@ _COMPARE_KEYS: Final = json.JSONDecoder(
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of `lines` so far: decoded structs, and dead letters; `span` is the text of all lines."""
+    """The rows of `lines` so far: decoded structs, and dead letters; `span` is the text of all lines.
+
+    The lines are some of those of `source`: they have the indexes `source_lines` there.
+    """
 
     lines: Lines
     span: bytes
+    source: Lines
+    source_lines: Ints
     first_row: int
     decoded: list[msgspec.Struct] = field(default_factory=list)
-    dead_letters: list[DeadLetter] = field(default_factory=list)
+    rejected: dict[int, MalformedError] = field(default_factory=dict)
+    exact: list[int] = field(default_factory=list)
+    """Lines that were decoded by the exact rules; their rows do not say which fields are missing."""
     nulled: dict[int, int] = field(default_factory=dict)
     """How many malformed values of a line are NULL."""
 
+    @staticmethod
+    def of(source: Lines, span: bytes, chosen: Ints, first_row: int) -> _Rows:
+        """Return the rows of chosen lines, with none decoded; `span` is the text of all."""
+        if len(chosen) == len(source):
+            return _Rows(source, span, source, chosen, first_row)
+        lines = source.copy(chosen)
+        return _Rows(lines, lines.span(), source, chosen, first_row)
+
     def kept(self) -> Ints:
         """Return the indexes of the lines that the decoded rows come from."""
-        kept = np.arange(len(self.lines))
-        return np.delete(kept, [each.row - self.first_row for each in self.dead_letters])
+        return np.delete(np.arange(len(self.lines)), sorted(self.rejected))
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """Return the rejected lines, in order."""
+        letters = []
+        for line in sorted(self.rejected):
+            at = int(self.source_lines[line])
+            row = self.first_row + at
+            letters.append(dead_letter(self.source, at, row, self.rejected[line]))
+        return letters
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
@@ -106,12 +133,20 @@ class JsonDecoder(SingleLineDecoder):
     skips_empty_lines = True
 
     def __init__(
-        self, columns: Schema, record_bytes_max: int, nulled: Collection[str] = ()
+        self,
+        columns: Schema,
+        record_bytes_max: int,
+        nulled: Collection[str] = (),
+        bulk_rows_min: int = FEW_ROWS_IN_C,
     ) -> None:
-        """Take the columns; a malformed value of one of `nulled` is NULL."""
+        """Take the columns; a malformed value of one of `nulled` is NULL.
+
+        Fewer than `bulk_rows_min` records are decoded one by one.
+        """
         self._columns = columns
         self._nulled = nulled
         self._row_type = RowType(columns)
+        self._bulk = BulkDecoder(columns, bulk_rows_min)
         self._reads_doubles = any(column.type.contains(*FLOATING) for column in columns)
         self._type = row_of((column.name, column.type) for column in columns)
         self.record_bytes_max = record_bytes_max
@@ -119,7 +154,30 @@ class JsonDecoder(SingleLineDecoder):
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines none of which is empty; the first has the number `first_row`."""
-        rows = _Rows(lines, lines.span(), first_row)
+        span = lines.span()
+        parts = self._decode_in_bulk(lines, span)
+        self.unknown_fields += sum(part.unknown_fields for part in parts)
+        found = [(part.lines, part.arrays) for part in parts]
+        left = np.ones(len(lines), np.bool_)
+        for part in parts:
+            left[part.lines] = False
+        rejected: list[DeadLetter] = []
+        if left.any() or not parts:
+            rows = _Rows.of(lines, span, np.flatnonzero(left), first_row)
+            arrays, kept = self._decode_one_by_one(rows)
+            found.append((rows.source_lines[kept], arrays))
+            rejected = rows.dead_letters()
+        kept, arrays = _merge(found)
+        return arrays, first_row + kept, rejected
+
+    def _decode_in_bulk(self, lines: Lines, span: bytes) -> list[Part]:
+        """Return the rows with common layouts."""
+        if len(lines) < self._bulk.rows_min or not _utf8(span):
+            return []
+        return self._bulk.decode(lines, span, lines.ends - lines.starts > self.record_bytes_max)
+
+    def _decode_one_by_one(self, rows: _Rows) -> tuple[list[pa.Array], Ints]:
+        """Return the columns of rows, and the lines that they are from."""
         self._decode_rows(rows)
         kept = rows.kept()
         arrays, lacking, inner, unread = self._row_type.columns(rows.decoded)
@@ -136,10 +194,9 @@ class JsonDecoder(SingleLineDecoder):
             arrays = [array.filter(pa.array(good)) for array in arrays]
         if exact:
             arrays = self._exact_columns([rows.decoded[index] for index in np.flatnonzero(good)])
-        rows.dead_letters.sort(key=lambda each: each.row)
         if rows.nulled:
             self.nulled_fields += sum(rows.nulled.get(line, 0) for line in kept.tolist())
-        return arrays, first_row + kept, rows.dead_letters
+        return arrays, kept
 
     def _exact_columns(self, decoded: Sequence[msgspec.Struct]) -> list[pa.Array]:
         """Return the columns of rows that are all well-formed: a malformed value hides those beside it."""
@@ -175,6 +232,7 @@ class JsonDecoder(SingleLineDecoder):
                 return self._row_type.decode(record)
             except REFUSED:
                 pass
+        rows.exact.append(line)
         return self._strict_row(rows, line)
 
     def _strict_row(self, rows: _Rows, line: int) -> msgspec.Struct | None:
@@ -186,7 +244,7 @@ class JsonDecoder(SingleLineDecoder):
             rows.nulled[line] = nulled
             return self._row_type.row(values)
         except MalformedError as error:
-            rows.dead_letters.append(dead_letter(rows.lines, line, rows.first_row + line, error))
+            rows.rejected[int(line)] = error
             return None
 
     def _keys_are_distinct(self, rows: _Rows, kept: Ints, found: Ints) -> Bools:
@@ -197,27 +255,41 @@ class JsonDecoder(SingleLineDecoder):
         good = np.ones(len(kept), np.bool_)
         block = np.frombuffer(rows.span, np.uint8)
         colons = _key_colons(block, rows.span)
-        if len(kept) == len(rows.lines) and np.count_nonzero(colons) == found.sum():
+        exact = np.isin(kept, rows.exact)
+        whole = len(kept) == len(rows.lines) and not rows.exact
+        if whole and np.count_nonzero(colons) == found.sum():
             return good  # no row has fewer keys than columns, so none has more either
         keys_max = rows.lines.count(np.flatnonzero(colons) + 1)[kept]
-        doubtful = np.flatnonzero(keys_max != found)
+        doubtful = np.flatnonzero((keys_max != found) | exact)
         braces = rows.lines.count(np.flatnonzero(block == _BRACE))[kept[doubtful]]
         brackets = rows.lines.count(np.flatnonzero(block == _BRACKET))[kept[doubtful]]
-        shallow = braces + brackets <= DEPTH_MAX
+        shallow = (braces + brackets <= DEPTH_MAX) & ~exact[doubtful]
         for index in doubtful[~shallow].tolist():
             good[index] = self._strict_key_count(rows, kept[index])
         doubtful, flat = doubtful[shallow], braces[shallow] == 1
         for index, most, one_object in zip(
             doubtful.tolist(), keys_max[doubtful].tolist(), flat.tolist(), strict=True
         ):
-            record = rows.lines.content(kept[index])
-            value = _DECODE_ANY(record)
-            keys = len(value) if one_object else _key_count(value)
-            if most == keys or _keys_differ(record):
-                self.unknown_fields += _unknown_count(value, self._type)
-            else:
+            unknown = self._unknown_fields(rows.lines.content(kept[index]), most, flat=one_object)
+            if unknown is None:
                 good[index] = self._strict_key_count(rows, kept[index])
+            else:
+                self.unknown_fields += unknown
         return good
+
+    def _unknown_fields(self, record: bytes, keys_max: int, *, flat: bool) -> int | None:
+        """Return how many fields of a valid record are no columns; None if the exact rules must decide.
+
+        It seems to have `keys_max` keys; if it is `flat`, no value of it is an object.
+        """
+        try:
+            value = _DECODE_ANY(record)
+        except REFUSED:  # a number out of range in an unknown field
+            return None
+        keys = len(value) if flat else _key_count(value)
+        return (
+            _unknown_count(value, self._type) if keys == keys_max or _keys_differ(record) else None
+        )
 
     def _strict_key_count(self, rows: _Rows, line: int) -> bool:
         """Check a row by the exact rules; return whether it is valid."""
@@ -225,6 +297,17 @@ class JsonDecoder(SingleLineDecoder):
             return False
         self.unknown_fields += _unknown_count(parse_object(rows.lines.content(line)), self._type)
         return True
+
+
+def _merge(parts: Sequence[tuple[Ints, list[pa.Array]]]) -> tuple[Ints, list[pa.Array]]:
+    """Return the rows of all parts in the order of their lines: the lines, and the columns."""
+    if len(parts) == 1:
+        return parts[0]
+    lines = np.concatenate([lines for lines, _ in parts])
+    order = np.argsort(lines, kind="stable")
+    indexes = pa.array(order)
+    columns = zip(*(arrays for _, arrays in parts), strict=True)
+    return lines[order], [pa.concat_arrays(column).take(indexes) for column in columns]
 
 
 def _key_colons(block: Octets, text: bytes) -> Bools:

@@ -22,16 +22,10 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import by_key
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INTEGER_RANGES, Kind, SqlType
 from fsql.formats.json.keys import distinct, read_key
+from fsql.formats.json.value_columns import days_or_times, decimals, floats
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
-from fsql.formats.timestamps import read_dates, read_times, timestamps
-from fsql.runtime.arrow_types import (
-    arrow_type,
-    nearest_floats,
-    octets_of_base64,
-    struct_of,
-    to_arrow,
-)
-from fsql.runtime.decimals import column_of, read_texts
+from fsql.formats.timestamps import timestamps
+from fsql.runtime.arrow_types import arrow_type, octets_of_base64, struct_of, to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -248,14 +242,11 @@ def _array(  # noqa: C901, PLR0911 - one a kind
         micros, null, unread = timestamps(values)
         return pa.array(micros, mask=null | unread).cast(arrow_type(sql_type)), unread
     if sql_type.kind is Kind.FLOAT:
-        return _floats(pa.array(values, pa.float64()))
+        return floats(pa.array(values, pa.float64()))
     if sql_type.kind is Kind.BYTES:
         return octets_of_base64(pa.array(values, pa.string()))
     if sql_type.kind is Kind.DATE or sql_type.kind is Kind.TIME:
-        texts = pa.array(values, pa.string())
-        found, read = (read_dates if sql_type.kind is Kind.DATE else read_times)(texts)
-        null = texts.is_null().to_numpy(zero_copy_only=False)
-        return pa.array(found, mask=~read), ~(read | null)
+        return days_or_times(pa.array(values, pa.string()), sql_type)
     if sql_type.element is not None and sql_type.contains(*_READ_BY_VALUE):
         return _arrays(values, sql_type.element, inner)
     numpy_type = _NUMPY_TYPES.get(sql_type.kind)
@@ -268,32 +259,15 @@ def _array(  # noqa: C901, PLR0911 - one a kind
     return pa.array(values, arrow_type(sql_type)), None
 
 
-def _floats(doubles: pa.Array) -> tuple[pa.Array, Bools]:
-    """Return the column of FLOAT, and which of its values are out of range."""
-    null = doubles.is_null().to_numpy(zero_copy_only=False)
-    given = doubles.fill_null(0.0).to_numpy()
-    nearest = nearest_floats(given)
-    return pa.array(nearest, mask=null), np.isinf(nearest)
-
-
 def _decimals(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools]:
-    """Return the column of numbers whose texts are given, in quotes or not.
-
-    Texts with an escape are left to the exact half.
-    """
+    """Return the column of numbers whose texts are given, in quotes or not."""
     texts = pa.array([None if v is None else bytes(v) for v in values], pa.binary()).cast(
         pa.string()
     )
     null = pc.fill_null(pc.equal(texts, "null"), fill_value=True)
     quoted = pc.fill_null(pc.starts_with(texts, '"'), fill_value=False)
     written = pc.if_else(quoted, pc.utf8_slice_codeunits(texts, 1, -1), texts)
-    written = pc.if_else(null, None, written)
-    integers, codes = read_texts(written, sql_type, arrow_type(sql_type))
-    odd = pc.fill_null(pc.match_substring_regex(written, "[^-+.0-9eE]|^$"), fill_value=False)
-    unread = (codes != 0) | odd.to_numpy(zero_copy_only=False)
-    valid = ~null.to_numpy(zero_copy_only=False) & ~unread
-    array = column_of(integers, arrow_type(sql_type), None if valid.all() else valid)
-    return array, unread
+    return decimals(pc.if_else(null, None, written), sql_type)
 
 
 def _structs(

@@ -176,10 +176,20 @@ def test_unknown_fields_are_counted() -> None:
         b'{"b":": "}',
         b'{"z":' + b"[" * 63 + b"]" * 63 + b"}",
         b'{"a":1,"b":1,"b":2}',
+        b'{"a":1,"b":1e400}',
     ]
     result = read_bytes(b"\n".join(records), (Column("a", BIGINT),), decoder)
-    assert list(result.rows.values()) == [(1,), (1,), (None,), (None,)]
-    assert decoder.unknown_fields == 2 + 1 + 1
+    assert list(result.rows.values()) == [(1,), (1,), (None,), (None,), (1,)]
+    assert decoder.unknown_fields == 2 + 1 + 1 + 1
+
+
+def test_unknown_fields_are_counted_whatever_half_reads_the_record() -> None:
+    """The sign of zero is for the exact half, as are all records of the block that it is in."""
+    columns = (Column("a", BIGINT), Column("d", DOUBLE))
+    decoder = JsonDecoder(columns, 1000)
+    result = read_bytes(b'{"a":1,"b":2}\n{"b":2,"d":-0}\n{"a":2,"d":1}', columns, decoder)
+    assert result.rows == {0: (1, None), 1: (None, 0.0), 2: (2, 1.0)}
+    assert decoder.unknown_fields == 2
 
 
 @pytest.mark.parametrize("beside", [b"", b'{"s":"\\\\"}\n'], ids=["", "an escaped backslash"])

@@ -1,0 +1,261 @@
+"""Flat records decoded a column at a time, where many have one layout.
+
+What is accepted here has the value that the exact half gives it, as `json_strict` and `values` define it.
+Whatever is not certain is left to be decoded one by one: records with escapes or nested values, values
+of an unexpected form, numbers at the limits of a type.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
+from fsql.formats.json.layouts import WORD, Block, fits_block, layout_of
+from fsql.formats.json.value_columns import days_or_times, decimals, floats
+from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
+from fsql.formats.timestamps import read_texts
+from fsql.runtime.arrow_types import arrow_type, octets_of_base64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.schema import Column, Schema
+    from fsql.compiler.sqltypes import SqlType
+    from fsql.formats.json.layouts import Layout, Slices
+    from fsql.formats.lines import Lines
+
+    Bools = NDArray[np.bool_]
+    Ints = NDArray[np.int64]
+
+Read: TypeAlias = "tuple[pa.Array, Bools]"
+"""A column, and which of its values are certain; the others are arbitrary."""
+
+_LAYOUTS_MAX: Final = 8
+"""Layouts that are looked for among some lines; each costs a pass over those that are left."""
+_NUMBER: Final = r"\A-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\z"
+_ZERO, _NINE, _MINUS, _LETTER_N = b"09-n"
+_DIGITS_MAX: Final = 19
+"""Of a BIGINT; one with as many digits that begins with 9 may be out of range."""
+_MILLIS_US: Final = 1_000
+_ZEROS, _SIXES, _HIGH_HALVES = (np.uint64(byte * 0x0101010101010101) for byte in (0x30, 0x06, 0xF0))
+_PAIRS: Final = np.uint64(0x000000FF000000FF)
+_MILLIONS, _TEN_THOUSANDS = np.uint64((10**6 << 32) + 100), np.uint64((10**4 << 32) + 1)
+"""Factors of the pairs of digits in a word, by which its upper half becomes the number."""
+
+
+class Part(NamedTuple):
+    """Rows of one layout: the indexes of their lines, ascending, their columns, and unknown fields."""
+
+    lines: Ints
+    arrays: list[pa.Array]
+    unknown_fields: int
+
+
+class BulkDecoder:
+    """Decodes the records of a table that have common layouts."""
+
+    def __init__(self, columns: Schema, rows_min: int) -> None:
+        """Take the columns of the table; fewer than `rows_min` records are left to be decoded one by one."""
+        self.rows_min = rows_min
+        self._columns = columns
+        self._is_flat = all(column.type.kind in _FLAT for column in columns)
+
+    def decode(self, lines: Lines, span: bytes, long: Bools) -> list[Part]:
+        """Return the rows of the lines that can be decoded in bulk, which may be none.
+
+        `span` is the text of the lines, in UTF-8; `long` says which of them are too long.
+        """
+        if not (self._is_flat and len(lines) >= self.rows_min and fits_block(span)):
+            return []
+        block = Block(span, lines, long)
+        parts = []
+        left = block.plain_lines
+        for _ in range(_LAYOUTS_MAX):
+            if len(left) < self.rows_min:
+                break
+            layout = layout_of(lines.content(left[0]))
+            if layout is None:
+                left = left[1:]
+                continue
+            found, slices = block.locate(layout, left)
+            left = np.setdiff1d(left, found, assume_unique=True)
+            part = self._read(layout, found, slices)
+            if len(part.lines):
+                parts.append(part)
+        return parts
+
+    def _read(self, layout: Layout, lines: Ints, slices: list[Slices]) -> Part:
+        """Return the rows of lines that have a layout, without those that are not certain."""
+        of_key = dict(zip(layout.keys, zip(slices, layout.quoted, strict=True), strict=True))
+        arrays = []
+        certain = np.ones(len(lines), np.bool_)
+        for column in self._columns:
+            found = of_key.pop(column.name, None)
+            array, read = _missing(len(lines), column) if found is None else _read(*found, column)
+            arrays.append(array)
+            certain &= read
+        for values, quoted in of_key.values():
+            if not quoted:
+                certain &= _is_scalar(values)
+        if not certain.all():
+            lines = lines[certain]
+            arrays = [array.filter(pa.array(certain)) for array in arrays]
+        return Part(lines, arrays, len(of_key) * len(lines))
+
+
+def _missing(count: int, column: Column) -> Read:
+    """Return the column of a field that no record has."""
+    return pa.nulls(count, arrow_type(column.type)), np.full(count, column.nullable)
+
+
+def _read(slices: Slices, quoted: bool, column: Column) -> Read:  # noqa: FBT001 - a field of a layout
+    """Return the column of the values of a field."""
+    kind = column.type.kind
+    if quoted:
+        if kind not in _OF_TEXT:
+            return _missing(len(slices.starts), column)[0], np.zeros(len(slices.starts), np.bool_)
+        return _OF_TEXT[kind](slices.texts(), column.type)
+    if not (slices.firsts() == _LETTER_N).any():
+        return _of_bare(slices, column)
+    null = slices.equal(b"null")
+    array, read = _of_bare(slices.filter(~null), column)
+    certain = np.full(len(null), column.nullable)
+    certain[~null] = read
+    return array.take(pa.array(np.cumsum(~null) - 1, mask=null)), certain
+
+
+def _of_bare(slices: Slices, column: Column) -> Read:
+    """Return the column of values without quotes, none of which is `null`."""
+    kind = column.type.kind
+    if not len(slices.starts) or kind not in _OF_BARE:
+        return _missing(len(slices.starts), column)[0], np.zeros(len(slices.starts), np.bool_)
+    return _OF_BARE[kind](slices, column.type)
+
+
+def _is_scalar(slices: Slices) -> Bools:
+    """Return which values without quotes are numbers or words of JSON."""
+    number = _flags(pc.match_substring_regex(slices.texts(), _NUMBER))
+    return number | slices.equal(b"null") | slices.equal(b"true") | slices.equal(b"false")
+
+
+def _text(texts: pa.StringArray, _sql_type: SqlType) -> Read:
+    return texts, np.ones(len(texts), np.bool_)
+
+
+def _octets(texts: pa.StringArray, _sql_type: SqlType) -> Read:
+    array, unread = octets_of_base64(texts)
+    return array, ~unread
+
+
+def _day_or_time(texts: pa.StringArray, sql_type: SqlType) -> Read:
+    array, unread = days_or_times(texts, sql_type)
+    return array, ~unread
+
+
+def _timestamp(texts: pa.StringArray, sql_type: SqlType) -> Read:
+    micros, read = read_texts(texts)
+    return pa.array(micros).cast(arrow_type(sql_type)), read
+
+
+def _decimal(texts: pa.StringArray, sql_type: SqlType) -> Read:
+    array, unread = decimals(texts, sql_type)
+    return array, ~unread
+
+
+def _bare_decimal(slices: Slices, sql_type: SqlType) -> Read:
+    texts = slices.texts()
+    array, read = _decimal(texts, sql_type)
+    return array, read & _flags(pc.match_substring_regex(texts, _NUMBER))
+
+
+def _whole(slices: Slices, sql_type: SqlType) -> Read:
+    numbers, read = _whole_numbers(slices)
+    if sql_type.kind in INTEGER_RANGES:
+        low, high = INTEGER_RANGES[sql_type.kind]
+        read &= (low <= numbers) & (numbers <= high)
+    numbers = np.where(read, numbers, 0)
+    return pa.array(numbers).cast(arrow_type(sql_type)), read
+
+
+def _millis(slices: Slices, sql_type: SqlType) -> Read:
+    numbers, read = _whole_numbers(slices)
+    read &= (numbers >= MILLIS_MIN) & (numbers <= MILLIS_MAX)
+    micros = np.where(read, numbers, 0) * _MILLIS_US
+    return pa.array(micros).cast(arrow_type(sql_type)), read
+
+
+def _whole_numbers(slices: Slices) -> tuple[Ints, Bools]:
+    """Return whole numbers, and which are certain: up to 19 digits after an optional minus sign."""
+    negative = slices.firsts() == _MINUS
+    digits = slices.lengths - negative
+    leading = slices.block.octets[slices.starts + negative]
+    certain = (digits < _DIGITS_MAX) | ((digits == _DIGITS_MAX) & (leading < _NINE))
+    certain &= (digits > 0) & ((leading != _ZERO) | (digits == 1))
+    numbers = np.zeros(len(digits), np.uint64)
+    odd = np.zeros(len(digits), np.uint64)
+    digits_max = int(digits.max(initial=0))
+    for place in range(0, min(digits_max, _DIGITS_MAX), WORD):
+        word = slices.block.words[slices.ends - (place + WORD)] ^ _ZEROS
+        other = ((WORD - np.clip(digits - place, 0, WORD)) * 8).astype(np.uint64)
+        word = word >> other << other  # the digits of the number alone, the last most significant
+        odd |= (word | (word + _SIXES)) & _HIGH_HALVES
+        word = word * np.uint64(10) + (word >> np.uint64(8))
+        pairs = (word & _PAIRS) * _MILLIONS + ((word >> np.uint64(16)) & _PAIRS) * _TEN_THOUSANDS
+        numbers += (pairs >> np.uint64(32)) * np.uint64(10**place)
+    certain &= odd == 0
+    signed = numbers.view(np.int64)
+    return np.where(negative, -signed, signed), certain
+
+
+def _double(slices: Slices, _sql_type: SqlType) -> Read:
+    """Return the doubles; zero with a sign is left to the exact half."""
+    texts = slices.texts()
+    certain = _flags(pc.match_substring_regex(texts, _NUMBER))
+    if not certain.all():
+        texts = pc.if_else(pa.array(certain), texts, "0")
+    array = pc.cast(texts, pa.float64())
+    numbers = array.to_numpy()
+    certain &= np.isfinite(numbers) & ((numbers != 0) | (slices.firsts() != _MINUS))
+    return array, certain
+
+
+def _float(slices: Slices, sql_type: SqlType) -> Read:
+    doubles, certain = _double(slices, sql_type)
+    array, unread = floats(doubles)
+    return array, certain & ~unread
+
+
+def _flag(slices: Slices, _sql_type: SqlType) -> Read:
+    true = slices.equal(b"true")
+    return pa.array(true), true | slices.equal(b"false")
+
+
+def _flags(flags: pa.BooleanArray) -> Bools:
+    found: Bools = flags.to_numpy(zero_copy_only=False)
+    return found
+
+
+_OF_TEXT: Final[dict[Kind, Callable[[pa.StringArray, SqlType], Read]]] = {
+    Kind.STRING: _text,
+    Kind.BYTES: _octets,
+    Kind.DATE: _day_or_time,
+    Kind.TIME: _day_or_time,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.DECIMAL: _decimal,
+}
+_OF_BARE: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
+    **dict.fromkeys((*INTEGER_RANGES, Kind.INTERVAL), _whole),
+    Kind.FLOAT: _float,
+    Kind.DOUBLE: _double,
+    Kind.DECIMAL: _bare_decimal,
+    Kind.TIMESTAMP: _millis,
+    Kind.BOOLEAN: _flag,
+}
+_FLAT: Final = frozenset(_OF_TEXT) | frozenset(_OF_BARE)
+"""Kinds of columns whose values have no parts."""
