@@ -123,7 +123,7 @@ def main(ctx: click.Context) -> None:
     type=click.Choice(_ENGINES),
     default="columnar",
     show_default=True,
-    help="The model executes the graph row by row, slowly. Spark runs over data at rest.",
+    help="columnar for all work; model executes the graph row by row, slowly; spark processes data at rest.",
 )
 @click.option(
     "--master",
@@ -134,7 +134,7 @@ def main(ctx: click.Context) -> None:
     "--read-ahead",
     type=click.IntRange(min=1),
     metavar="ROWS",
-    help="How many rows a split may be read ahead of the rows that are final.",
+    help="How many rows may be read from a split beyond those that are final.",
 )
 @click.option(
     "--state",
@@ -147,7 +147,7 @@ def main(ctx: click.Context) -> None:
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback.",
+    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback interface.",
 )
 @click.option(
     "--contract/--no-contract",
@@ -168,11 +168,14 @@ def main(ctx: click.Context) -> None:
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="How many of the workers are started by hand with fsql worker.",
+    help="Number of workers that are started by hand with fsql worker.",
 )
 @auto
 @profile
-@tick_seconds("How often workers write statistics, and --auto chooses; 0 for never.", TICK_SECONDS)
+@tick_seconds(
+    "Interval at which workers write statistics and --auto chooses ticks; 0 for never.",
+    TICK_SECONDS,
+)
 @keys
 @coordination
 @coordination_credentials
@@ -234,7 +237,7 @@ class _ExplainFlags(TypedDict):
     type=click.Choice(_STAGES),
     default="logical",
     show_default=True,
-    help="The stage to show.",
+    help="Stage of compilation.",
 )
 @click.option(
     "--format",
@@ -248,9 +251,9 @@ class _ExplainFlags(TypedDict):
     metavar="FILE",
     type=click.File("w", encoding="utf-8", lazy=True),
     default="-",
-    help="Write to this file instead of standard output.",
+    help="Output file. Default: standard output.",
 )
-@click.option("--trace", is_flag=True, help="Also show what each rewrite rule changed.")
+@click.option("--trace", is_flag=True, help="Also show what each rewrite rule has changed.")
 @define
 @_workers
 @_policy
@@ -295,9 +298,12 @@ class _ConsumeFlags(TypedDict):
     append: bool
 
 
-@main.command(short_help="Store the rows that a job sends with connector tcp.")
+@main.command(short_help="Store the rows that a job writes with connector tcp.")
 @click.option(
-    "--listen", metavar="ADDRESS", required=True, help="127.0.0.1:PORT; port 0: any free port."
+    "--listen",
+    metavar="ADDRESS",
+    required=True,
+    help="Address to listen at, 127.0.0.1:PORT; port 0 selects a free one.",
 )
 @click.option(
     "--to", "target", metavar="FILE", required=True, help="Output file; - for standard output."
@@ -309,7 +315,7 @@ class _ConsumeFlags(TypedDict):
     "--key",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Key file for authentication. Default: your own.",
+    help="Key file for authentication. Default: that of the user.",
 )
 @click.option("--until-end", is_flag=True, help="Exit when the job has finished.")
 @existing_outputs
@@ -321,9 +327,10 @@ def consume(
     times: TextIO | None,
     **flags: Unpack[_ConsumeFlags],
 ) -> None:
-    """Store the rows that one job sends to one table with connector `tcp`, each exactly once.
+    """Store the rows that a job writes to one table with connector `tcp`, each exactly once.
 
-    The position of FILE is kept in FILE.position.*; when started again, the command resumes from it.
+    The position up to which rows are stored is kept in FILE.position.*; the command resumes there when it is
+    started again.
     """
     from pathlib import Path
 

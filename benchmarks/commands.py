@@ -21,29 +21,25 @@ if TYPE_CHECKING:
 
 @click.group(short_help="Measure fsql on this machine.")
 def bench() -> None:
-    """Measure fsql on this machine, on generated text; docs/performance.md says what is measured and how."""
+    """Measure fsql on this machine, with generated input; docs/performance.md describes the measurements."""
 
 
 def _on_text(name: str, rows_are: str) -> Command:
     """Return the command that measures a benchmark over text, and add it to `bench`."""
 
-    @bench.command(name, short_help=f"Words a second or latency; rows are {rows_are}.")
-    @number("--rate", "Rows a second; as fast as possible unless given.")
-    @seconds("--seconds", "How long, with --rate.", 20.0, least=0.1)
-    @number("--rows", "How many rows, without --rate.")
+    @bench.command(name, short_help=f"Measure throughput or latency; rows are {rows_are}.")
+    @number("--rate", "Rows per second. Default: as fast as possible.")
+    @seconds("--seconds", "Duration with --rate, in seconds.", 20.0, least=0.1)
+    @number("--rows", "Number of rows without --rate.")
     @click.option("--blackhole", is_flag=True, help="Write no result file, in one process.")
-    @delivery("What is promised under failures; given, it is processes that are measured.")
-    @numbers(
-        "--snapshot-ms",
-        "Milliseconds between two snapshots; with commas, one after the other.",
-        "1000",
-    )
+    @delivery("Delivery guarantee; measures a run on processes.")
+    @numbers("--snapshot-ms", "Milliseconds between snapshots; with commas, a list.", "1000")
     @click.option(
         "--shards",
         type=click.IntRange(1, SHARDS_MAX),
-        help="How many files the result goes to, on several processes.",
+        help="Number of files of the result, on processes.",
     )
-    @workers("How many.")
+    @workers("Number of workers.")
     @pass_reporter
     def measured(reporter: Reporter, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
         if workers == 1 and flags["delivery"] is None:
@@ -84,15 +80,15 @@ _on_text("inverted-index", "documents of 300 words on average")
 _on_text("word-count", "lines of 300 words")
 
 
-@bench.command(short_help="What the loss of a worker or of the coordinator costs.")
-@number("--rate", "Documents a second.", 50)
-@seconds("--seconds", "How long.", 60.0)
+@bench.command(short_help="Measure recovery from the loss of a worker or of the coordinator.")
+@number("--rate", "Documents per second.", 50)
+@seconds("--seconds", "Duration in seconds.", 60.0)
 @snapshot_ms
-@state_mib("How much state there is before the clock starts.")
-@number("--kills", "How often a process is killed.", 3)
-@choice("--kill", ("worker", "coordinator"), "Which process is killed.")
+@state_mib("MiB of state before the measurement starts.")
+@number("--kills", "Number of kills.", 3)
+@choice("--kill", ("worker", "coordinator"), "Process to kill.")
 @picture()
-@workers("How many.", default=2)
+@workers("Number of workers.", default=2)
 @pass_reporter
 def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Kill workers or the coordinator with SIGKILL while documents flow; report how long output stops.
@@ -113,10 +109,10 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
         click.echo(latency_svg(title, run.due - run.start, run.late_ms, kills), picture, nl=False)
 
 
-@bench.command(short_help="What a layout tick costs.")
-@state_mib("How much state there is; half of it moves.")
-@number("--rate", "Rows a second.", 2000)
-@seconds("--seconds", "How long.", 20.0)
+@bench.command(short_help="Measure the cost of a layout tick.")
+@state_mib("MiB of state; half of it moves.")
+@number("--rate", "Rows per second.", 2000)
+@seconds("--seconds", "Duration in seconds.", 20.0)
 @snapshot_ms
 @pass_reporter
 def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
@@ -124,18 +120,18 @@ def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
 
     "gap_ms" is the longest time between two releases from the proposal until a second after the tick,
     "latency_ms_p99" is of the second around it.  Fields that begin with "quiet" are of the time before.
-    "bytes_equal" says whether the output is as without a tick.
+    "bytes_equal" states whether the output is as without a tick.
     """
     from fsql.benchmarks.migration import Migration, migrate
 
     _say(reporter, [migrate(Migration(**flags))])
 
 
-@bench.command(short_help="Load that changes, and the ticks that follow it.")
-@number("--rate", "Documents a second.", 50)
-@number("--peak-rate", "Documents a second during the peak.", 5000)
-@seconds("--seconds", "How long before the peak, and after it.", 15.0)
-@seconds("--peak-seconds", "How long the peak is.", 5.0)
+@bench.command(short_help="Measure latency while the load rises and falls.")
+@number("--rate", "Documents per second.", 50)
+@number("--peak-rate", "Documents per second during the peak.", 5000)
+@seconds("--seconds", "Seconds before the peak, and after it.", 15.0)
+@seconds("--peak-seconds", "Seconds of the peak.", 5.0)
 @number("--words", "Words of a document, on average.", 300)
 @snapshot_ms
 @click.option(
@@ -160,18 +156,18 @@ def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
         click.echo(measured.picture(), picture, nl=False)
 
 
-@bench.command(short_help="Frequent keys: equal bins, ticks by themselves, and the best plan.")
+@bench.command(short_help="Compare equal bins, automatic ticks and the best plan on frequent keys.")
 @click.option(
     "--load",
     "loads",
     type=click.Choice(["joins", "maxima", "windows"]),
     multiple=True,
-    help="What is run: all loads, one after the other, unless given; may be given more than once.",
+    help="Load to run; may be repeated. Default: all loads, one after the other.",
 )
-@number("--rows", "Of each run.", 2_000_000)
+@number("--rows", "Number of rows of each run.", 2_000_000)
 @exponents
-@seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
-@number("--rounds", "How often each plan runs.", 1)
+@seconds("--tick", "Seconds between two choices of `auto`.", 1.0, least=0.1)
+@number("--rounds", "Number of runs of each plan.", 1)
 @picture("the load of the busiest worker for each plan")
 @pass_reporter
 def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
@@ -196,13 +192,13 @@ def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # n
 
 
 @bench.command(
-    "hot-key", short_help="One key with most rows: equal bins, ticks, and the best plan."
+    "hot-key", short_help="Compare equal bins, automatic ticks and the best plan on one hot key."
 )
-@number("--rows", "Of each run.", 4_000_000)
-@number("--share", "How many of 100 rows the hot key has.", 60)
-@number("--keys", "How many keys share the other rows.", 1_000)
-@seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
-@number("--rounds", "How often each plan runs.", 1)
+@number("--rows", "Number of rows of each run.", 4_000_000)
+@number("--share", "Percentage of rows with the hot key.", 60)
+@number("--keys", "Number of keys of the other rows.", 1_000)
+@seconds("--tick", "Seconds between two choices of `auto`.", 1.0, least=0.1)
+@number("--rounds", "Number of runs of each plan.", 1)
 @picture("the throughput of each plan")
 @pass_reporter
 def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
@@ -224,19 +220,21 @@ def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
         click.echo(hot_key_svg(measured), picture, nl=False)
 
 
-@bench.command(short_help="Hot keys that move: equal bins, ticks, and the best plan, by tick.")
-@number("--rows", "Of each run.", 4_000_000)
-@number("--moves", "How often other keys become the frequent ones.", 3)
+@bench.command(
+    short_help="Compare equal bins, automatic ticks and the best plan on hot keys that move."
+)
+@number("--rows", "Number of rows of each run.", 4_000_000)
+@number("--moves", "Number of times that other keys become the frequent ones.", 3)
 @click.option(
     "--exponent",
     type=click.FloatRange(min=0, max=4),
     default=1.4,
     show_default=True,
-    help="Of Zipf's law.",
+    help="Exponent of Zipf's law.",
 )
-@seconds("--tick", "How often `auto` chooses, and how long an interval is.", 1.0, least=0.1)
-@number("--rounds", "How often each plan runs.", 1)
-@picture("the load of the busiest worker by the mean, tick by tick")
+@seconds("--tick", "Seconds between two choices of `auto`, and of an interval.", 1.0, least=0.1)
+@number("--rounds", "Number of runs of each plan.", 1)
+@picture("the load of the busiest worker by the mean in each interval")
 @pass_reporter
 def drift(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Join rows by frequent keys that move from one worker to the other, with three plans by turns.
@@ -258,17 +256,19 @@ def drift(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # 
         click.echo(drift_svg(measured), picture, nl=False)
 
 
-@bench.command("sharing", short_help="Conditions in any order, and queries with one prefix.")
-@number("--rows", "Of each run.", 4_000_000)
-@seconds("--tick", "How often `auto` chooses.", 1.0, least=0.1)
-@number("--rounds", "How often each variant runs.", 1)
+@bench.command(
+    "sharing", short_help="Measure the order of conditions, and queries with a common prefix."
+)
+@number("--rows", "Number of rows of each run.", 4_000_000)
+@seconds("--tick", "Seconds between two choices of `auto`.", 1.0, least=0.1)
+@number("--rounds", "Number of runs of each variant.", 1)
 @picture("the processor time of each variant")
 @pass_reporter
 def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
-    """Filter rows by an expensive and a cheap condition, and run two queries behind an expensive one.
+    """Filter rows by an expensive and a cheap condition, and run two queries after an expensive one.
 
-    "first" and "last" say where the expensive condition is written; "first-auto" and "last-auto" are the same
-    with ticks that are chosen.  "one" is a query behind an expensive condition, "two" are two of them.
+    "first" and "last" are where the expensive condition is written; "first-auto" and "last-auto" are the same
+    with ticks that are chosen.  "one" is a query after an expensive condition, "two" are two of them.
     "busy_seconds" is the processor time of the worker.  "bytes_equal" compares the output of the first
     query with that of the first run.  After the runs, the medians of the times are compared.
     """
@@ -282,11 +282,15 @@ def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
         click.echo(sharing_svg(measured), picture, nl=False)
 
 
-@bench.command("plan-scale", short_help="Plans for up to a thousand simulated workers.")
-@numbers("--workers", "How many; with commas, one after the other.", "10,100,1000")
+@bench.command("plan-scale", short_help="Measure plans for up to a thousand simulated workers.")
+@numbers("--workers", "Numbers of workers, measured one by one.", "10,100,1000")
 @exponents
 @number("--stages", "Stages with state of the plan for which a tick is chosen.", 100)
-@number("--draws", "How often keys get other names, and so other bins; medians are printed.", 9)
+@number(
+    "--draws",
+    "Number of runs, each with other names of keys and so other bins; medians are printed.",
+    9,
+)
 @pass_reporter
 def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """Level the bins of frequent keys over simulated workers, and measure how long a choice takes.
@@ -300,26 +304,26 @@ def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     _say(reporter, measure_plans(PlanScale(**flags)))
 
 
-@bench.command(short_help="Both fold policies, one split behind the other.")
-@number("--documents", "Of each split.", 1000)
+@bench.command(short_help="Compare the fold policies while one split is behind the other.")
+@number("--documents", "Number of documents of each split.", 1000)
 @numbers(
     "--behind",
-    "By how many documents the second split is behind; with commas, one after the other.",
+    "Numbers of documents by which the second split is behind, measured one by one.",
     "1,10,20,50,100,200,500",
 )
 @pass_reporter
 def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> None:
     """Run the index of two files under both fold policies, while one file is behind the other.
 
-    The last object says from which distance on waiting took less time than doing rows again.
+    The last object has the distance from which waiting took less time than processing rows again.
     """
     from fsql.benchmarks.policies import Comparison, compare
 
     _say(reporter, compare(Comparison(documents, behind)))
 
 
-@bench.command(short_help="Where more workers stop helping, by a model over measured costs.")
-@number("--documents", "How many are measured.")
+@bench.command(short_help="Estimate the throughput of more workers from measured costs.")
+@number("--documents", "Number of documents.")
 @pass_reporter
 def scaling(reporter: Reporter, documents: int | None) -> None:
     """Measure the cost of each part of a run, and estimate the throughput of 1, 2, 4 and 8 workers.
@@ -331,9 +335,9 @@ def scaling(reporter: Reporter, documents: int | None) -> None:
     _say(reporter, scale(_benchmark("inverted-index"), documents))
 
 
-@bench.command(short_help="Long runs: whether rows a second and bytes stay the same.")
+@bench.command(short_help="Measure whether throughput and memory stay the same in long runs.")
 @click.argument("load", type=click.Choice(["windows", "keys", "lag", "joins", "ranges"]))
-@number("--rows", "How many; by default what the load needs.")
+@number("--rows", "Number of rows. Default: as many as the load needs.")
 @choice("--policy", ("speculative", "ordered"), "The policy of the folds.")
 @pass_reporter
 def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None:
@@ -348,10 +352,10 @@ def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None
     _say(reporter, grow(Growth(load, rows or LOADS[load], Policy(policy))))
 
 
-@bench.command(short_help="How fast simulated clusters run.")
+@bench.command(short_help="Measure the speed of simulated clusters.")
 @number("--messages", "Messages with rows in a simulated second.", 200)
-@number("--seconds", "How long, simulated, each query.", 20)
-@workers("How many.", default=5)
+@number("--seconds", "Simulated seconds of each query.", 20)
+@workers("Number of workers.", default=5)
 @pass_reporter
 def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) -> None:
     """Run the queries of `fsql sim` in a simulated cluster without faults, a row at a time.
@@ -363,9 +367,9 @@ def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) ->
     _say(reporter, simulate(Pace(workers, messages, seconds)))
 
 
-@bench.command(short_help="The queries of Nexmark, compared with DuckDB.")
-@click.option("--queries", metavar="NAMES", help="Which, such as q0,q5; all that run unless given.")
-@number("--events", "How many, persons, auctions and bids together.", 2_000_000)
+@bench.command(short_help="Run the queries of Nexmark, and compare with DuckDB.")
+@click.option("--queries", metavar="NAMES", help="Queries, such as q0,q5. Default: all that run.")
+@number("--events", "Number of persons, auctions and bids together.", 2_000_000)
 @pass_reporter
 def nexmark(reporter: Reporter, queries: str | None, events: int) -> None:
     """Run the queries of Nexmark on one core, each from Parquet files to the blackhole.

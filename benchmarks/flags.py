@@ -1,4 +1,4 @@
-"""Flags that several benchmarks have."""
+"""Flags of several benchmarks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def state_mib(help_: str) -> Flag:
 def picture(what: str = "the latency over time") -> Flag:
     """Return the flag for a file with a picture."""
     kind = click.File("w", encoding="utf-8", lazy=True)
-    help_ = f"Draw {what} there, as SVG."
+    help_ = f"File for an SVG picture of {what}."
     return click.option("--picture", type=kind, metavar="FILE", help=help_)
 
 
@@ -66,7 +66,7 @@ exponents = click.option(
     multiple=True,
     default=(0.8, 1.1, 1.4),
     show_default=True,
-    help="How much more frequent some keys are than others, by Zipf's law; may be given more than once.",
+    help="Exponent of Zipf's law for the frequencies of keys; may be repeated.",
 )
 
 

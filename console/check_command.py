@@ -25,7 +25,7 @@ def check(
     text: str | None,
     parameters: tuple[tuple[str, str], ...],
 ) -> None:
-    """Print the errors and warnings of the scripts FILES.
+    """Check the scripts FILES and print their errors and warnings.
 
     FILES may be directories, which stand for all *.sql in them; by default the scripts of the project.
     For each INSERT, print the kind of changes (append, upsert, retract) and the state of each operator with

@@ -29,13 +29,15 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
         "directory",
         metavar="DIR",
         type=_PATH,
-        help="The cluster directory. Default: FSQL_DIR, or the nearest .fsql.",
+        help="Cluster directory. Default: FSQL_DIR, or the nearest .fsql.",
     )(command)
 
 
 @click.command(short_help="Start the agent that keeps deployed jobs running.")
 @cluster_directory
-@click.option("--foreground", is_flag=True, help="Run the agent in this process until it is ended.")
+@click.option(
+    "--foreground", is_flag=True, help="Run the agent in this process until it is stopped."
+)
 @coordination
 @coordination_credentials
 @keys
@@ -43,7 +45,7 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
     "--stats",
     "collector",
     type=click.Choice(["built-in", "spark"]),
-    help="Which collector computes statistics; with spark, the agent keeps `fsql stats serve` running.",
+    help="Collector that computes statistics; with spark, the agent keeps `fsql stats serve` running.",
 )
 @click.option(
     "--stats-master",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="Where to write the plan.",
+    help="File for the plan.",
 )
 @define
 @pass_reporter
@@ -32,7 +32,7 @@ def compile_(
     """Check SCRIPT, by default that of the project, and write its plan to FILE.
 
     FILE contains the text, the values of its parameters, the directory from which its paths start, and the
-    plan with its digest.  `fsql deploy`, `explain`, `check` and `run` read it in place of a script.
+    plan with its digest.  `fsql deploy`, `explain`, `check` and `run` accept it instead of a script.
     """
     from fsql.console.project.scripts import one_script
     from fsql.console.unused_parameters import warn_unused_parameters

@@ -15,13 +15,13 @@ _INSTALLED: Final = {
 
 
 @click.command(
-    short_help="Print the completion script of a shell.",
+    short_help="Print a completion script for a shell.",
     epilog="\b\n" + "\n".join(_INSTALLED[shell] for shell in _SHELLS),
 )
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script by which SHELL completes commands, flags, choices and files of fsql."""
+    """Print a script for bash, zsh or fish that completes commands, flags, choices and file names of fsql."""
     from click.shell_completion import get_completion_class
 
     made_for = get_completion_class(shell)

@@ -29,28 +29,46 @@ class _Flags(TypedDict):
     append: bool
 
 
-@click.command(short_help="Generate rows of any columns.")
+@click.command(short_help="Generate rows with given columns.")
 @click.argument("columns")
 @click.option(
     "--rows",
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="Number of rows; 0 for rows without end.",
+    help="Number of rows; 0 for an unlimited number.",
 )
-@click.option("--rate", type=click.IntRange(min=1), metavar="ROWS", help="Rows a second.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Another seed, other rows.")
+@click.option(
+    "--rate",
+    type=click.IntRange(min=1),
+    metavar="ROWS",
+    help="Rows per second. Default: as fast as possible.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the generator.",
+)
 @click.option(
     "--option",
     "-O",
     "options",
     multiple=True,
     metavar="COLUMN.OPTION=VALUE",
-    help="An option of a column: price.max=9.99, item.values=tea,rum, at.jitter='5 s', n.null_rate=0.1.",
+    help="Option of a column: price.max=9.99, item.values=tea,rum, at.jitter='5 s', n.null_rate=0.1.",
 )
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="json", show_default=True)
 @click.option(
-    "--output", "-o", metavar="FILE", default="-", show_default=True, help="Write to this file."
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    default="json",
+    show_default=True,
+    help="Output format.",
+)
+@click.option(
+    "--output", "-o", metavar="FILE", default="-", help="Output file. Default: standard output."
 )
 @existing_outputs
 @pass_reporter

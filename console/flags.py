@@ -1,4 +1,4 @@
-"""Flags that several commands have."""
+"""Flags of several commands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,12 @@ def function_folders(ctx: click.Context) -> tuple[Path, ...]:
 
 
 _define = click.option(
-    "--define", "-D", "parameters", multiple=True, type=_NameAndValue(), help="A value for ${name}."
+    "--define",
+    "-D",
+    "parameters",
+    multiple=True,
+    type=_NameAndValue(),
+    help="Set the parameter ${NAME} of the script.",
 )
 _functions = click.option(
     "--functions",
@@ -60,12 +65,12 @@ _functions = click.option(
     metavar="DIR",
     expose_value=False,
     callback=_keep_folders,
-    help="A folder with modules of Python functions.",
+    help="Directory with modules of Python functions.",
 )
 
 
 def define(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags for what scripts are given: parameters, and functions."""
+    """Add the flags for parameters and Python functions of scripts."""
     return _define(_functions(command))
 
 
@@ -91,7 +96,7 @@ profile = click.option(
     "--profile",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Start with the plan that suits a profile of the input, as made by fsql stats profile.",
+    help="Choose the first plan by a profile of the input, made by fsql stats profile.",
 )
 
 
@@ -152,7 +157,8 @@ keys = click.option(
     "--keys",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="CURVE keys of this machine, made by fsql keys init; needed for addresses off the loopback.",
+    help="CURVE keys of this machine, made by fsql keys init; needed for addresses other than the loopback "
+    "interface.",
 )
 
 coordination = click.option(

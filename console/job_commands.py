@@ -47,7 +47,7 @@ _name = click.argument("name")
 _listen = click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback.",
+    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback interface.",
 )
 _drain_seconds = click.option(
     "--drain-seconds",
@@ -55,18 +55,18 @@ _drain_seconds = click.option(
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the job may take to reach a committed position.",
+    help="Maximum time for the job to reach a committed position.",
 )
 
 
 @click.command(short_help="Run a script as a job of the agent.")
 @click.argument("script")
 @click.option(
-    "--name", metavar="JOB", help="The name of the job. Default: that of SCRIPT without its suffix."
+    "--name", metavar="JOB", help="Name of the job. Default: that of SCRIPT without its suffix."
 )
 @cluster_directory
 @define
-@workers("How many workers share the keys. Default: 1.", None)
+@workers("Number of workers. Default: 1.", None)
 @click.option(
     "--snapshot-ms",
     type=click.IntRange(min=1),
@@ -79,7 +79,8 @@ _drain_seconds = click.option(
     help="Whether to choose ticks from statistics while the job runs. Default: --no-auto.",
 )
 @tick_seconds(
-    "How often workers write statistics, and --auto chooses; 0 for never. Default: 10.", None
+    "Interval at which workers write statistics and --auto chooses ticks; 0 for never. Default: 10.",
+    None,
 )
 @profile
 @coordination
@@ -90,33 +91,33 @@ _drain_seconds = click.option(
     "--joining",
     type=click.IntRange(min=0),
     metavar="N",
-    help="How many of the workers are started by hand with fsql worker. Default: 0.",
+    help="Number of workers that are started by hand with fsql worker. Default: 0.",
 )
 @click.option(
     "--on",
     "machines",
     multiple=True,
     type=_MachineAndCount(),
-    help="How many of the workers run on another machine, whose agent was started with fsql up "
-    "--machine. May be repeated; NAME=0 takes all away.",
+    help="Run N of the workers on the machine NAME, whose agent was started with fsql up --machine. "
+    "May be repeated; NAME=0 removes all of them.",
 )
 @existing_outputs
-@click.option("--dry-run", is_flag=True, help="Print what would be done; do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, without doing it.")
 @click.option("--rebuild", is_flag=True, help="Recompute all state by reading the input again.")
 @click.option(
     "--allow-state-loss",
     is_flag=True,
-    help="Drop state of operators that are gone, and let new ones begin empty.",
+    help="Drop the state of operators that are not in the new plan, and start new ones without state.",
 )
 @click.option(
     "--bootstrap",
     is_flag=True,
-    help="Compute state and output over history on Spark first; the job continues from there.",
+    help="Compute state and output of the history on Spark first; the job continues from there.",
 )
 @click.option(
     "--bootstrap-until",
     metavar="TIME",
-    help="Where history ends: a timestamp, or a row number where rows have no event time. "
+    help="End of the history: a timestamp, or a row number where rows have no event time. "
     "Default: after all rows of tables that are not live.",
 )
 @click.option(
@@ -124,7 +125,7 @@ _drain_seconds = click.option(
     metavar="URL",
     default="local[*]",
     show_default=True,
-    help="The Spark master for --bootstrap.",
+    help="Spark master for --bootstrap: local[N], spark://HOST:PORT, yarn, k8s://…",
 )
 @_drain_seconds
 @pass_reporter
@@ -136,9 +137,9 @@ def deploy(
     The job keeps its state in the cluster directory, is started again when it fails, and continues after a
     restart of the machine when the agent is started again.  It has neither standard input nor output.
 
-    If JOB runs, its plan is changed.  First it is printed which state is kept, and how long output will
-    pause.  Then the job stops at a committed position, and continues there with the new plan: state of
-    operators that compute the same is kept.  A change that would lose state is refused unless --rebuild or
+    If JOB runs, its plan is changed.  The command first prints which state is kept, and how long output
+    will pause.  Then the job stops at a committed position, and continues there with the new plan: operators
+    that compute the same keep their state.  A change that would lose state is refused unless --rebuild or
     --allow-state-loss is given.
 
     --coordination, --coordination-credentials and --keys are those of fsql up unless given, and those of
@@ -146,8 +147,8 @@ def deploy(
     --delivery, --auto, --tick and --on stay as they were, too.
 
     --bootstrap is for a new job.  Spark processes the rows of its tables at rest, or those before
-    --bootstrap-until.  The command writes their output and the state, and then the job begins after them.
-    Outputs have the same bytes as without.
+    --bootstrap-until.  The command writes their output and the state, and the job begins after them.  The
+    outputs have the same bytes as without --bootstrap.
 
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
     "operator", "text", "fate", "reason", "rows", "bytes"), "outputs" and "tables" (each "kept", "added" and
@@ -182,15 +183,17 @@ def list_(reporter: Reporter, directory: Path | None) -> None:
         click.echo(jobs_text(found), nl=False)
 
 
-@click.command(short_help="Show how a job is doing.")
+@click.command(short_help="Show the state of a job.")
 @_name
 @click.option(
-    "--why", is_flag=True, help="Show what holds output back, what failed, and what comes next."
+    "--why",
+    is_flag=True,
+    help="Also show what holds output back, what failed, and what comes next.",
 )
 @cluster_directory
 @pass_reporter
 def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) -> None:
-    """Show how the job NAME is doing, with its last ticks.
+    """Show the state of the job NAME, its counters, and its last ticks.
 
     With --json, standard output has one object: "name", "id", "state", "workers", "auto", "tick_seconds",
     "process", "phase", "epoch", "counters", "min_time", "held_by", "held_seconds", "snapshot_age_seconds",
@@ -215,23 +218,25 @@ def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) 
             reporter.error(view.error)
 
 
-@click.command(short_help="Print what a job reports.")
+@click.command(short_help="Print the log of a job.")
 @_name
-@click.option("--follow", "-f", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
+@click.option(
+    "--follow", "-f", is_flag=True, help="Print new lines as they are written, until Ctrl-C."
+)
 @click.option(
     "--lines",
     "-n",
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="How many of the last lines to print first.",
+    help="Number of lines to print first.",
 )
 @cluster_directory
 @pass_reporter
 def logs(
     reporter: Reporter, name: str, directory: Path | None, *, follow: bool, lines: int
 ) -> None:
-    """Print the last lines that the job NAME has reported.
+    """Print the last lines of the log of the job NAME.
 
     With --json, each line is an object with "ts" (seconds since 1970) and "event"; what its processes
     wrote to standard error is an event "output" with a "line".
@@ -252,10 +257,10 @@ def logs(
 def stop(
     reporter: Reporter, name: str, directory: Path | None, *, drain: bool, drain_seconds: float
 ) -> None:
-    """Stop the job NAME.  It keeps its state, and continues with `fsql restart`.
+    """Stop the job NAME.  It keeps its state; `fsql restart` starts it again.
 
-    With --drain it releases all rows up to the position of a last snapshot and none after it: then outputs
-    and snapshot are of one position, and nothing has to be computed again.
+    With --drain, the job takes a last snapshot and releases exactly the rows before its position, so that
+    nothing has to be computed again.
     """
     from fsql.deployment.messages import Stop
 
@@ -285,13 +290,13 @@ def restart(reporter: Reporter, name: str, directory: Path | None, **flags: obje
     _ask(reporter, directory, Start(name, connections), "started", name)
 
 
-@click.command(short_help="Give a job another name.")
+@click.command(short_help="Rename a job.")
 @_name
 @click.argument("new_name")
 @cluster_directory
 @pass_reporter
 def rename(reporter: Reporter, name: str, new_name: str, directory: Path | None) -> None:
-    """Rename the job NAME to NEW_NAME.  It keeps running."""
+    """Rename the job NAME to NEW_NAME.  A running job keeps running."""
     from fsql.deployment.messages import Rename
 
     _ask(reporter, directory, Rename(name, new_name), f"renamed to {new_name}", name)

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 _directory = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 
 
-@click.group(short_help="Make and show the CURVE keys of this machine.")
+@click.group(short_help="Create and show the CURVE keys of this machine.")
 def keys() -> None:
-    """Make and show the CURVE keys of this machine, and the list of machines that may connect.
+    """Create and show the CURVE keys of this machine, and the list of machines that may connect.
 
     Nodes on several machines need them: fsql run --keys DIR, fsql worker --keys DIR.  DIR has the mode 700,
     its files 600.  Secret keys are never printed.
     """
 
 
-@keys.command("init", short_help="Make a key directory.")
+@keys.command("init", short_help="Create a key directory.")
 @_directory
 @pass_reporter
 def keys_init(reporter: Reporter, directory: Path) -> None:
-    """Make DIR with a new key and an empty list of machines that may connect; print the public key.
+    """Create DIR with a new key and an empty list of machines that may connect; print the public key.
 
     With --json, standard output is an object with public_key and fingerprint.
     """
@@ -44,7 +44,7 @@ def keys_init(reporter: Reporter, directory: Path) -> None:
 def keys_rotate(reporter: Reporter, directory: Path) -> None:
     """Replace the key in DIR by a new one; print the new public key.
 
-    Runs that have started go on with the key before, which this machine accepts until the next rotation.
+    Runs that have started continue with the previous key, which this machine accepts until the next rotation.
     Runs and workers that start later use the new key.  Authorize it on the other machines first.
 
     With --json, standard output is an object with public_key and fingerprint.
@@ -54,15 +54,15 @@ def keys_rotate(reporter: Reporter, directory: Path) -> None:
     _print_public(rotate_keys(directory).public, reporter)
 
 
-@keys.command("authorize", short_help="Let another machine connect.")
+@keys.command("authorize", short_help="Allow another machine to connect.")
 @_directory
 @click.argument("name")
 @click.argument("public_key", metavar="PUBLIC-KEY")
 @pass_reporter
 def keys_authorize(reporter: Reporter, directory: Path, name: str, public_key: str) -> None:
-    """Add the PUBLIC-KEY of a machine to the list of those that may connect, DIR/authorized.
+    """Add the PUBLIC-KEY of another machine to the list of those that may connect, DIR/authorized.
 
-    NAME is a comment for you.  Running processes read the list again when it has changed.  To take the right
+    NAME is a comment.  Running processes read the list again when it has changed.  To revoke the right
     back, remove the line, and restart what is connected.
     """
     from fsql.runtime.drivers.curve.keys import authorize_key
@@ -76,7 +76,7 @@ def keys_authorize(reporter: Reporter, directory: Path, name: str, public_key: s
 @_directory
 @pass_reporter
 def keys_show(reporter: Reporter, directory: Path) -> None:
-    """Print the public key of this machine, and those that may connect, with their fingerprints.
+    """Show the public keys of this machine and of those that may connect, with their fingerprints.
 
     With --json, standard output is an object with public_key, fingerprint, previous and authorized: a list of
     objects with name, public_key and fingerprint.

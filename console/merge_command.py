@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @click.command("merge", short_help="Merge the shards of a table into one file.")
 @click.argument("script")
-@click.option("--table", metavar="NAME", help="Which table, if SCRIPT writes several with shards.")
+@click.option(
+    "--table", metavar="NAME", help="Table to merge, if SCRIPT writes several with shards."
+)
 @click.option(
     "--to", "target", metavar="FILE", required=True, help="Output file; - for standard output."
 )
@@ -32,7 +34,7 @@ def merge(
     overwrite: bool,
     parameters: tuple[tuple[str, str], ...],
 ) -> None:
-    """Merge the shards of a table that SCRIPT writes: all rows in the total order, without positions.
+    """Merge the shards of a table that SCRIPT writes into one file, in the total order, without positions.
 
     FILE gets the bytes that the table would have without the option 'shards'. The job must have ended.
     """

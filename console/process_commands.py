@@ -45,13 +45,13 @@ _PATH = click.Path(path_type=Path)
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Exit after this many seconds without a message from the run.",
+    help="Exit after this time without a message from the run.",
 )
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Address at which other nodes reach this worker, tcp://HOST:PORT; * is any free port. "
-    "Default: the one by which this machine reaches the run.",
+    help="Address at which other nodes reach this worker, tcp://HOST:PORT; * selects a free port. "
+    "Default: the address by which this machine reaches the run.",
 )
 @keys
 @click.option("--fingerprint", hidden=True)
@@ -67,7 +67,7 @@ def worker(
     supervised: bool,
     **network: Unpack[_NetworkFlags],
 ) -> None:
-    """Join a run that waits for workers (fsql run --joining N), and work until it ends."""
+    """Join a run that waits for workers (fsql run --joining N), as a worker until it ends."""
     from fsql.console.reporter import print_message
     from fsql.job.entry_points import run_worker
 
@@ -133,7 +133,7 @@ def fork_server(context: click.Context, descriptor: int) -> None:
 
 
 def _network(flags: _NetworkFlags) -> NodeNetwork:
-    """Return what the flags say about the network.
+    """Return the network that the flags describe.
 
     Raises:
         FsqlError: E646, if the keys cannot be used.

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
 
-@click.command(short_help="Take statements from a terminal or standard input.")
+@click.command(short_help="Run statements from a terminal or standard input.")
 @click.argument("script", required=False)
 @click.option(
     "--preview",
     type=click.IntRange(min=1),
     metavar="ROWS",
-    help="End each SELECT after ROWS rows.",
+    help="Stop each SELECT after ROWS rows.",
 )
 @click.option(
     "--format",
@@ -43,14 +43,14 @@ def shell(  # noqa: PLR0913 - the flags of the command
     overwrite: bool,
     append: bool,
 ) -> None:
-    """Take statements and carry each out when its ; is there.
+    """Run statements from a terminal or standard input, each when its ; has been read.
 
     Tables, views and functions stay declared until the shell ends.  A SELECT shows its result; on a
     terminal, that of an updating query is a table that changes in place.  Ctrl-C ends the query, Ctrl-D the
     shell.
 
-    The statements of SCRIPT are carried out first.  Relative paths start from its directory, or else from
-    the working directory.  Statements from a pipe are carried out up to the first that fails.
+    The statements of SCRIPT run first.  Relative paths start from its directory, or else from the working
+    directory.  Statements from a pipe run up to the first that fails.
     """
     from fsql import __version__
     from fsql.console.project.scripts import given_functions

@@ -47,7 +47,7 @@ _seconds = click.option(
     type=click.IntRange(2, 3600),
     default=60,
     show_default=True,
-    help="For how many simulated seconds faults are injected.",
+    help="Simulated seconds during which faults are injected.",
 )
 _workers = workers("Number of workers. Default: chosen by the seed.", default=None)
 _delivery = delivery("Delivery guarantee of outputs. Default: chosen by the seed.")
@@ -129,7 +129,7 @@ def sim_run(  # noqa: PLR0913 - one an option
     "--trace",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Recorded choices of a run: replayed if FILE exists, otherwise written to it.",
+    help="File with the choices of a run: replayed if it exists, otherwise recorded.",
 )
 @click.option("--shrink", is_flag=True, help="Minimize the faults of a seed that fails.")
 @click.option("--mermaid", is_flag=True, help="Draw a Mermaid sequence diagram.")

@@ -48,13 +48,13 @@ def snapshot_verify(reporter: Reporter, state: Path) -> None:
     _show_snapshots(reporter, state, verify=True)
 
 
-@snapshot.command("salvage", short_help="Replace damaged stores by their readable part.")
+@snapshot.command("salvage", short_help="Replace damaged stores by what can be read of them.")
 @_state
 @pass_reporter
 def snapshot_salvage(reporter: Reporter, state: Path) -> None:
     """Replace each damaged store in DIR by a new one with all state segments that can be read.
 
-    The job must not be running.  Damaged stores are kept beside the new ones.
+    The job must not be running.  Damaged stores are kept next to the new ones.
     """
     from fsql.console.snapshots import salvage_stores, salvaged_json, salvaged_text
 
@@ -72,7 +72,7 @@ def snapshot_salvage(reporter: Reporter, state: Path) -> None:
     "copy",
     metavar="COPY",
     type=click.Path(path_type=Path),
-    help="Copy the snapshot to a new directory.",
+    help="Also copy the snapshot to this new directory.",
 )
 @wait_seconds("How long to wait until it is committed.")
 @pass_reporter
@@ -93,7 +93,7 @@ def snapshot_take(
     take(reporter, name, state_of(name, state, directory), copy, seconds)
 
 
-@snapshot.command("restore", short_help="Go back to a copy of a snapshot.")
+@snapshot.command("restore", short_help="Restore a job from a copy of a snapshot.")
 @click.argument("copy", type=click.Path(path_type=Path))
 @click.argument("name", required=False)
 @any_state
@@ -102,10 +102,10 @@ def snapshot_take(
 def snapshot_restore(
     reporter: Reporter, copy: Path, name: str | None, state: Path | None, directory: Path | None
 ) -> None:
-    """Take the job NAME, or that of the state directory --state, back to the snapshot in COPY.
+    """Restore the job NAME, or that of the state directory --state, from the snapshot in COPY.
 
     The job must be stopped.  When it is started it reads its input from the position of the snapshot.  Rows
-    that its outputs have are not written again.
+    that its outputs already have are not written again.
     """
     from fsql.console.snapshot_copies import restore
 

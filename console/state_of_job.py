@@ -19,7 +19,7 @@ any_state = click.option(
     "--state",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="State directory of a run, in place of a deployed job.",
+    help="State directory of a run, instead of a deployed job.",
 )
 
 

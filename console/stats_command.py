@@ -77,7 +77,7 @@ def serve(
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the profile to this file.",
+    help="Output file for the profile.",
 )
 @define
 @click.option("--spark", is_flag=True, help="Read the input on Spark.")
@@ -90,7 +90,7 @@ def profile(
     parameters: tuple[tuple[str, str], ...],
     **of_spark: Any,  # noqa: ANN401 - flags, given by click
 ) -> None:
-    """Read the input of SCRIPT at rest, and count what the optimizer makes use of.
+    """Read the input of SCRIPT at rest, and count what the optimizer uses.
 
     Counted are the rows of each split, the rows into each bin of each stateful operator that reads tables,
     the keys that many of them have, about how many keys there are, and what filters drop.  Tables that are
@@ -112,7 +112,7 @@ def profile(
 @click.argument("name", metavar="[JOB]", required=False)
 @any_state
 @cluster_directory
-@click.option("--spark", is_flag=True, help="Compute them on Spark.")
+@click.option("--spark", is_flag=True, help="Compute the statistics on Spark.")
 @_master_of_spark
 @pass_reporter
 def stats(

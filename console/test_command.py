@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("test", short_help="Run the tests of scripts.")
 @click.argument("paths", nargs=-1)
 @click.option("--only", "-k", metavar="TEXT", help="Run the cases whose name contains TEXT.")
-@click.option("--record", is_flag=True, help="Write what the cases give as what they expect.")
+@click.option("--record", is_flag=True, help="Record the actual rows as the expected ones.")
 @click.option(
     "--junit",
     metavar="FILE",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
 
-@click.group(short_help="Change owners of keys, and the plan, while a job runs.")
+@click.group(short_help="Change owners of keys, or the plan, while a job runs.")
 def tick() -> None:
     """Propose, list and show ticks of a job.
 
@@ -39,7 +39,7 @@ def tick() -> None:
     "--workers",
     metavar="N",
     type=click.IntRange(1, WORKERS_MAX),
-    help="Let the job have N workers from the tick on: more join, or the last ones leave.",
+    help="Change the number of workers to N: more join, or the last ones leave.",
 )
 @click.option("--equal", is_flag=True, help="Give each worker the same number of bins.")
 @click.option(
@@ -51,9 +51,9 @@ def tick() -> None:
     type=click.Path(path_type=Path),
     help="Read policies and the order of filters from FILE; see `fsql tick plan`.",
 )
-@click.option("--reason", default="", metavar="TEXT", help="Why; `fsql tick list` shows it.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, which `fsql tick list` shows.")
 @click.option("--wait", is_flag=True, help="Wait until the tick has ended.")
-@wait_seconds("How long to wait with --wait.")
+@wait_seconds("Maximum time to wait with --wait.")
 @pass_reporter
 def tick_propose(
     reporter: Reporter,
@@ -90,7 +90,7 @@ def tick_propose(
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write FILE in place of standard output.",
+    help="Output file. Default: standard output.",
 )
 @pass_reporter
 def tick_plan(
@@ -104,9 +104,9 @@ def tick_plan(
 
     The output is one JSON object, to be edited and given to `fsql tick propose --plan`.  "plan" is the digest
     of the logical plan.  "folds" has the "policy" of each fold: "speculative" or "ordered".  "filters" has
-    runs of filters that may change places, each a list of filters, and each filter a list of conditions.
-    Rows go through the filters in order.  Conditions may be moved within a run, into one filter or into
-    several.  What is removed from "folds" or "filters" stays as it is.
+    runs of filters that can be reordered, each a list of filters, and each filter a list of conditions.
+    Rows go through the filters in order.  A condition may be moved to another filter of its run, or to
+    a new one.  What is removed from "folds" or "filters" stays as it is.
     """
     from fsql.console.ticks import print_choices
 

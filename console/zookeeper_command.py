@@ -44,7 +44,7 @@ class _PeerPorts(click.ParamType[tuple[int, int]]):
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="Directory of the server, with its data and its log.",
+    help="Directory for the data and the log of the server.",
 )
 @click.option(
     "--port",
@@ -82,7 +82,7 @@ def zookeeper(
     ensemble: tuple[tuple[int, int], ...],
     tick_ms: int,
 ) -> None:
-    """Run a ZooKeeper server until Ctrl-C, for coordination: fsql run --coordination.
+    """Run a ZooKeeper server for coordination (fsql run --coordination) until Ctrl-C.
 
     The server is part of the jars of PySpark and needs Java 17 or later.  It listens on the loopback
     interface only.  When it answers clients, the address is printed on standard error.

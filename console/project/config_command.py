@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 def config() -> None:
     """Show the settings of the project, of the user, and of the environment.
 
-    Flags come before environment variables (FSQL_RUN_WORKERS for run.workers), these before fsql.toml, which
-    is looked for in the working directory and its parents, and this before ~/.config/fsql/config.toml.
+    A flag overrides an environment variable (FSQL_RUN_WORKERS for run.workers), this one overrides fsql.toml,
+    which is looked for in the working directory and its parents, and this one ~/.config/fsql/config.toml.
     """
 
 
-@config.command(short_help="Print all settings.")
-@click.option("--origin", is_flag=True, help="Also print where each value comes from.")
+@config.command(short_help="List all settings.")
+@click.option("--origin", is_flag=True, help="Also show where each value comes from.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def show(ctx: click.Context, *, origin: bool, as_json: bool) -> None:
-    """Print all settings as TOML; those without a value as comments."""
+    """List all settings as TOML; those without a value are comments."""
     settings = settings_of(ctx)
     if as_json:
         click.echo(json.dumps(_facts(settings), ensure_ascii=False))

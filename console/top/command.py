@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from fsql.console.top.sample import Sample
 
 
-@click.command(short_help="Watch the jobs, live.")
+@click.command(short_help="Watch the jobs.")
 @click.argument("name", metavar="[JOB]", required=False)
 @cluster_directory
-@click.option("--once", is_flag=True, help="Print one page, and end.")
+@click.option("--once", is_flag=True, help="Print one page and exit.")
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often to look.",
+    help="Interval between two updates.",
 )
 @pass_reporter
 def top(
@@ -42,9 +42,9 @@ def top(
     On a terminal the page is kept up to date: the arrow keys select a job, p pauses, q ends.  If standard
     output is not a terminal, or with --once, one page is printed.
 
-    With --json, standard output has an object for each look: "jobs" (each as `fsql status --json` has it,
-    with "rates": "rows_in" and "rows_out" by the second), and of one job its name, "job", its "statistics",
-    as `fsql stats --json` has them, and its "ticks".  It goes on until Ctrl-C; with --once, there is one.
+    With --json, standard output has one object for each update: "jobs" (each as `fsql status --json` has it,
+    with "rates": "rows_in" and "rows_out" per second), and of one job its name, "job", its "statistics",
+    as `fsql stats --json` has them, and its "ticks".  Updates end with Ctrl-C; with --once, there is one.
     """
     from fsql.console.top.sample import Sampler
     from fsql.deployment.directory import find_directory

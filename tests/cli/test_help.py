@@ -25,11 +25,11 @@ Commands:
   bench          Measure fsql on this machine.
   check          Check scripts without running them.
   compile        Check a script and write its plan to a file.
-  completion     Print the completion script of a shell.
+  completion     Print a completion script for a shell.
   config         Show the settings.
   connectors     List connectors and formats with their options.
-  consume        Store the rows that a job sends with connector tcp.
-  datagen        Generate rows of any columns.
+  consume        Store the rows that a job writes with connector tcp.
+  datagen        Generate rows with given columns.
   deploy         Run a script as a job of the agent.
   doctor         Check the cluster directory and this machine.
   down           Stop the agent and all jobs.
@@ -38,23 +38,23 @@ Commands:
   explain-error  Explain an error code.
   fmt            Format scripts.
   init           Create a project that runs at once.
-  keys           Make and show the CURVE keys of this machine.
+  keys           Create and show the CURVE keys of this machine.
   list           List the jobs.
-  logs           Print what a job reports.
+  logs           Print the log of a job.
   merge          Merge the shards of a table into one file.
   ps             List the processes of the agent and of all jobs.
-  rename         Give a job another name.
+  rename         Rename a job.
   restart        Start a job again.
   run            Run a script.
-  shell          Take statements from a terminal or standard input.
+  shell          Run statements from a terminal or standard input.
   sim            Simulate clusters in virtual time, with faults.
   snapshot       Take, list, verify, restore and repair snapshots.
   stats          Show the statistics of a job.
-  status         Show how a job is doing.
+  status         Show the state of a job.
   stop           Stop a job.
   test           Run the tests of scripts.
-  tick           Change owners of keys, and the plan, while a job runs.
-  top            Watch the jobs, live.
+  tick           Change owners of keys, or the plan, while a job runs.
+  top            Watch the jobs.
   up             Start the agent that keeps deployed jobs running.
   worker         Join a run as a worker.
   zookeeper      Run a ZooKeeper server on this machine.
