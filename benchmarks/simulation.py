@@ -29,7 +29,7 @@ from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.network import NetworkSettings
 from fsql.runtime.simulation.output_checker import OutputChecker, expected_of
 from fsql.runtime.simulation.sources import SimulatedSplit
-from fsql.runtime.simulation.swarm import drawn
+from fsql.runtime.simulation.swarm import draw_settings
 from fsql.runtime.simulation.tape import Tape
 from fsql.runtime.simulation.workload import Workload, outputs_of
 from fsql.runtime.simulation.world import SECOND, World
@@ -112,7 +112,7 @@ def _run(query: SimQuery, workers: int, rows: int, rows_a_second: int) -> _Simul
         return Counting(job, name, address, settings)
 
     tape = Tape(0)
-    mild = drawn(Tape(0, {}), workers=workers)
+    mild = draw_settings(Tape(0, {}), workers=workers)
     settings = replace(mild, rows_max=1, nodes=Settings(), network=NetworkSettings(), encoded=False)
     outputs = outputs_of(workload.plan_of(1, None), settings.option, settings.shards)
     checker = OutputChecker(workload.plan_of(1, None), outputs, expected_of(expected, outputs))

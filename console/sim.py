@@ -16,11 +16,11 @@ from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.ports import Wait
-from fsql.runtime.simulation.coverage import OF_WRONG_ROWS, SELDOM, Coverage
+from fsql.runtime.simulation.coverage import MALFORMED_ROW_PROBES, SELDOM, Coverage
 from fsql.runtime.simulation.diagram import mermaid_of, text_of
 from fsql.runtime.simulation.faults import FAULTS_TO_MEET
 from fsql.runtime.simulation.run import Plan, Result, run
-from fsql.runtime.simulation.shrink import choices_left, shrunk
+from fsql.runtime.simulation.shrink import choices_left, shrink
 from fsql.runtime.simulation.workload import Workload
 
 if TYPE_CHECKING:
@@ -63,9 +63,11 @@ class Series:
     def not_met(self) -> list[str]:
         """Return the faults and states that a soak must reach and this series has not reached."""
         coverage = self.coverage
-        need_not = {*SELDOM, *OF_WRONG_ROWS}
-        probes = [f"situation: {probe}" for probe in coverage.never_met() if probe not in need_not]
-        return [*coverage.never_struck(FAULTS_TO_MEET), *probes]
+        need_not = {*SELDOM, *MALFORMED_ROW_PROBES}
+        probes = [
+            f"situation: {probe}" for probe in coverage.unmet_probes() if probe not in need_not
+        ]
+        return [*coverage.missing_faults(FAULTS_TO_MEET), *probes]
 
     @property
     def clean(self) -> bool:
@@ -203,7 +205,7 @@ def replay_seed(script: Script | None, replay: Replay, plan: Plan) -> tuple[Resu
         def fails(choices: Mapping[str, Sequence[int]]) -> bool:
             return bool(run(replay.seed, workload, expected, plan, choices).failure)
 
-        smaller = shrunk(result.choices, fails, runs_max=SHRINKING_RUNS)
+        smaller = shrink(result.choices, fails, runs_max=SHRINKING_RUNS)
         result = run(replay.seed, workload, expected, plan, smaller)
     if replay.trace is not None and played is None:
         replay.trace.write_text(json.dumps(result.choices) + "\n")

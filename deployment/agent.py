@@ -43,7 +43,7 @@ from fsql.job.coordination import forget_job
 from fsql.job.plan_file import parse_plan_file
 from fsql.job.snapshot_request import request_snapshot
 from fsql.job.state_directory import read_description
-from fsql.runtime.key_file import cluster_key
+from fsql.runtime.key_file import load_or_create_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ class _Agent:
         self._names = threading.Lock()
         self._end = threading.Event()
         self._ending = False
-        key = cluster_key(directory.key)
+        key = load_or_create_key(directory.key)
         self._server = RequestServer(key, self._carry_out, self._log)
 
     def run(self) -> None:

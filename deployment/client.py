@@ -19,7 +19,7 @@ from fsql.deployment.messages import (
     send_frame,
     unseal,
 )
-from fsql.runtime.key_file import given_key
+from fsql.runtime.key_file import load_key
 
 if TYPE_CHECKING:
     from fsql.deployment.directory import ClusterDirectory
@@ -41,7 +41,7 @@ def ask_agent(
     address = directory.address()
     if address is None or directory.agent() is None:
         raise no_agent(directory)
-    key = given_key(directory.key)
+    key = load_key(directory.key)
     try:
         with socket.create_connection(("127.0.0.1", address.port), CONNECT_SECONDS) as connection:
             theirs = receive_frame(connection)

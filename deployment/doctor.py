@@ -19,7 +19,7 @@ from fsql.deployment.machines import machines
 from fsql.deployment.messages import Ping
 from fsql.deployment.views import views
 from fsql.runtime.drivers.java import OLDEST, find_java
-from fsql.runtime.key_file import given_key
+from fsql.runtime.key_file import load_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def checks(cluster: ClusterDirectory) -> Iterator[Check]:
 
 def _key(cluster: ClusterDirectory) -> Check:
     try:
-        given_key(cluster.key)
+        load_key(cluster.key)
     except FsqlError as error:
         first = error.diagnostics[0]
         remedy = first.helps[0] if first.helps else ""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.job.changes_display import CHANGES_MAX, Shown, as_html, as_text
-from fsql.runtime.arrow_types import arrow_type, decoded, to_outside
+from fsql.runtime.arrow_types import arrow_type, decode_dictionary, to_outside
 from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
 from fsql.runtime.ports import OPERATIONS
 
@@ -59,7 +59,7 @@ class Changes:
             yield from self._of_release(release)
 
     def _of_release(self, release: Release) -> Iterator[Change]:
-        columns = map(decoded, release.columns)
+        columns = map(decode_dictionary, release.columns)
         values = [column.to_pylist() for column in self._outside(columns)]
         rows = zip(*values, strict=True) if values else iter([()] * len(release.time))
         operations = _operations(release)
@@ -145,7 +145,7 @@ class Changes:
     def _concatenate(
         self, releases: list[Release]
     ) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
-        of_releases = [[*map(decoded, release.columns)] for release in releases]
+        of_releases = [[*map(decode_dictionary, release.columns)] for release in releases]
         columns = [
             concat_arrays([part[at] for part in of_releases])
             if of_releases

@@ -41,7 +41,7 @@ from fsql.runtime.drivers.processes.process_role import COORDINATOR, WORKER, set
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
 from fsql.runtime.hosts.hosted_nodes import HostedTransport
-from fsql.runtime.key_file import cluster_key, given_key
+from fsql.runtime.key_file import load_key, load_or_create_key
 
 _REMOVALS_MAX: Final = 60
 _BETWEEN_REMOVALS_SECONDS: Final = 0.5
@@ -94,7 +94,7 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
     finder = _find_leader(leader, credentials) if is_zookeeper(leader) else None
     if finder is None:
         parse_node_address(leader, curve=network.keys is not None)
-    transport = network.open_transport(given_key(key), leader)
+    transport = network.open_transport(load_key(key), leader)
     node = WorkerNode("", _worker_name(), transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
     deadline = JoinDeadline(leader, key, join_deadline, transport.other_versions, notify)
@@ -189,7 +189,7 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     positions.mkdir(mode=0o700, exist_ok=True)
     description = job.description
     option = description.delivery
-    key = cluster_key(state / "cluster.key")
+    key = load_or_create_key(state / "cluster.key")
     consumed = job_consumers(
         job.compiled,
         job.splits,

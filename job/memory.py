@@ -232,7 +232,7 @@ class MemorySink:
         return releases
 
     @property
-    def missing(self) -> str | None:
+    def missing_reason(self) -> str | None:
         """Return None: the sink is always present."""
         return None
 
@@ -254,7 +254,7 @@ class MemorySink:
         """
         if self._sequencer is None:
             raise SinkLostError("the result is closed")
-        if self._sequencer.takes(bundle.follows, bundle.ends, bundle.part):
+        if self._sequencer.accepts(bundle.follows, bundle.ends, bundle.part):
             if bundle.contents is not None:
                 assert isinstance(bundle.contents, Released)
                 self._releases.append(bundle.contents.release)

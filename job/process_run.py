@@ -56,7 +56,7 @@ from fsql.runtime.drivers.processes.fork_server import ForkServer
 from fsql.runtime.drivers.processes.job_state import end_leadership
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.drivers.processes.starting import COMMAND
-from fsql.runtime.key_file import cluster_key
+from fsql.runtime.key_file import load_or_create_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +103,7 @@ def run_on_processes(
         leader, coordination = _open_coordination(job, address, process_options, stack)
         key = state / "cluster.key"
         access = access_flags(process_options, curve)
-        server = _serve_standard_output(job, cluster_key(key), stdout, stack)
+        server = _serve_standard_output(job, load_or_create_key(key), stdout, stack)
         _report_ready(job, options, observer)
         checks = [stack.enter_context(_open_feeds(job, state, observer, server))]
         observer.on_listening(job)

@@ -1,4 +1,4 @@
-"""Maps of Arrow, with entries in any order, as columns of MAP."""
+"""Arrow maps, whose entries can be in any order, as columns of MAP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MapParts(NamedTuple):
-    """The entries of a column of maps one after the other; how many each map has, and which are NULL."""
+    """The concatenated entries of a column of maps, the number in each map, and which maps are NULL."""
 
     keys: pa.Array
     values: pa.Array
@@ -36,17 +36,17 @@ def map_parts(array: pa.MapArray) -> MapParts:
 
 
 def maps_by_key(parts: MapParts, sql_type: SqlType) -> pa.ListArray:
-    """Return the column of maps; NULL is a map with a key that is NULL or comes twice."""
+    """Return the column of maps; a map with a NULL or duplicate key becomes NULL."""
     keys = from_arrow(parts.keys, sql_type.key)
-    lost = parts.null.copy()
+    invalid = parts.null.copy()
     order: list[int] = []
     ends = np.cumsum(parts.lengths).tolist()
     start = 0
-    kept = np.zeros(len(lost), np.int64)
+    kept = np.zeros(len(invalid), np.int64)
     for row, end in enumerate(ends):
-        of_row = keys[start:end]
-        if None in of_row or len(set(map(key_identity, of_row))) < len(of_row):
-            lost[row] = True
+        row_keys = keys[start:end]
+        if None in row_keys or len(set(map(key_identity, row_keys))) < len(row_keys):
+            invalid[row] = True
         else:
             order += sorted(range(start, end), key=lambda at: key_order(keys[at]))
             kept[row] = end - start
@@ -55,4 +55,4 @@ def maps_by_key(parts: MapParts, sql_type: SqlType) -> pa.ListArray:
     indexes = pa.array(order, pa.int64())
     entries = struct_of([parts.keys.take(indexes), parts.values.take(indexes)], sql_type.element)
     offsets = pa.array(np.append(0, np.cumsum(kept)), pa.int32())
-    return pa.ListArray.from_arrays(offsets, entries, mask=pa.array(lost))
+    return pa.ListArray.from_arrays(offsets, entries, mask=pa.array(invalid))

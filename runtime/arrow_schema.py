@@ -1,4 +1,4 @@
-"""Arrow types of other programs: which SQL type has their values."""
+"""The SQL types of Arrow columns that other programs have made."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sql_type_of(kind: pa.DataType) -> SqlType | None:
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Return whether a type is one of bytes."""
+    """Return whether a type is a binary type."""
     any_length = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
     return any_length or pa.types.is_fixed_size_binary(kind) or kind == pa.binary_view()
 

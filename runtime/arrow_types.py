@@ -1,11 +1,11 @@
-"""SQL types in Arrow: which Arrow type stands for which, and values in and out.
+"""SQL types in Arrow: the Arrow type of each SQL type, and the conversion of values.
 
-`fsql.compiler.sqltypes` has the table.  Two liberties are taken with columns, never with values:
+`fsql.compiler.sqltypes` has the table.  Two properties of columns, not of their values:
 
 * A column of STRING, ARRAY or ROW may be a `DictionaryArray` with int32 indices; its dictionary has no NULL
-  (NULL is a null index), but it may hold a value twice and values that no row uses.  So equal indices
-  mean equal values, and not the other way round.
-* What lies in the buffers under a null is unspecified.
+  (NULL is a null index), but it may have a value twice, and values that no row uses.  So equal indices
+  mean equal values; the converse does not hold.
+* The content of buffers under a null is unspecified.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _OUTSIDE: Final = {
     Kind.DATE: pa.date32(),
     Kind.TIME: pa.time64("us"),
 }
-"""What other programs have for kinds whose columns are of another type here."""
+"""The Arrow types in other programs for kinds whose columns have another type here."""
 _INTEGER_INSIDE: Final = {Kind.TIMESTAMP, Kind.INTERVAL}
-"""Kinds whose Python value is an int although Arrow would hand out something else."""
+"""Kinds whose Python value is an int, although Arrow would return another type."""
 
 
 def arrow_type(sql_type: SqlType) -> pa.DataType:
@@ -76,7 +76,7 @@ def arrow_type(sql_type: SqlType) -> pa.DataType:
 
 
 def outside_type(sql_type: SqlType) -> pa.DataType:
-    """Return the Arrow type that other programs have for `sql_type`, such as date32 for DATE."""
+    """Return the Arrow type of `sql_type` in other programs, such as date32 for DATE."""
     if sql_type.kind is Kind.MAP:
         return pa.map_(outside_type(sql_type.key), outside_type(sql_type.value))
     if sql_type.element is not None:
@@ -89,7 +89,7 @@ def outside_type(sql_type: SqlType) -> pa.DataType:
 
 
 def to_outside(array: pa.Array, sql_type: SqlType) -> pa.Array:
-    """Return a column without a dictionary in the type that other programs have for it."""
+    """Return a column without a dictionary, converted to its type in other programs."""
     if not sql_type.contains(Kind.BYTES, Kind.MAP):
         return array.cast(outside_type(sql_type))
     if sql_type.kind is Kind.BYTES:
@@ -114,7 +114,7 @@ def to_outside(array: pa.Array, sql_type: SqlType) -> pa.Array:
 def map_array(
     offsets: pa.Int32Array, keys: pa.Array, values: pa.Array, mask: pa.BooleanArray | None
 ) -> pa.MapArray:
-    """Return the maps of Arrow whose entries lie between `offsets`; NULL where the mask is true."""
+    """Return the Arrow maps whose entries are between `offsets`; NULL where the mask is true."""
     if mask is not None:
         starts = pc.if_else(mask, pa.scalar(None, pa.int32()), offsets[:-1])
         offsets = pa.concat_arrays([starts, offsets[-1:]])
@@ -161,7 +161,7 @@ def shortest_doubles(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def shortest_of_column(array: pa.Array) -> pa.Array:
-    """Return a column of FLOAT as that of the doubles that are written for its values."""
+    """Return for a column of FLOAT the doubles that are written for its values."""
     null = array.is_null().to_numpy(zero_copy_only=False)
     values = shortest_doubles(array.fill_null(0.0).to_numpy())
     return pa.array(values, mask=null if null.any() else None)
@@ -179,7 +179,7 @@ def date_texts(days: NDArray[np.int32]) -> pa.StringArray:
     return pa.array(days, pa.int32()).view(pa.date32()).cast(pa.string())
 
 
-def decoded(array: pa.Array) -> pa.Array:
+def decode_dictionary(array: pa.Array) -> pa.Array:
     """Return the column without its dictionary, if it has one."""
     if isinstance(array, pa.DictionaryArray):
         return array.dictionary.take(array.indices)
@@ -255,15 +255,15 @@ def struct_of(
     """Return the column of rows of `sql_type` whose fields are `children`; NULL where `missing`."""
     fields = list(arrow_type(sql_type))
     mask = None if missing is None else pa.array(missing)
-    return pa.StructArray.from_arrays([*map(decoded, children)], fields=fields, mask=mask)
+    return pa.StructArray.from_arrays([*map(decode_dictionary, children)], fields=fields, mask=mask)
 
 
 _REMEMBERED: Final[deque[tuple[pa.Array, list[Any]]]] = deque(maxlen=8)
-"""Arrays and their values; as long as an array stands here, no other object is it."""
+"""Arrays and their values; an array in this list stays alive, so no other object gets its identity."""
 
 
 _REMEMBERED_MAX: Final = 1024
-"""Code for more rows than this does not use Python values."""
+"""Code that handles more rows than this does not use Python values."""
 
 
 def remember_values(array: pa.Array, values: list[Any]) -> None:
@@ -275,16 +275,16 @@ def remember_values(array: pa.Array, values: list[Any]) -> None:
 def values_of(array: pa.Array) -> list[Any]:
     """Return `array.to_pylist()`; nobody may change the list.
 
-    What a document's words were made of is known when their slots are looked up and when they are written:
-    of 200 words that are cold it saves 0.1 ms.
+    The values of a document's words are cached when their slots are looked up, and used again when they are
+    written: for 200 words this saves 0.1 ms.
     """
     known = remembered_values(array)
     return array.to_pylist() if known is None else known
 
 
 def remembered_values(array: pa.Array) -> list[Any] | None:
-    """Return what `values_of` would, if it is known."""
-    # A copy, since another thread may remember something meanwhile.
+    """Return the result of `values_of`, if it is cached."""
+    # A copy, since another thread may add an entry at the same time.
     for known, values in tuple(_REMEMBERED):
         if known is array:
             return values

@@ -1,8 +1,8 @@
 """Batches of weighted rows in columns, and root positions.
 
-A row's position is its root (time, origin) and its path; `docs/internals/semantics.md` says what they
-are.  A `Batch` holds payload columns (Arrow) and position columns (NumPy) of equal length; `weight` is
-None where every row has weight +1.  Batches are values: nobody changes one in place.
+A row's position is its root (time, origin) and its path; `docs/internals/semantics.md` defines them.  A
+`Batch` holds payload columns (Arrow) and position columns (NumPy) of equal length; `weight` is None where
+every row has weight +1.  Batches are immutable.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ START: Final = Root(-(2**63), -(2**63))
 END: Final = Root(TIME_END, TIME_END)
 """After every position."""
 _TAKE: Final = pc.get_function("array_take")
-"""`Array.take` makes options and looks the function up by its name: half of the time for a few rows."""
+"""`Array.take` creates options and looks up the function by name, half of its time for a few rows."""
 
 
 def origin(source: int, split: int, row: int) -> int:
@@ -60,7 +60,7 @@ def origin_parts(packed: int) -> tuple[int, int, int]:
 
 
 def position_text(root: Root) -> str:
-    """Return a position for messages to people.
+    """Return a position as text for messages.
 
     >>> position_text(Root(5, origin(1, 2, 3)))
     'row 3 of split 2 of table 1, at time 5'
@@ -77,8 +77,8 @@ def position_text(root: Root) -> str:
 class Batch:
     """Weighted rows: payload `columns`, root `(time, origin)`, `path` columns, `weight`.
 
-    `span` is read at every step of the dataflow, so it is computed once, and copied to a batch that is
-    made of the same roots.  The same holds for the known order: `ascending` means that the position of each
+    `span` is read at every step of the dataflow, so it is computed once, and copied to batches with the
+    same roots.  The same holds for the known order: `ascending` means that the position of each
     row is greater than that of the row before; False means that the order is not known.
     """
 
@@ -105,11 +105,11 @@ class Batch:
             self.origin[rows],
             tuple(level[rows] for level in self.path),
             None if self.weight is None else self.weight[rows],
-            self.known_span if self._of_one_root() and len(rows) else None,
+            self.known_span if self._has_one_root() and len(rows) else None,
         )
 
-    def _of_one_root(self) -> bool:
-        """Say whether it is known that all rows have the same root."""
+    def _has_one_root(self) -> bool:
+        """Return whether it is known that all rows have the same root."""
         span = self.known_span
         return span is not None and span.least == span.greatest
 
@@ -126,7 +126,7 @@ class Batch:
         )
 
     def weights(self) -> Ints:
-        """Return the weights as a column, also where all are +1."""
+        """Return the weights as a column, also if all are +1."""
         return np.ones(len(self), np.int64) if self.weight is None else self.weight
 
     def root(self, row: int) -> Root:
@@ -141,7 +141,7 @@ class Batch:
 
 
 def span_of_all(spans: Sequence[Span | None]) -> Span | None:
-    """Return the span of several together, None if that of one is not known."""
+    """Return the union of spans, None if one of them is not known."""
     known = [span for span in spans if span is not None]
     if len(known) < len(spans):
         return None

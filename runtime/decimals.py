@@ -1,8 +1,9 @@
 """Columns of DECIMAL as integers of the smallest unit.
 
 Arrow keeps a DECIMAL in 128 bits.  Its own arithmetic neither rounds nor reports overflow as SQL does, so
-values are computed as integers: an array of int64 where all of a batch fit, which is nearly always, else an
-array of Python's, which are exact at any size and some twenty times slower.  Which it is never shows.
+values are computed as integers: an array of int64 if all values of a batch fit, which is nearly always the
+case, otherwise an array of Python integers, which are exact at any size and about twenty times slower.
+Results do not depend on the representation.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
     Integers = NDArray[Any]
-    """Of int64, or of Python's integers."""
+    """An array of int64, or of Python integers."""
     Bools = NDArray[np.bool_]
     Codes = NDArray[np.int16]
 
@@ -66,7 +67,7 @@ def column_of(values: Integers, kind: pa.DataType, valid: Bools | None = None) -
 def column_of_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return Python integers, or None, as a column."""
     valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
-    integers = narrowed(np.array([value or 0 for value in values], object))
+    integers = narrow(np.array([value or 0 for value in values], object))
     return column_of(integers, kind, None if valid.all() else valid)
 
 
@@ -82,7 +83,7 @@ def ranks_of(array: pa.Array) -> NDArray[np.int64]:
     return ranks
 
 
-def narrowed(values: Integers) -> Integers:
+def narrow(values: Integers) -> Integers:
     """Return the integers in int64 if all fit."""
     if values.dtype == object and magnitude(values) <= _LIMIT:
         return values.astype(np.int64)
@@ -90,21 +91,21 @@ def narrowed(values: Integers) -> Integers:
 
 
 def magnitude(values: Integers) -> int:
-    """Return the greatest of the values without their signs."""
+    """Return the greatest absolute value."""
     return max(-int(values.min()), int(values.max())) if len(values) else 0
 
 
 def times(values: Integers, factor: int) -> Integers:
-    """Return the values, each times a factor."""
+    """Return the values multiplied by a factor."""
     if factor == 1:
         return values
     if values.dtype != object and max(magnitude(values), 1) * factor <= _LIMIT:
         return values * factor
-    return narrowed(values.astype(object) * factor)
+    return narrow(values.astype(object) * factor)
 
 
-def exactly(values: Integers, bound: int) -> Integers:
-    """Return the values as Python's integers if results of up to `bound` do not fit int64."""
+def widen(values: Integers, bound: int) -> Integers:
+    """Return the values as Python integers if results of up to `bound` do not fit int64."""
     return values if bound <= _LIMIT or values.dtype == object else values.astype(object)
 
 
@@ -114,19 +115,19 @@ def quotients(values: Integers, divisor: Integers | int) -> Integers:
         if divisor == 1:
             return values
         positive: Integers | int = divisor
-        values = exactly(values, 2 * divisor)
+        values = widen(values, 2 * divisor)
     else:
         bound = 2 * magnitude(divisor)
-        values, divisor = exactly(values, bound), exactly(divisor, bound)
+        values, divisor = widen(values, bound), widen(divisor, bound)
         positive = np.abs(divisor)
-    values = exactly(values, magnitude(values))
+    values = widen(values, magnitude(values))
     size = np.abs(values)
     whole = size // positive
     whole = whole + (2 * (size - whole * positive) >= positive)
     negative = values < 0
     if not isinstance(divisor, int):
         negative = negative ^ (divisor < 0)
-    return narrowed(np.where(negative, -whole, whole))
+    return narrow(np.where(negative, -whole, whole))
 
 
 def too_long(values: Integers, precision: int) -> Bools:
@@ -163,7 +164,7 @@ def texts_of(values: Integers, scale: int) -> pa.StringArray:
 
 
 def read_texts(texts: pa.StringArray, target: SqlType, kind: pa.DataType) -> tuple[Integers, Codes]:
-    """Return the numbers that texts write, and the code of the error of those that write none (NULL: 0)."""
+    """Return the numbers in texts, and for each text the code of its error (0 if none, or if it is NULL)."""
     whole = target.precision - target.scale
     pattern = rf"^-?[0-9]{{1,{whole}}}(\.[0-9]{{1,{target.scale}}})?$"
     if not whole:
@@ -183,4 +184,4 @@ def read_texts(texts: pa.StringArray, target: SqlType, kind: pa.DataType) -> tup
                 exact[index] = parse_decimal(text, target)
             except RowFailure as failure:
                 codes[index] = failure.code
-    return narrowed(exact), codes
+    return narrow(exact), codes

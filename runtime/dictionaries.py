@@ -1,9 +1,9 @@
 """Dictionaries that only grow, and what is cached about them.
 
-Text has the same words again and again.  A `Vocabulary` gives the columns of a stream dictionaries each of
-which begins with the one before it, so that what is known of each word (its slot, its rank) has to be found
-for the new words only.  This is not relied on: code that remembers something compares the dictionaries
-first, which costs a comparison of memory, and otherwise starts again.
+Text repeats words.  A `Vocabulary` gives the columns of a stream dictionaries each of which begins with the
+previous one, so that cached data of a word (its slot, its rank) has to be computed for new words only.  This
+is not guaranteed: code that caches data compares the dictionaries first, which costs a comparison of memory,
+and otherwise starts from the beginning.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ _NONE: Final = pa.array([], pa.string())
 
 
 def begins_with(dictionary: pa.Array, known: pa.Array) -> bool:
-    """Say whether the values of `dictionary` begin with those of `known`."""
+    """Return whether the values of `dictionary` begin with those of `known`."""
     if len(known) == len(dictionary):
         return bool(known.equals(dictionary))
     return len(known) < len(dictionary) and bool(dictionary.slice(0, len(known)).equals(known))
 
 
 class Vocabulary:
-    """Encodes columns of strings with dictionaries that, as far as it pays, begin with the one before.
+    """Encodes columns of strings with dictionaries that begin with the previous one, where that is faster.
 
-    It pays where columns share most of their words, and have many rows for each.
+    It is faster if columns share most of their words, and have many rows for each word.
     """
 
     VALUES_MIN: Final = 1024
-    """Columns with fewer words have nothing worth remembering."""
+    """Dictionaries with fewer words are not kept."""
     VALUES_MAX: Final = 1 << 17
     ROWS_PER_VALUE: Final = 2
-    """How many rows a column must have for each known word: all of these are hashed for each column."""
+    """How many rows a column must have for each known word: all known words are hashed for each column."""
 
     def __init__(self) -> None:
         self._known = _NONE
 
     def encode(self, strings: pa.StringArray) -> pa.DictionaryArray:
-        """Return the same strings with a dictionary in which each value stands once."""
-        return self._extended(strings) or self._afresh(strings)
+        """Return the same strings with a dictionary in which each value occurs once."""
+        return self._extend(strings) or self._encode_new(strings)
 
-    def _extended(self, strings: pa.StringArray) -> pa.DictionaryArray | None:
-        """Encode by the known words and the new ones after them; None if that does not pay."""
+    def _extend(self, strings: pa.StringArray) -> pa.DictionaryArray | None:
+        """Encode with the known words, followed by new ones; None if that is not faster."""
         known = self._known
         if len(known) == 0 or strings.null_count:
             return None
@@ -70,7 +70,7 @@ class Vocabulary:
             self._known = pa.concat_arrays([known, new.dictionary])
         return pa.DictionaryArray.from_arrays(codes, self._known, safe=False)
 
-    def _afresh(self, strings: pa.StringArray) -> pa.DictionaryArray:
+    def _encode_new(self, strings: pa.StringArray) -> pa.DictionaryArray:
         encoded = strings.dictionary_encode()
         words = len(encoded.dictionary)
         if words >= self.VALUES_MIN and self.ROWS_PER_VALUE * words <= len(strings):
@@ -79,7 +79,7 @@ class Vocabulary:
 
 
 class DictionaryRanks:
-    """The canonical ranks of the values of the dictionary that it was asked about last."""
+    """The canonical ranks of the values of the last dictionary."""
 
     def __init__(self) -> None:
         self._known = _NONE
@@ -91,15 +91,15 @@ class DictionaryRanks:
         if not begins_with(dictionary, self._known):
             self._order = np.empty(0, np.int64)
         if len(self._order) < len(dictionary):
-            self._order = self._sorted(dictionary)
+            self._order = self._sort(dictionary)
             self._ranks = _ranks(dictionary, self._order)
             self._known = dictionary
         return self._ranks
 
-    def _sorted(self, dictionary: pa.StringArray) -> Ints:
+    def _sort(self, dictionary: pa.StringArray) -> Ints:
         if len(self._order) == 0:
             return pc.array_sort_indices(dictionary).to_numpy().astype(np.int64)
-        # Values most of which are in order already are sorted several times as fast.
+        # Values that are mostly in order are sorted several times as fast.
         nearly = np.append(self._order, np.arange(len(self._order), len(dictionary)))
         order = pc.array_sort_indices(dictionary.take(pa.array(nearly))).to_numpy()
         return nearly[order]

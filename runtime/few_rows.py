@@ -1,8 +1,8 @@
-"""What counts as a few rows: the policy for small batches.
+"""Which number of rows counts as few: the policy for small batches.
 
-Arrow and NumPy take a fixed number of calls for a batch, of 1 to 5 µs each, however few rows it has.  Python
-values cost a time for each row instead.  Code that has both ways takes Python values for a few rows; results
-are the same.  Which way is faster depends on what runs for each row:
+Arrow and NumPy take a fixed number of calls for a batch, of 1 to 5 µs each, however few rows it has.  The
+cost of Python values is proportional to the number of rows.  Code with both implementations uses Python
+values for a few rows; results are the same.  Which is faster depends on the work for each row:
 
 * Python code, 0.3 to 3 µs a row: up to `FEW_ROWS`.
 * A loop in C over Python values (`map` of a method of `dict`, `set`, msgspec), 0.1 µs a row: up to
@@ -35,19 +35,19 @@ FEW_ROWS: Final = 32
 FEW_ROWS_IN_C: Final = 32 * FEW_ROWS
 """Up to this number of rows, a loop in C over Python values is faster than columns."""
 FEW_BYTES: Final = 1 << 15
-"""Long values have many parts, such as words; a column of more bytes is not for Python code."""
+"""Long values have many parts, such as words; columns with more bytes are not processed by Python code."""
 
 
 def are_few(columns: Iterable[pa.Array], count: int) -> bool:
-    """Return whether rows are few and short enough for Python code that looks at parts of their values."""
-    return count <= FEW_ROWS and not exceed(columns, FEW_BYTES)
+    """Return whether rows are few and short enough for Python code that processes parts of their values."""
+    return count <= FEW_ROWS and not exceeds_bytes(columns, FEW_BYTES)
 
 
-def exceed(columns: Iterable[pa.Array], bytes_max: int) -> bool:
+def exceeds_bytes(columns: Iterable[pa.Array], bytes_max: int) -> bool:
     """Return whether any column has more bytes than `bytes_max`.
 
-    The size of the buffers costs 0.2 µs a column, `nbytes` up to 14.  Buffers may belong to a larger array;
-    only then the size of the slice matters.
+    Reading the size of the buffers takes 0.2 µs a column, `nbytes` up to 14.  Buffers may belong to a larger
+    array; only then the size of the slice matters.
     """
     for column in columns:  # noqa: SIM110 - a generator costs as much as the rest
         if column.get_total_buffer_size() > bytes_max and column.nbytes > bytes_max:

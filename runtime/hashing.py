@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import string_buffers
-from fsql.runtime.nested_types import nested
+from fsql.runtime.nested_types import is_nested
 from fsql.runtime.order import fixed_width, integers, key_values, plain
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def _mix_column(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 _FACTORS = _mix_column(np.arange(1 << _FACTOR_BITS, dtype=np.uint64)) | np.uint64(1)
-"""An odd factor for each place in a text; from one lap through them to the next they are mixed again."""
+"""An odd factor for each offset in a text; they are mixed again each time that all have been used."""
 
 _SHORT: Final = 64
 _FACTORS_OF_SHORT: Final = _FACTORS[:_SHORT].tolist()
-"""A text alone that is so short is hashed faster by Python than by NumPy: 3 µs, not 35."""
+"""A single text up to this length is hashed faster by Python than by NumPy: 3 µs, not 35."""
 
 
 def hash_rows(keys: Sequence[pa.Array], count: int) -> NDArray[np.uint32]:
@@ -58,7 +58,7 @@ def hash_rows(keys: Sequence[pa.Array], count: int) -> NDArray[np.uint32]:
 
 
 def _hash_only(array: pa.Array) -> int:
-    """Return what `_hash_column` does of a column of one row."""
+    """Return the result of `_hash_column` for a column of one row."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -81,7 +81,7 @@ def _hash_column(array: pa.Array) -> NDArray[np.uint64]:  # noqa: PLR0911 - one 
         return _hash_decimals(array)
     if pa.types.is_null(array.type):
         return np.full(len(array), _NULL)
-    if nested(array.type):
+    if is_nested(array.type):
         array = plain(array)
         if pa.types.is_struct(array.type):
             return _hash_structs(array)
@@ -98,7 +98,7 @@ def _hash_column(array: pa.Array) -> NDArray[np.uint64]:  # noqa: PLR0911 - one 
 
 
 def _hash_structs(rows: pa.StructArray) -> NDArray[np.uint64]:
-    """Return the hash of each row, mixed of those of its fields."""
+    """Return the hash of each row, mixed from those of its fields."""
     total = np.zeros(len(rows), np.uint64)
     for child in rows.flatten():
         total = _mix_column(total ^ _hash_column(child))
@@ -118,7 +118,7 @@ def _hash_decimals(array: pa.Array) -> NDArray[np.uint64]:
 
 
 def _hash_texts(texts: pa.StringArray) -> NDArray[np.uint64]:
-    """Return the multilinear hash of each text: the sum of its bytes, each times a factor of its place."""
+    """Return the multilinear hash of each text: the sum of its bytes, each times the factor of its offset."""
     offsets, data = string_buffers(texts)
     starts, ends = offsets[:-1], offsets[1:]
     first = int(offsets[0])
@@ -127,7 +127,7 @@ def _hash_texts(texts: pa.StringArray) -> NDArray[np.uint64]:
     indexes = np.arange(len(octets)) - np.repeat(starts - first, lengths)
     factors = _FACTORS[indexes & len(_FACTORS) - 1]
     if len(indexes) > len(_FACTORS):
-        # Only these bytes: other texts of the batch must not affect the hash of a text.
+        # Only for these bytes: other texts of the batch must not affect the hash of a text.
         far = np.flatnonzero(indexes >> _FACTOR_BITS)
         lap = (indexes[far] >> _FACTOR_BITS).view(np.uint64)
         factors[far] = _mix_column(factors[far] + lap) | np.uint64(1)

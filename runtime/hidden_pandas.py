@@ -1,7 +1,7 @@
 """Hides pandas from pyarrow in the processes of fsql.
 
 Where pandas is installed, pyarrow imports it at its first array, which takes half a second and 50 MB in each
-process.  Of fsql only Spark needs it.  A program that uses fsql as a library is left as it is.
+process.  In fsql, only Spark needs it.  Programs that use fsql as a library are not affected.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _FINDER: Final = _Finder()
 
 
 def hide_pandas() -> None:
-    """Let imports of pandas fail from now on."""
+    """Make imports of pandas fail from now on."""
     sys.meta_path.insert(0, _FINDER)
 
 
 def show_pandas() -> None:
-    """Let pandas be imported again."""
+    """Allow imports of pandas again."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)

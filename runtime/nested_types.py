@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def nested(kind: pa.DataType) -> bool:
-    """Say whether the values are arrays or rows, with a dictionary or without."""
+def is_nested(kind: pa.DataType) -> bool:
+    """Return whether the values are arrays or rows, with or without a dictionary."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_list(kind) or pa.types.is_struct(kind))
 
 
 def has_doubles(kind: pa.DataType) -> bool:
-    """Say whether the type is DOUBLE, or has one inside, at any depth."""
+    """Return whether the type is DOUBLE, or contains DOUBLE at any depth."""
     return bool(pa.types.is_floating(kind)) or any(map(has_doubles, parts(kind)))
 
 

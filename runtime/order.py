@@ -2,7 +2,8 @@
 
 Everything here works on whole columns, except for a few rows (`few_rows`).  Measured on one core, for 300,000
 elements: a stable argsort of uint16 takes 5-10 ns an element (NumPy has a radix sort for 16 bits), of int64
-60-110 ns; so orders of integers are built from 16-bit digits, the least first, as long as that is faster.
+60-110 ns; so orders of integers are built from 16-bit digits, the least significant first, where that is
+faster.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from fsql.runtime.batch import Batch, Root, span_of_all
 from fsql.runtime.decimals import ranks_of
 from fsql.runtime.dictionaries import DictionaryRanks, begins_with
 from fsql.runtime.few_rows import FEW_ROWS
-from fsql.runtime.nested_types import has_doubles, nested
-from fsql.runtime.packed_columns import order_within_runs, packed
+from fsql.runtime.nested_types import has_doubles, is_nested
+from fsql.runtime.packed_columns import order_within_runs, pack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,14 +73,14 @@ def lexicographic_order(columns: Sequence[Ints]) -> Ints | None:
         rows = _rows(columns)
         few = sorted(range(count), key=rows.__getitem__)
         return None if few == list(range(count)) else np.array(few)
-    leading = _leading_in_order(columns)
+    leading = _count_ordered_columns(columns)
     if leading == len(columns):
         return None
     if leading:
         starts = starts_of_runs(*columns[:leading])
         if (found := order_within_runs(starts, columns[leading:])) is not None:
             return found
-    words = packed(columns)
+    words = pack(columns)
     order = stable_order(words[-1])
     for word in reversed(words[:-1]):
         order = order[stable_order(word[order])]
@@ -90,8 +91,8 @@ def _rows(columns: Sequence[Ints]) -> list[tuple[int, ...]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _leading_in_order(columns: Sequence[Ints]) -> int:
-    """Return how many of the first columns order the rows as they are; all of them if all do."""
+def _count_ordered_columns(columns: Sequence[Ints]) -> int:
+    """Return by how many of the first columns the rows are in order; all of them if by all."""
     undecided = None
     for index, column in enumerate(columns):
         before, after = column[:-1], column[1:]
@@ -108,9 +109,9 @@ def _leading_in_order(columns: Sequence[Ints]) -> int:
 
 
 def _strictly_in_order(columns: Sequence[Ints]) -> bool:
-    """Say whether some column ascends strictly, and those before it ascend: rows in order, none tie.
+    """Return whether a column ascends strictly and those before it ascend: rows are in order, without ties.
 
-    Rows that do not ascend like that, column by column, may be in order all the same.
+    Other rows may be in order, too.
     """
     for column in columns:
         before, after = column[:-1], column[1:]
@@ -138,7 +139,7 @@ def roots_of(batch: Batch) -> Roots:
 
 
 def position_columns(batch: Batch) -> list[Ints]:
-    """Return the columns that order a batch by position; of one root only its path does."""
+    """Return the columns that order a batch by position: only the path if all rows have one root."""
     if batch.path and len(batch):
         least, greatest = batch.span()
         if least == greatest:
@@ -171,7 +172,7 @@ def position_order(batch: Batch, *, ties: bool) -> Ints | None:
 def _order_of_distinct(column: Ints) -> Ints | None:
     """Return the order of integers no two of which are equal; None if two are.
 
-    Such are the places of rows of one root, and this is a third of the calls of `lexicographic_order`.
+    For example the paths of rows of one root, a third of the calls of `lexicographic_order`.
     """
     order = stable_order(column)
     ordered = column[order]
@@ -201,7 +202,7 @@ def concat(batches: Sequence[Batch]) -> Batch:
 
 
 def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Return one array of all; dictionaries stay where all have them, else all are decoded."""
+    """Return the concatenation; it has a dictionary if all arrays have one, otherwise all are decoded."""
     encoded = [pa.types.is_dictionary(array.type) for array in arrays]
     if all(encoded):
         longest = max((array.dictionary for array in arrays), key=len)
@@ -215,13 +216,14 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.Array:
-    """Return one array over the dictionaries one after the other, which may share values.
+    """Return one array over the concatenated dictionaries, which may share values.
 
-    Rows that are fewer are encoded again, since repairs would double them each time; not so lists.
+    If there are fewer rows than values, they are encoded again, since otherwise each repair would double the
+    dictionary; lists are decoded.
     """
     if sum(len(array.dictionary) for array in arrays) > sum(map(len, arrays)):
         rows = pa.concat_arrays([plain(array) for array in arrays])
-        return rows if nested(rows.type) else pc.dictionary_encode(rows)
+        return rows if is_nested(rows.type) else pc.dictionary_encode(rows)
     first_code, indices = 0, []
     for array in arrays:
         moved = pc.add(array.indices, pa.scalar(first_code, array.indices.type))
@@ -236,7 +238,7 @@ def key_values(array: pa.Array) -> pa.Array:
     kind = array.type
     if pa.types.is_floating(kind):
         return pc.add(array, 0.0)
-    if not nested(kind) or not has_doubles(kind):
+    if not is_nested(kind) or not has_doubles(kind):
         return array
     array = plain(array)
     mask = array.is_null() if array.null_count else None
@@ -289,22 +291,22 @@ def doubles_of_sortable(keys: Ints) -> NDArray[np.float64]:
 
 
 def fixed_width(kind: pa.DataType) -> bool:
-    """Say whether values of the type fit `integers`."""
+    """Return whether `integers` accepts values of the type."""
     return not (
         pa.types.is_string(kind)
         or pa.types.is_dictionary(kind)
-        or nested(kind)
+        or is_nested(kind)
         or pa.types.is_null(kind)
         or pa.types.is_decimal(kind)
     )
 
 
-def canonical_rank(  # noqa: PLR0911 - one a kind
+def canonical_rank(  # noqa: PLR0911 - one for each kind
     array: pa.Array, known: DictionaryRanks | None = None
 ) -> Ints:
     """Return integers that order the rows as the canonical order does: equal values equal, NULL last.
 
-    Who ranks column after column of the same kind keeps what is `known` of their dictionaries.
+    A caller that ranks several columns with related dictionaries passes the `known` ranks.
     """
     if fixed_width(array.type):
         keys, valid = integers(array)
@@ -316,15 +318,15 @@ def canonical_rank(  # noqa: PLR0911 - one a kind
         return ranks_of(array)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
-    if nested(array.type):
+    if is_nested(array.type):
         array = plain(array)
         if pa.types.is_struct(array.type):
             return _rank_of_rows(array, [canonical_rank(child) for child in array.flatten()])
         return _rank_of_lists(array, canonical_rank(array.flatten()))
     if len(array) <= FEW_ROWS:
         texts = array.to_pylist()
-        places = {text: index for index, text in enumerate(sorted({*texts} - {None}))}
-        return np.array([places.get(text, len(texts)) for text in texts], np.int64)
+        ranks_of_texts = {text: index for index, text in enumerate(sorted({*texts} - {None}))}
+        return np.array([ranks_of_texts.get(text, len(texts)) for text in texts], np.int64)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     ranks = (DictionaryRanks() if known is None else known).of(array.dictionary)
@@ -365,7 +367,7 @@ def sameness(array: pa.Array) -> Ints:
     """Return integers that are equal exactly where the values are the same (-0.0 is not 0.0)."""
     if pa.types.is_large_binary(array.type):
         return array.dictionary_encode().indices.to_numpy().astype(np.int64)
-    if nested(array.type):
+    if is_nested(array.type):
         array = plain(array)
         if not has_doubles(array.type):
             return canonical_rank(array)

@@ -1,7 +1,7 @@
-"""Columns of integers packed into few, and the order of rows that come in runs.
+"""Columns of integers packed into fewer columns, and the order of rows that come in runs.
 
 A stable sort of int64 that finds ascending runs takes 15 to 20 ns a row where the rows are nearly in order;
-by digits a row takes 5 to 10 ns for each 16 bits and for each time it moves, wherever it is.
+a sort by digits takes 5 to 10 ns a row for each 16 bits, in any order of the rows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _ROWS_OF_RUN_MAX: Final = 64
-"""Rows that have more to a run, on the average, are sorted faster by digits."""
+"""If runs are longer than this on average, sorting by digits is faster."""
 
 
-def packed(columns: Sequence[Ints]) -> list[Ints]:
-    """Return fewer columns of the same lexicographic order: neighbours that fit 63 bits share one."""
+def pack(columns: Sequence[Ints]) -> list[Ints]:
+    """Return fewer columns with the same lexicographic order: neighbours that fit into 63 bits share one."""
     words: list[Ints] = []
     room = 0
     for column in columns:
@@ -50,14 +50,14 @@ def order_within_runs(starts: Ints, columns: Sequence[Ints]) -> Ints | None:
         columns: what the rows of a run are ordered by, the first most significant.
 
     Returns:
-        None if the runs are long: others sort them faster.
+        None if the runs are long: other methods sort them faster.
     """
     count = len(columns[0])
     if len(starts) * _ROWS_OF_RUN_MAX < count:
         return None
     run = np.zeros(count, np.int64)
     run[starts[1:]] = 1
-    words = packed([np.cumsum(run), *columns])
+    words = pack([np.cumsum(run), *columns])
     order = np.argsort(words[0], kind="stable")
     if len(words) > 1:
         _order_equal_rows(order, words)

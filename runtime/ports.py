@@ -1,6 +1,6 @@
-"""The ports between the machines and the world: what a source returns, what a sink receives.
+"""The ports between the dataflow and its environment: what a source returns, what a sink receives.
 
-The machines see nothing else of the outside.  Clocks, files and standard streams are used through these
+The dataflow uses nothing else of the environment.  Clocks, files and standard streams are used through these
 protocols; `fsql.connectors` and `fsql.runtime.drivers` implement them.
 """
 
@@ -47,8 +47,8 @@ class Chunk:
     """Consecutive rows of a split, decoded: the table's physical columns, in order.
 
     `rows` are the row numbers, ascending; numbers that are missing among them belong to `dead_letters`.
-    `bytes_read` is how much input the chunk used up, `unknown_fields` how many fields its rows had besides
-    that are no columns, `nulled_fields` how many malformed values of them are NULL.
+    `bytes_read` is the size of the input of the chunk, `unknown_fields` the number of fields that are not
+    columns, `nulled_fields` the number of malformed values that were replaced by NULL.
 
     Rows with an event time after `time_at_most`, in microseconds since 1970, are malformed.  All rows after
     the chunk count as at least `time_at_least`: a silent source returns it with a chunk without rows.
@@ -83,7 +83,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to read now; ask again after `seconds` (a live source)."""
+    """There is nothing to read now; a live source can be read again after `seconds`."""
 
     seconds: float
 
@@ -91,8 +91,8 @@ class Wait:
 class SourceOffset(NamedTuple):
     """Where a reader stands in its split: the row and line that come next, and where they begin.
 
-    `content` says what the split's last bytes before the place are, by their hash, "" where a split has
-    none: so a split that is another one now is not taken for the one that was read.
+    `content` is a hash of the last bytes of the split before the offset, "" if a split has none.  With it, a
+    split that was replaced is not mistaken for the one that was read.
     """
 
     row: int
@@ -107,11 +107,11 @@ class SplitReader(Protocol):
     def read(self, rows_max: int) -> Chunk | Wait | None:
         """Return up to about `rows_max` further rows, a Wait, or None at the end of the split.
 
-        How the rows are cut into chunks may depend on anything; what they are may not.
+        How the rows are cut into chunks may depend on anything; the rows may not.
         """
 
     def bytes_passed(self) -> int:
-        """Return how far the reader is in its file, in bytes as the file has them; 0 if it reads no file.
+        """Return how many bytes of its file the reader has read; 0 if it reads no file.
 
         It is for monitoring.
         """
@@ -132,25 +132,25 @@ class Split(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name that splits are numbered by."""
+        """Return the name; splits are numbered in the order of their names."""
 
     def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
-        """Return a reader that stands at the first row, or where another reader of the split stood.
+        """Return a reader at the first row, or at the source offset of another reader of the split.
 
         Raises:
-            FsqlError: E531, if the split cannot be opened; E536, if what it has before the place is not
+            FsqlError: E531, if the split cannot be opened; E536, if the data before the offset is not
                 what was read.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Rows that a barrier lets go to one sink: final, in order, whole groups.
+    """Rows that a barrier releases to one sink: final, in order, whole groups.
 
     `operations` are indexes into `OPERATIONS`, or None for an append-only sink.  `time` and `origin`
     are the rows' root positions, for measurements; a sink writes columns and operations only.
-    If the rows are `encoded`, the first column has their lines, with the operations (`row_encoding`); if they
-    are sharded as well, the second has the numbers of their shards until they are split.
+    If the rows are `encoded`, the first column has their lines, with the operations (`row_encoding`).  If
+    they are also sharded, the second column has the numbers of their shards until they are split.
     """
 
     columns: Sequence[pa.Array]

@@ -47,7 +47,7 @@ class OpenRequest(NamedTuple):
 
 
 class SinkLostError(Exception):
-    """A sink does not answer, or refused; another epoch may succeed."""
+    """A sink does not answer, or has refused; another epoch may succeed."""
 
 
 class SinkDiskError(SinkLostError):
@@ -55,7 +55,7 @@ class SinkDiskError(SinkLostError):
 
 
 class SinkMissingError(SinkLostError):
-    """Nothing answers at the address of a sink, or what answers is not one."""
+    """Nothing answers at the address of a sink, or another program does."""
 
     def __init__(self, output: str, reason: str) -> None:
         super().__init__(reason)
@@ -72,8 +72,8 @@ class Sink(Protocol):
     """Stores the bundles of one output."""
 
     @property
-    def missing(self) -> str | None:
-        """Return what has not answered for a while, or None; any thread may call this."""
+    def missing_reason(self) -> str | None:
+        """Return why the sink is considered missing, None if it is not; any thread may call this."""
 
     @property
     def descriptor(self) -> int | None:
@@ -83,8 +83,8 @@ class Sink(Protocol):
         """Begin an epoch; return the position of the sink.
 
         Raises:
-            FsqlError: E532, E535 or E537, if it cannot take anything.
-            SinkLostError: if it may, but not now.
+            FsqlError: E532, E535 or E537, if it cannot accept rows.
+            SinkLostError: if it cannot accept rows now.
         """
 
     def deliver(self, bundle: Bundle) -> None:
@@ -92,7 +92,7 @@ class Sink(Protocol):
 
         Raises:
             FsqlError: E535 or E537, if the sink has failed permanently.
-            SinkLostError: if it may in another epoch.
+            SinkLostError: if another epoch may succeed.
         """
 
     def take_acknowledged(self) -> Sequence[Root]:
@@ -100,14 +100,14 @@ class Sink(Protocol):
 
         Raises:
             FsqlError: E537, if the sink has failed permanently.
-            SinkLostError: if it may in another epoch.
+            SinkLostError: if another epoch may succeed.
         """
 
     def wait(self, seconds: float) -> None:
-        """Return when there may be an acknowledgement, after `seconds` at the latest."""
+        """Wait up to `seconds` for an acknowledgement."""
 
     def sync(self) -> None:
-        """Return when everything acknowledged survives the loss of power; any thread may call this.
+        """Make everything acknowledged survive a loss of power; any thread may call this.
 
         Raises:
             SinkLostError: if that is not possible.
@@ -134,7 +134,7 @@ class Store(Protocol):
         """Commit what was appended, with the position below which all rows are stored now."""
 
     def sync(self) -> None:
-        """Return when what was committed survives the loss of power."""
+        """Make everything committed survive a loss of power."""
 
     def close(self) -> None:
         """Release what is held."""
@@ -150,7 +150,7 @@ class ContentsEncoder(Protocol):
 
 
 def bundle_bytes(lines: ContentsEncoder, bundle: Bundle, *, header: bool) -> list[memoryview]:
-    """Return the bytes of a bundle, or a part of one; a header that is due goes with the first bundle."""
+    """Return the bytes of a bundle, or a part of one; the first bundle includes the header, if it is due."""
     due = header and bundle.part == 0 and bundle.follows == START
     data = [memoryview(lines.header)] if due and lines.header else []
     if bundle.contents is not None:
@@ -159,17 +159,17 @@ def bundle_bytes(lines: ContentsEncoder, bundle: Bundle, *, header: bool) -> lis
 
 
 class Sequencer:
-    """The rule by which every sink takes bundles: nothing twice, nothing left out."""
+    """The rule by which every sink accepts bundles: none twice, and none left out."""
 
     def __init__(self, position: Root) -> None:
         self.position = position
         self._part = 0
 
-    def takes(self, follows: Root, ends: Root, part: int) -> bool:
+    def accepts(self, follows: Root, ends: Root, part: int) -> bool:
         """Return whether to store the part of a bundle; false if the sink has it already.
 
         Raises:
-            SinkLostError: if something is missing before it.
+            SinkLostError: if a bundle or part before it is missing.
         """
         if ends <= self.position:
             return False
@@ -198,13 +198,13 @@ class LocalSink:
         self._acknowledged: list[Root] = []
 
     @property
-    def missing(self) -> str | None:
-        """Return None: it is here."""
+    def missing_reason(self) -> str | None:
+        """Return None: it is in this process."""
         return None
 
     @property
     def descriptor(self) -> int | None:
-        """Return None: what is stored is acknowledged at once."""
+        """Return None: stored bundles are acknowledged at once."""
         return None
 
     def open(self, opening: OpenRequest) -> OpenReply:
@@ -228,7 +228,7 @@ class LocalSink:
 
         Raises:
             FsqlError: E535, if the store cannot go on.
-            SinkLostError: if there is no room, if it is not what follows, or after an error.
+            SinkLostError: if there is no room, if the bundle does not follow, or after an error.
         """
         if self._sequencer is None:
             raise SinkLostError(_NOT_OPEN)
@@ -239,7 +239,7 @@ class LocalSink:
             raise
 
     def _take(self, sequencer: Sequencer, bundle: Bundle) -> None:
-        if not sequencer.takes(bundle.follows, bundle.ends, bundle.part):
+        if not sequencer.accepts(bundle.follows, bundle.ends, bundle.part):
             self._acknowledged.append(sequencer.position)
             return
         data = bundle_bytes(self._lines, bundle, header=self._store.empty)
@@ -251,15 +251,15 @@ class LocalSink:
             self._acknowledged.append(bundle.ends)
 
     def take_acknowledged(self) -> Sequence[Root]:
-        """Return what has been stored since the last call."""
+        """Return the positions stored since the last call."""
         acknowledged, self._acknowledged = self._acknowledged, []
         return acknowledged
 
     def wait(self, seconds: float) -> None:
-        """Return at once: what is stored is acknowledged."""
+        """Return at once: stored bundles are acknowledged."""
 
     def sync(self) -> None:
-        """Return when everything stored survives the loss of power.
+        """Make everything stored survive a loss of power.
 
         Raises:
             FsqlError: E535, if the operating system refuses.

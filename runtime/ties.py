@@ -1,6 +1,7 @@
 """Codes of columns by which rows are compared, computed only where other columns leave rows equal.
 
-Ranking texts takes most of the time of comparing rows, and integers before them decide nearly always.
+Ranking texts takes most of the time of a comparison of rows, and the integer columns before them nearly
+always decide it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-def told_apart(
+def tie_breaking_codes(
     codes: Sequence[Ints], columns: Sequence[pa.Array], code_of: Callable[[pa.Array], Ints]
 ) -> list[Ints]:
-    """Return `codes`, then those of `columns`; these are 0 for rows that differ in `codes` from all others.
+    """Return `codes`, followed by codes of `columns`: 0 for rows that are unique by `codes`.
 
-    Rows compare by the result as they do by the codes of all columns.
+    Rows compare by the result as they compare by the codes of all columns.
     """
     count = len(codes[0])
     if count <= FEW_ROWS or not columns:

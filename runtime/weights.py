@@ -1,4 +1,4 @@
-"""The arithmetic of weighted rows: the same rows are summed, repeated, taken back."""
+"""The arithmetic of weighted rows: equal rows are summed, repeated, or cancelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsql.runtime.order import (
     stable_order,
     starts_of_runs,
 )
-from fsql.runtime.ties import told_apart
+from fsql.runtime.ties import tie_breaking_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,8 @@ def consolidate(batch: Batch, *, by_path: bool, by: Sequence[pa.Array] | None = 
     """Return one row, with the sum of the weights, for each set of same rows; none where that is 0.
 
     Rows are the same if their columns and roots are (and, with `by_path`, their paths).  Only the columns
-    `by` are compared if they are given: they decide the others.  The rows that stay are in the order of their
-    first occurrence.
+    `by` are compared if they are given: they determine the others.  The remaining rows are in the order of
+    their first occurrence.
     """
     if len(batch) == 1 and (batch.weight is None or batch.weight[0]):
         return batch
@@ -35,7 +35,7 @@ def consolidate(batch: Batch, *, by_path: bool, by: Sequence[pa.Array] | None = 
     columns = [batch.time, batch.origin, *(batch.path if by_path else ())]
     columns += [sameness(column) for column in by if fixed_width(column.type)]
     others = [column for column in by if not fixed_width(column.type)]
-    columns = told_apart(columns, others, sameness)
+    columns = tie_breaking_codes(columns, others, sameness)
     order = lexicographic_order(columns)
     if order is None:
         order = np.arange(len(batch))
@@ -45,15 +45,15 @@ def consolidate(batch: Batch, *, by_path: bool, by: Sequence[pa.Array] | None = 
     sums = np.add.reduceat(batch.weights()[order], starts)
     kept = np.flatnonzero(sums)
     if len(kept) == len(batch):
-        return batch  # No two are the same.
+        return batch  # no two rows are the same
     rows = order[starts[kept]]
     in_order = stable_order(rows)
     result = batch.take(rows[in_order])
     return Batch(result.columns, result.time, result.origin, result.path, sums[kept][in_order])
 
 
-def expanded(batch: Batch) -> Batch:
-    """Return each row as often as its weight says, with weight +1; no weight may be negative."""
+def expand(batch: Batch) -> Batch:
+    """Return each row as many times as its weight, with weight +1; no weight may be negative."""
     if batch.weight is None:
         return batch
     rows = np.repeat(np.arange(len(batch)), batch.weight)
@@ -61,6 +61,6 @@ def expanded(batch: Batch) -> Batch:
     return plain_rows if len(rows) == len(batch) else plain_rows.take(rows)
 
 
-def negated(batch: Batch) -> Batch:
-    """Return the rows with opposite weights: what takes the batch back."""
+def negate(batch: Batch) -> Batch:
+    """Return the rows with opposite weights, which cancel the batch."""
     return Batch(batch.columns, batch.time, batch.origin, batch.path, -batch.weights())

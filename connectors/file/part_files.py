@@ -90,7 +90,7 @@ class PartFiles:
         self._log_size = 0
 
     @property
-    def missing(self) -> str | None:
+    def missing_reason(self) -> str | None:
         """Return None: it is here."""
         return None
 
@@ -136,7 +136,7 @@ class PartFiles:
         if sequencer is None:
             raise SinkLostError("the sink has failed and was not opened again")
         self._sequencer = None  # until it is stored
-        if sequencer.takes(bundle.follows, bundle.ends, bundle.part):
+        if sequencer.accepts(bundle.follows, bundle.ends, bundle.part):
             if bundle.contents is not None:
                 assert isinstance(bundle.contents, Released)
                 self._added.append(self._parts.rows(bundle.contents.release))

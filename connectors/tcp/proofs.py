@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.key_file import cluster_key
+from fsql.runtime.key_file import load_or_create_key
 
 CONSUMER: Final = "consumer"
 JOB: Final = "job"
@@ -50,7 +50,7 @@ def consumer_key(path: Path | None) -> bytes:
         except OSError as error:
             message = f'the key "{path}" cannot be made: {error.strerror or error}'
             raise FsqlError([Diagnostic("E602", message)]) from None
-    return cluster_key(path)
+    return load_or_create_key(path)
 
 
 def _user_key() -> Path:

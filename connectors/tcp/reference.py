@@ -279,7 +279,7 @@ class ConsumerServer:
 
     def _part(self, peer: _Peer, part: Part, payload: memoryview) -> None:
         follows, ends = Root(*part.follows), Root(*part.ends)
-        if not self._sequencer.takes(follows, ends, part.part):
+        if not self._sequencer.accepts(follows, ends, part.part):
             peer.have = self._sequencer.position
             return
         self._store.append([payload])

@@ -102,7 +102,7 @@ class TcpSink:
         self._acknowledged: list[Root] = []
 
     @property
-    def missing(self) -> str | None:
+    def missing_reason(self) -> str | None:
         """Return who has not answered for a while."""
         since = self._lost_since
         missed = since is not None and self._clock() - since > MISSED_AFTER_SECONDS

@@ -12,7 +12,7 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import FLOATING, Kind
 from fsql.formats.csv.records import Dialect
 from fsql.formats.json.literals import timestamp_text
-from fsql.runtime.arrow_types import base64_texts, decoded, shortest_of_column, time_texts
+from fsql.runtime.arrow_types import base64_texts, decode_dictionary, shortest_of_column, time_texts
 from fsql.runtime.decimals import integers_of, texts_of
 from fsql.runtime.ports import OPERATIONS
 
@@ -86,7 +86,7 @@ class CsvEncoder:
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> pa.StringArray:
         texts = [
-            self._texts(decoded(array), column.type.kind)
+            self._texts(decode_dictionary(array), column.type.kind)
             for array, column in zip(columns, self._columns, strict=True)
         ]
         if operations is not None:

@@ -39,7 +39,13 @@ from fsql.formats.json.pieces import (
     join_lists,
     number_parts,
 )
-from fsql.runtime.arrow_types import base64_texts, date_texts, decoded, shortest_doubles, time_texts
+from fsql.runtime.arrow_types import (
+    base64_texts,
+    date_texts,
+    decode_dictionary,
+    shortest_doubles,
+    time_texts,
+)
 from fsql.runtime.decimals import integers_of, texts_of
 
 if TYPE_CHECKING:
@@ -78,7 +84,7 @@ class Formatted(NamedTuple):
 
 def format_column(array: pa.Array, sql_type: SqlType, pieces: PiecesOfBatch) -> Formatted:
     """Return the column's text; NULL is `null`."""
-    array = decoded(array)
+    array = decode_dictionary(array)
     valid = None
     if array.null_count:
         valid = array.is_valid().to_numpy(zero_copy_only=False)

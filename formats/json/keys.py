@@ -10,7 +10,7 @@ from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.map_entries import key_identity
 from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.sqltypes import BIGINT, STRING, Kind
-from fsql.runtime.arrow_types import base64_texts, decoded, from_arrow
+from fsql.runtime.arrow_types import base64_texts, decode_dictionary, from_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ _READ_AS: Final = {Kind.INTERVAL: BIGINT, Kind.MONTHS: BIGINT}
 
 def key_texts(keys: pa.Array, sql_type: SqlType) -> pa.StringArray:
     """Return the texts of keys, none of which is NULL."""
-    keys = decoded(keys)
+    keys = decode_dictionary(keys)
     if sql_type.kind is Kind.STRING:
         return keys
     if sql_type.kind is Kind.BYTES:

@@ -25,7 +25,7 @@ from fsql.formats.malformed import (
     MalformedError,
 )
 from fsql.runtime.arrow_maps import map_parts, maps_by_key
-from fsql.runtime.arrow_types import arrow_type, decoded, octets_of_binary, struct_of
+from fsql.runtime.arrow_types import arrow_type, decode_dictionary, octets_of_binary, struct_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,7 +119,7 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - 
         children = [convert(pc.struct_field(array, [n]), each) for n, each in declared.fields]
         missing = array.is_null().to_numpy(zero_copy_only=False)
         return struct_of(children, declared, missing)
-    array = decoded(array)
+    array = decode_dictionary(array)
     if declared.kind is Kind.TIMESTAMP:
         return _timestamps(array)
     if declared.kind is Kind.TIME:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import decoded, map_array, outside_type, to_outside
+from fsql.runtime.arrow_types import decode_dictionary, map_array, outside_type, to_outside
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ParquetParts:
     def rows(self, release: Release) -> pa.Table:
         """Return released rows as a table."""
         columns = [
-            _written(decoded(column), type_)
+            _written(decode_dictionary(column), type_)
             for column, type_ in zip(release.columns, self._types, strict=True)
         ]
         if release.operations is not None:

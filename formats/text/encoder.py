@@ -10,7 +10,7 @@ import pyarrow as pa
 from fsql.compiler.logical import Changes
 from fsql.formats.json.pieces import row_too_long, write_pieces
 from fsql.formats.lines import line_array
-from fsql.runtime.arrow_types import decoded
+from fsql.runtime.arrow_types import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ class TextEncoder:
         rows = len(column)
         if rows == 0:
             return []
-        pieces = pa.concat_arrays([decoded(column).fill_null(""), pa.array(["\n"])])
+        pieces = pa.concat_arrays([decode_dictionary(column).fill_null(""), pa.array(["\n"])])
         indexes = np.full(2 * rows, rows, np.int32)
         indexes[0::2] = np.arange(rows)
         written = write_pieces(pieces, indexes, pieces.nbytes + rows)

@@ -43,7 +43,7 @@ from fsql.runtime.ports import (
     DeadLetter,
     Release,
 )
-from fsql.runtime.weights import consolidate, expanded
+from fsql.runtime.weights import consolidate, expand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -183,7 +183,7 @@ class Barrier:
                     # A late retraction counts like any late row.
                     net = consolidate(rows, by_path=True)
                     weight = np.abs(net.weights())
-                    rows = expanded(Batch(net.columns, net.time, net.origin, net.path, weight))
+                    rows = expand(Batch(net.columns, net.time, net.origin, net.path, weight))
                 order = position_order(rows, ties=True)
                 if len(rows):
                     outputs.append(LateRows(window, rows if order is None else rows.take(order)))
@@ -261,7 +261,7 @@ class _Gate:
             rows = consolidate(rows, by_path=True)
             if not (rows.weights() > 0).all():
                 raise InvariantError("a row was retracted that was never added")
-            rows = expanded(rows)
+            rows = expand(rows)
         order = position_order(self._values(rows), ties=True)
         operations = None
         if self._port.table.changes is not Changes.APPEND:

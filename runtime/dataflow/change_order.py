@@ -16,7 +16,7 @@ from fsql.runtime.order import (
     sameness,
     starts_of_runs,
 )
-from fsql.runtime.ties import told_apart
+from fsql.runtime.ties import tie_breaking_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def canonical_order(rows: Batch, key: tuple[int, ...] | None) -> ChangeOrder:
     if len(starts_of_runs(*in_order, direction[order])) < len(order):
         leading = [*takewhile(lambda column: fixed_width(column.type), rows.columns)]
         codes = [*columns, direction, *map(canonical_rank, leading)]
-        codes = told_apart(codes, rows.columns[len(leading) :], canonical_rank)
+        codes = tie_breaking_codes(codes, rows.columns[len(leading) :], canonical_rank)
         order = _order(codes)
     if key is None or len(order) < 2:
         return ChangeOrder(order, np.empty(0, np.int64))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows
 from fsql.runtime.order import concat
-from fsql.runtime.weights import consolidate, negated
+from fsql.runtime.weights import consolidate, negate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _append_difference(
 ) -> None:
     parts = [] if new is None else [new.batch]
     if old is not None:
-        parts.append(negated(old.batch))
+        parts.append(negate(old.batch))
     if not parts:
         return
     difference = parts[0] if old is None else consolidate(concat(parts), by_path=by_path)

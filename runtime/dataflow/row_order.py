@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fsql.runtime.kernels.keyed.kernel import KeyedRows
 from fsql.runtime.order import position_order
-from fsql.runtime.weights import consolidate, expanded
+from fsql.runtime.weights import consolidate, expand
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +59,6 @@ class RowOrder:
                 victims = batch.take(np.flatnonzero(negative))
                 early = victims.with_columns(victims.columns[:-1])
                 batch = batch.take(np.flatnonzero(~negative))
-            batch = expanded(batch)
+            batch = expand(batch)
         slot = batch.columns[-1].to_numpy(zero_copy_only=False)
         return KeyedRows(batch.with_columns(batch.columns[:-1]), slot), early

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fsql.runtime.batch import END, Batch, Root
-from fsql.runtime.few_rows import exceed
+from fsql.runtime.few_rows import exceeds_bytes
 from fsql.runtime.order import below, concat, lexicographic_order
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class WaitingRows:
     def append(self, batch: Batch) -> None:
         """Add a batch of at least one row."""
         self.rows += len(batch)
-        if len(batch) >= SMALL_ROWS or exceed(batch.columns, SMALL_BYTES):
+        if len(batch) >= SMALL_ROWS or exceeds_bytes(batch.columns, SMALL_BYTES):
             self._push(batch)
             return
         self._small.append(batch)

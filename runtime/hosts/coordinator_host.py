@@ -196,9 +196,9 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _missing_sinks(self) -> Iterator[str]:
         for output, sink in zip(self._spec.outputs, self._sinks, strict=True):
-            missing = sink.missing
-            if missing is not None:
-                yield f"{output.name} waits: {missing}"
+            reason = sink.missing_reason
+            if reason is not None:
+                yield f"{output.name} waits: {reason}"
 
     def _open_outputs(self, effect: OpenSinks) -> None:
         self._epoch = effect.epoch

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.process import Process
 
 STEP_US: Final = 20
-"""How long a step takes at least."""
+"""The minimum time of a step."""
 
 
 class SimulatedBackground:
-    """A `Background`: between two steps of its work anything else may happen, and the process may end.
+    """A `Background`: between two steps of its work other events may happen, and the process may end.
 
-    A step happens at once, and what it leads to as much later as the ports have charged for it.
+    A step is executed at once; its event is handled after the time that the ports have charged for it.
     """
 
     def __init__(self, process: Process) -> None:
@@ -28,7 +28,7 @@ class SimulatedBackground:
         self._work: Work | None = None
 
     def submit(self, work: Work) -> None:
-        """Do `work` after what was submitted before."""
+        """Do `work` after all work submitted before."""
         self._queue.append(work)
         if self._work is None:
             self._begin()

@@ -1,4 +1,4 @@
-"""A simulated cluster: its processes, what connects them, and their launcher."""
+"""A simulated cluster: its processes, their network and disk, and their launcher."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fsql.runtime.simulation.sources import (
     SimulatedFrontLog,
     SimulatedSplit,
     SplitOfProcess,
-    give_front_logs,
+    assign_front_logs,
     paced_splits,
 )
 from fsql.runtime.simulation.state import SimulatedState
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.world import World
 
 RESTART_US = (20 * MILLISECOND, 1500 * MILLISECOND)
-"""After how long the launcher restarts a process that was killed: the least time, and what may be added."""
+"""The minimum time until the launcher restarts a killed process, and the maximum that is added to it."""
 
 
 class Nodes(NamedTuple):
-    """How nodes are made; a test may put nodes with a mistake in them here."""
+    """How nodes are created; tests use nodes with deliberate defects."""
 
     worker: Callable[[str, str, str, Settings], WorkerNode]
     coordinator: Callable[[JobSpec, str, Settings], CoordinatorNode]
@@ -64,7 +64,7 @@ REAL_NODES = Nodes(WorkerNode, CoordinatorNode)
 
 
 class SimulatedCluster:
-    """All of a run but its schedule of faults."""
+    """A run without its schedule of faults."""
 
     def __init__(  # noqa: PLR0913 - it stands between many
         self,
@@ -78,7 +78,7 @@ class SimulatedCluster:
         nodes: Nodes = REAL_NODES,
         codec: WireCodec | None = None,
     ) -> None:
-        """Set up processes that are not started yet; the input comes within about `input_us`."""
+        """Create processes without starting them; the input arrives within about `input_us`."""
         self.world = world
         self.job = workload.name
         self.run_settings = run_settings
@@ -106,15 +106,15 @@ class SimulatedCluster:
         plan = self.plan(self.workers_wanted)
         self.splits = paced_splits(plan, workload.inputs, choices, input_us)
         self._front_logs = world.tape.stream("front logs")
-        self._logged = give_front_logs(self.sources(), self._front_logs)
+        self._logged = assign_front_logs(self.sources(), self._front_logs)
         self.outputs = outputs_of(plan, run_settings.option, run_settings.shards)
         self.sinks = self._sinks()
         self.coordinators, self.workers = self._processes(choices)
         for process in self.processes():
-            process.on_kill = self._restarting(process)
+            process.on_kill = self._restart_on_kill(process)
 
     def _processes(self, choices: Stream) -> tuple[list[Process], list[Process]]:
-        """Return the coordinators and the workers, which are not started."""
+        """Return the coordinators and the workers, not started."""
         settings = self.run_settings
         world = self.world
         coordinators = [
@@ -152,7 +152,7 @@ class SimulatedCluster:
     def coordinator_ends_workers(self) -> bool:
         """Return whether the coordinator that has ended the job still informs the workers.
 
-        If not, it is the launcher that ends them.
+        Otherwise the launcher ends them.
         """
         return any(
             process.up and self.leading[process.name].node.phase is Phase.FINISHED
@@ -177,7 +177,7 @@ class SimulatedCluster:
         return self._plans[workers]
 
     def spec(self) -> JobSpec:
-        """Return the job as a coordinator that starts now has to lead it."""
+        """Return the job for a coordinator that starts now."""
         plan = self.plan(self.workers_wanted)
         fronts = plan.fronts(self.splits)
         description = str(self.workers_wanted).encode()
@@ -185,7 +185,7 @@ class SimulatedCluster:
         return JobSpec(*job, encodings=self.run_settings.encodings(plan))
 
     def plan_of(self, description: bytes) -> TickPlan:
-        """Return the plan that a coordinator's description of the job stands for."""
+        """Return the plan of a coordinator's description of the job."""
         return self.plan(int(description))
 
     def fronts(self, plan: TickPlan) -> tuple[FrontTask, ...]:
@@ -208,7 +208,7 @@ class SimulatedCluster:
         }
 
     def lose_log_ends(self) -> None:
-        """Lose rows of front logs that are not durable; what is expected is that they had never come."""
+        """Lose rows of front logs that are not durable; the expected output is that without them."""
         now_us = self.world.now_us
         lost = [split.lose_end(now_us, self._front_logs) for _, split in self.sources()]
         if not any(lost):
@@ -226,7 +226,7 @@ class SimulatedCluster:
         self.rows_read += rows
 
     def front_logs(self, process: Process) -> dict[int, SimulatedFrontLog]:
-        """Return the logs of the splits that have one, as a process has them, by front."""
+        """Return the front logs for a process, by the number of the front."""
         return {
             number: SimulatedFrontLog(split, process)
             for number, split in self.sources()
@@ -234,7 +234,7 @@ class SimulatedCluster:
         }
 
     def on_process_end(self, process: Process) -> None:
-        """Release what a process has: its stores and its address."""
+        """Release the stores and the address of a process."""
         self.network.leave(process.name)
         self.state.close_stores(process)
 
@@ -244,14 +244,14 @@ class SimulatedCluster:
         return [(task.number, self.splits[task.ordinal][task.split]) for task in tasks]
 
     def rows_needed(self) -> dict[int, int]:
-        """Return by front from which row on a kept snapshot needs the input; nothing where that is unsure."""
+        """Return for each front the first row that a kept snapshot needs; nothing if that is not known."""
         return self.state.rows_needed([number for number, _ in self.sources()])
 
     def progress(self) -> object:
-        """Return something that moves as long as the job gets anywhere, and never moves back.
+        """Return a value that changes while the job makes progress, and never returns to an earlier one.
 
-        That is how far any stage has ever come, and not the barrier alone: on slow links what the last
-        stage waits for stands after all that was read meanwhile.
+        It has the greatest min time of each stage, not only that of the barrier: on slow links, messages for
+        the last stage queue after all rows that have been read meanwhile.
         """
         for program in self.leading.values():
             epoch = program.node.epoch
@@ -261,7 +261,7 @@ class SimulatedCluster:
                 self._min_times[stage] = max(self._min_times.get(stage, START), came)
         return dict(self._min_times), [sink.position for sink in self.sinks]
 
-    # What happens.
+    # Events.
 
     def on_phase(self, progress: Progress, manifest: Manifest | None) -> None:
         """Record a new phase of a coordinator, in an epoch that starts from a manifest."""
@@ -309,14 +309,14 @@ class SimulatedCluster:
         if not self.over and not process.up:
             process.start()
 
-    def _restarting(self, process: Process) -> Callable[[str], None]:
+    def _restart_on_kill(self, process: Process) -> Callable[[str], None]:
         kind = "worker" if process in self.workers else "coordinator"
 
         def restart(step: str) -> None:
-            self.coverage.struck(f"kill {kind}", f"{kind} {step}")
+            self.coverage.record_fault(f"kill {kind}", f"{kind} {step}")
             least_us, more_us = RESTART_US
             self.world.after(least_us + self._restarts.below(more_us), self.restart, process)
-            if self.run_settings.launcher_tells:
+            if self.run_settings.launcher_reports:
                 report = self._report_exit if process in self.workers else self._end_leadership
                 self.world.after(5 * MILLISECOND, report, process.name)
 

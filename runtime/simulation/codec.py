@@ -1,4 +1,4 @@
-"""The real wire format, for runs in which what travels is bytes."""
+"""The real wire format, for runs in which messages are sent as bytes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ KEY: Final = b"simulated"
 
 
 class WireCodec:
-    """Encodes and seals."""
+    """Encodes and seals messages."""
 
     def __init__(self, key: bytes = KEY, version: int = VERSION) -> None:
         self._seal = Seal(key, version)
 
     def encode(self, source: str, what: Frame | Datagram) -> list[bytes]:
-        """Return what a node at `source` sends, as parts."""
+        """Return a message of the node at `source` as parts."""
         return [bytes(part) for part in self._seal.close(source, encode(what))]
 
     def decode(self, parts: Sequence[bytes]) -> Frame | Datagram:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 LATE_US: Final = 2 * SECOND
-"""How late a write happens at most that was not answered."""
+"""The maximum delay of a write that was not answered."""
 
 
 class Coordination:
-    """What everybody shares, and what is wrong with the ways to it."""
+    """The coordination that all processes share, and its faults."""
 
     def __init__(self, world: World) -> None:
         self.ensemble = Ensemble(lambda: world.now_us / SECOND)
@@ -44,27 +44,27 @@ class Coordination:
         self.choices = world.tape.stream("coordination")
 
     def do_later(self, operation: Callable[[], object]) -> None:
-        """Let a write that was not answered happen in a while, if it can happen then."""
+        """Execute a write that was not answered later, if it is possible then."""
 
-        def happen() -> None:
+        def execute() -> None:
             with suppress(CoordinationError):
                 operation()
 
-        self._world.after(self.choices.below(LATE_US), happen)
+        self._world.after(self.choices.below(LATE_US), execute)
 
     def heal(self) -> None:
-        """End everything that is wrong."""
+        """End all faults."""
         self.reachable, self.read_only = True, False
         self.fault_rate = self.late_rate = 0.0
         self.away.clear()
         self.ensemble.restart()
 
     def newest_committed(self) -> Committed | None:
-        """Return the newest snapshot, as somebody outside of the cluster sees it."""
+        """Return the newest snapshot, as an observer outside of the cluster sees it."""
         return read_committed(MemoryCoordination(self.ensemble))
 
     def end_leadership(self, owner: str) -> bool:
-        """End the session of a coordinator that was killed, as the launcher does; return whether it led."""
+        """End the session of a killed coordinator, as the launcher does; return whether it held the lease."""
         if not self.reachable or self.read_only:
             return False
         entry = self.ensemble.states[-1].entries.get(LEADER)
@@ -72,7 +72,7 @@ class Coordination:
         return entry is not None and entry.value == owner.encode()
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether a lease is really held now."""
+        """Return whether a lease is held now, by the state of the ensemble."""
         if lease.held_until < 0:
             return False
         entry = self.ensemble.states[-1].entries.get(LEADER)
@@ -87,7 +87,7 @@ class SimulatedCoordination:
 
     def __init__(self, coordination: Coordination, process: Process) -> None:
         self._shared = coordination
-        self._way = MemoryCoordination(coordination.ensemble)
+        self._client = MemoryCoordination(coordination.ensemble)
         self._process = process
         self._life = process.life
 
@@ -96,7 +96,7 @@ class SimulatedCoordination:
             self._process.call(self._life, name)
         else:
             self._process.check(self._life)
-        shared, faults = self._shared, self._way.faults
+        shared, faults = self._shared, self._client.faults
         self._process.charge(200 + shared.choices.below(MILLISECOND))
         faults.unavailable = not shared.reachable or self._process.name in shared.away
         faults.read_only = shared.read_only
@@ -111,39 +111,43 @@ class SimulatedCoordination:
 
     def open_session(self, ttl_seconds: float) -> int:
         """See `Coordination`."""
-        return self._call("open_session", lambda: self._way.open_session(ttl_seconds), writes=True)
+        return self._call(
+            "open_session", lambda: self._client.open_session(ttl_seconds), writes=True
+        )
 
     def keep_alive(self, session: int) -> None:
         """See `Coordination`."""
-        self._call("keep_alive", lambda: self._way.keep_alive(session), writes=False)
+        self._call("keep_alive", lambda: self._client.keep_alive(session), writes=False)
 
     def close_session(self, session: int) -> None:
         """See `Coordination`."""
-        self._call("close_session", lambda: self._way.close_session(session), writes=True)
+        self._call("close_session", lambda: self._client.close_session(session), writes=True)
 
     def get(self, key: str) -> Entry | None:
         """See `Coordination`."""
-        return self._call("get", lambda: self._way.get(key), writes=False)
+        return self._call("get", lambda: self._client.get(key), writes=False)
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
         """See `Coordination`."""
-        way = self._way
+        client = self._client
         return self._call(
-            "create", lambda: way.create(session, key, value, ephemeral=ephemeral), writes=True
+            "create", lambda: client.create(session, key, value, ephemeral=ephemeral), writes=True
         )
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
         """See `Coordination`."""
-        way = self._way
-        return self._call("replace", lambda: way.replace(session, key, value, version), writes=True)
+        client = self._client
+        return self._call(
+            "replace", lambda: client.replace(session, key, value, version), writes=True
+        )
 
     def delete(self, session: int, key: str, version: int) -> None:
         """See `Coordination`."""
-        self._call("delete", lambda: self._way.delete(session, key, version), writes=True)
+        self._call("delete", lambda: self._client.delete(session, key, version), writes=True)
 
     def changed_since(self, mark: int) -> Changes:
         """See `Coordination`."""
-        return self._call("changed_since", lambda: self._way.changed_since(mark), writes=False)
+        return self._call("changed_since", lambda: self._client.changed_since(mark), writes=False)
 
     def close(self) -> None:
         """See `Coordination`."""

@@ -1,4 +1,4 @@
-"""The process of a coordinator: its host, and the ports that are imitated."""
+"""The process of a coordinator: its host, with simulated ports."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CoordinatorProgram:
             lease_seconds=cluster.run_settings.lease_us / SECOND,
         )
         self._host = CoordinatorHost(
-            WatchedNode(process, self.node, self._look_at),
+            WatchedNode(process, self.node, self._record_event),
             spec,
             lambda: process.now,
             transport=transport or SimulatedTransport(process, cluster),
@@ -105,13 +105,13 @@ class CoordinatorProgram:
             self._cluster.coverage.sometimes("tick refused" if effect.refused else "tick taken")
             if effect.changes:
                 self._cluster.coverage.sometimes("plan changed")
-            self._process.note(f"tick {effect.tick}: {effect.refused or 'taken'}")
+            self._process.record(f"tick {effect.tick}: {effect.refused or 'taken'}")
         elif effect.phase != self._phase:
             self._phase = effect.phase
-            self._process.note(f"{effect.phase}, epoch {effect.epoch}: {effect.detail}")
+            self._process.record(f"{effect.phase}, epoch {effect.epoch}: {effect.detail}")
             self._cluster.on_phase(effect, self._manifest)
 
-    def _look_at_members(self) -> None:
+    def _record_members(self) -> None:
         """Record that workers have joined or left a running epoch."""
         epoch, before = self.node.epoch, self._members
         if epoch is None or not epoch.running:
@@ -121,11 +121,11 @@ class CoordinatorProgram:
         if self._members != before and self._members[:1] == before[:1]:
             joined = len(self._members) > len(before)
             self._cluster.coverage.sometimes("worker joined" if joined else "worker left")
-            self._process.note(f"members {self._members[1:]}")
+            self._process.record(f"members {self._members[1:]}")
 
-    def _look_at(self, event: Any) -> None:  # noqa: ANN401 - any event of its node
+    def _record_event(self, event: Any) -> None:  # noqa: ANN401 - any event of its node
         coverage = self._cluster.coverage
-        self._look_at_members()
+        self._record_members()
         match event:
             case LeaseHeld(until):
                 if self._held and self._held_until <= self._process.now < until:

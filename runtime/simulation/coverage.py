@@ -1,8 +1,8 @@
-"""Coverage of a set of runs: a soak in which a situation never occurred proves little about it.
+"""Coverage of a set of runs: a soak proves little about a situation that never occurred in it.
 
-`PROBES` are situations that a soak has to meet sometimes.  The table of faults has for each fault the
-steps of the protocol that it struck.  `STEPS` are those that some fault has to strike: whatever travels, and
-either side of every effect at which a process can be killed.
+`PROBES` are situations that have to occur in a soak.  The table of faults has for each fault the steps of the
+protocol at which it occurred.  `STEPS` are those at which some fault has to occur: each kind of message, and
+before and after every effect at which a process can be killed.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ PROBES: Final = (
     "input that cannot be read again",
     "end of a front log lost",
 )
-"""Situations that a soak has to meet, but for those of `SELDOM`."""
+"""Situations that have to occur in a soak, except those of `SELDOM`."""
 
-OF_WRONG_ROWS: Final = ("stopped at an error row", "rejects under way")
-"""Those that only input with wrong rows meets: a user's may have none, and our own queries have none."""
+MALFORMED_ROW_PROBES: Final = ("stopped at an error row", "rejects under way")
+"""Those that occur only with malformed rows, which the input of a user may not have."""
 
 SELDOM: Final = ("bundle refused by its consumer",)
-"""Those that are met about once in a thousand seeds, so that a soak may do without."""
+"""Those that occur about once in a thousand seeds, so that a soak may lack them."""
 
 
-CUTS: Final = {
+KILL_EFFECTS: Final = {
     "worker": ("Transmit", "Load", "CopyBins", "Store", "Trim", "Close", "Leave"),
     "coordinator": ("Transmit", "TakeEpoch", "OpenSinks", "Deliver", "CommitManifest", "Finish"),
 }
 """The effects that a kill is aimed at, by the kind of node."""
 
-TRAVELS: Final = (
+MESSAGES: Final = (
     "Hello",
     "Begin",
     "Heartbeat",
@@ -97,58 +97,58 @@ TRAVELS: Final = (
     "Failure",
     "Frame",
 )
-"""What travels: datagrams, the items of frames, and frames that only acknowledge."""
+"""What is sent: datagrams, the items of frames, and frames that only acknowledge."""
 
 STEPS: Final = (
-    *TRAVELS,
+    *MESSAGES,
     *(
         f"{kind} {side} {effect}"
-        for kind, effects in CUTS.items()
+        for kind, effects in KILL_EFFECTS.items()
         for effect in effects
-        for side in ("before", "behind")
-        if (side, effect) != ("behind", "Leave")
+        for side in ("before", "after")
+        if (side, effect) != ("after", "Leave")
     ),
 )
-"""The steps of the protocol that some fault has to strike; a worker that has left cannot be killed."""
+"""The steps at which some fault has to occur; a worker that has left cannot be killed."""
 
 
 @dataclass(slots=True)
 class Coverage:
-    """Counts of what was met: probes, faults, and faults by the step that they struck."""
+    """Counts of probes, of faults, and of faults by step."""
 
     probes: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def sometimes(self, probe: str) -> None:
-        """Note that something was met that has to be met sometimes."""
+        """Record a situation that has to occur sometimes."""
         assert probe in PROBES, probe
         self.probes[probe] += 1
 
-    def struck(self, fault: str, *steps: str) -> None:
-        """Note that a fault struck at a step of the protocol, or at several at once."""
+    def record_fault(self, fault: str, *steps: str) -> None:
+        """Record a fault at a step of the protocol, or at several at once."""
         self.faults[fault] += 1
         for step in steps:
             self.cells[fault, step] += 1
 
     def add(self, other: Coverage) -> None:
-        """Add what another run has met."""
+        """Add the counts of another run."""
         self.probes.update(other.probes)
         self.faults.update(other.faults)
         self.cells.update(other.cells)
 
-    def never_met(self, probes: Iterable[str] = PROBES) -> list[str]:
-        """Return the probes that were never met."""
+    def unmet_probes(self, probes: Iterable[str] = PROBES) -> list[str]:
+        """Return the probes that never occurred."""
         return [probe for probe in probes if not self.probes[probe]]
 
-    def never_struck(self, faults: Iterable[str]) -> list[str]:
-        """Return those of the faults that never struck, and the steps that none has struck."""
+    def missing_faults(self, faults: Iterable[str]) -> list[str]:
+        """Return the faults that never occurred, and the steps at which none occurred."""
         steps = {step for _, step in self.cells}
         missing = [f"fault: {fault}" for fault in faults if not self.faults[fault]]
         return missing + [f"step: {step}" for step in STEPS if step not in steps]
 
     def table(self) -> str:
-        """Return, a line for each step, how often which fault has struck it."""
+        """Return a table with a line for each step: its faults, and how often each occurred."""
         by_step: dict[str, list[tuple[int, str]]] = {}
         for (fault, step), count in self.cells.items():
             by_step.setdefault(step, []).append((-count, fault))

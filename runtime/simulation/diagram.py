@@ -11,32 +11,34 @@ if TYPE_CHECKING:
 
 
 def text_of(events: Sequence[TraceEvent]) -> str:
-    """Return a line for each event: time, place, description.  Faults are marked."""
-    width = max((len(_way(each)) for each in events), default=0)
+    """Return a line for each event: time, process, description.  Faults are marked."""
+    width = max((len(_route(each)) for each in events), default=0)
     return "\n".join(
-        f"{each.time_us / 1e6:12.6f} {'!' if each.fault else ' '} {_way(each):{width}}  {each.what}"
+        f"{each.time_us / 1e6:12.6f} {'!' if each.fault else ' '} {_route(each):{width}}  {each.what}"
         for each in events
     )
 
 
 def mermaid_of(events: Sequence[TraceEvent]) -> str:
-    """Return a sequence diagram with one lifeline for each place."""
-    places = dict.fromkeys(place for each in events for place in (each.place, each.to) if place)
+    """Return a sequence diagram with one lifeline for each process."""
+    processes = dict.fromkeys(
+        process for each in events for process in (each.process, each.to) if process
+    )
     lines = ["sequenceDiagram"]
-    lines += [f"    participant {_name(place)} as {place}" for place in sorted(places)]
+    lines += [f"    participant {_name(process)} as {process}" for process in sorted(processes)]
     for each in events:
         what = f"{each.time_us / 1e6:.6f} {each.what}".replace(";", ",").replace("#", "")
         if each.to:
             arrow = "--x" if each.fault else "->>"
-            lines.append(f"    {_name(each.place)}{arrow}{_name(each.to)}: {what}")
+            lines.append(f"    {_name(each.process)}{arrow}{_name(each.to)}: {what}")
         else:
-            lines.append(f"    Note over {_name(each.place)}: {'! ' if each.fault else ''}{what}")
+            lines.append(f"    Note over {_name(each.process)}: {'! ' if each.fault else ''}{what}")
     return "\n".join(lines)
 
 
-def _way(each: TraceEvent) -> str:
-    return f"{each.place} -> {each.to}" if each.to else each.place
+def _route(each: TraceEvent) -> str:
+    return f"{each.process} -> {each.to}" if each.to else each.process
 
 
-def _name(place: str) -> str:
-    return place.replace(" ", "_")
+def _name(process: str) -> str:
+    return process.replace(" ", "_")

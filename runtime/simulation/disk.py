@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _File:
-    """A file as it is read, and what of it would outlive a crash (None: it was never synced)."""
+    """The content of a file, and the content that survives a crash (None if it was never synced)."""
 
     __slots__ = ("content", "durable")
 
@@ -46,7 +46,7 @@ class Disk:
         Raises:
             OSError: if the disk is full or fails.
         """
-        self._may_be_full(path)
+        self._check_space(path)
         names = self._names(path)
         file = names.get(path)
         if file is None:
@@ -64,26 +64,26 @@ class Disk:
         self.write(path, (b"" if file is None else file.content) + content)
 
     def sync(self, path: str) -> None:
-        """Make what is in a file outlive a crash.
+        """Make the content of a file survive a crash.
 
         Raises:
-            OSError: if the disk fails; what of the file is durable is not known then.
+            OSError: if the disk fails; then it is unknown which part of the file is durable.
         """
-        self._may_fail(path)
+        self._fail_at_random(path)
         file = self._names(path)[path]
         file.durable = file.content
 
     def sync_directory(self, directory: str) -> None:
-        """Make the names in a directory outlive a crash.
+        """Make the names in a directory survive a crash.
 
         Raises:
             OSError: if the disk fails.
         """
-        self._may_fail(directory)
+        self._fail_at_random(directory)
         self._durable[directory] = dict(self._directories.get(directory, {}))
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give a file another name in its directory, and replace what had that name."""
+        """Rename a file in its directory, and replace the file of that name."""
         names = self._names(path)
         names[new_path] = names.pop(path)
 
@@ -93,7 +93,7 @@ class Disk:
         Raises:
             OSError: if there is none, or the disk fails.
         """
-        self._may_fail(path)
+        self._fail_at_random(path)
         file = self._names(path).get(path)
         if file is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
@@ -108,11 +108,11 @@ class Disk:
         return sorted(self._directories.get(directory, ()))
 
     def directories(self) -> list[str]:
-        """Return the directories in which files are, sorted."""
+        """Return the directories that contain files, sorted."""
         return sorted(name for name, names in self._directories.items() if names)
 
     def crash(self) -> None:
-        """Lose or tear what was not synced."""
+        """Lose or tear data that was not synced."""
         for directory in sorted({*self._directories, *self._durable}):
             names = self._directories.setdefault(directory, {})
             durable = self._durable.get(directory, {})
@@ -163,11 +163,11 @@ class Disk:
         directory, slash, _ = path.partition("/")
         return self._directories.setdefault(directory if slash else "", {})
 
-    def _may_be_full(self, path: str) -> None:
+    def _check_space(self, path: str) -> None:
         if self.full:
             raise OSError(errno.ENOSPC, "no space left on the disk", path)
-        self._may_fail(path)
+        self._fail_at_random(path)
 
-    def _may_fail(self, path: str) -> None:
+    def _fail_at_random(self, path: str) -> None:
         if self.failure_rate and self._choices.chance(self.failure_rate):
             raise OSError(errno.EIO, "the disk fails", path)

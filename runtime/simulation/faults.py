@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.cluster.frames import Hello
 from fsql.runtime.simulation.codec import STRANGERS
-from fsql.runtime.simulation.coverage import CUTS
+from fsql.runtime.simulation.coverage import KILL_EFFECTS
 from fsql.runtime.simulation.faults_coordination import FAULTS_OF_COORDINATION
 from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
 from fsql.runtime.simulation.process import Cut, PortCut
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 CALLS: Final = 12
-"""A kill happens within this many port calls."""
+"""A kill occurs within this many port calls."""
 
 
 class FaultInjector:
@@ -48,7 +48,7 @@ class FaultInjector:
             self.world.after(self._every_us, self._strike)
 
     def end(self) -> None:
-        """Inject no more faults, and end those that last."""
+        """Inject no more faults, and end the lasting ones."""
         self.over = True
         cluster = self.cluster
         self.world.trace.record(self.world.now_us, "world", "quiet")
@@ -64,9 +64,9 @@ class FaultInjector:
             sink.behave()
         for process in cluster.processes():
             process.cut = process.port_cut = None
-            process.keep_time()
+            process.restore_clock()
             if process.stopped:
-                self.go_on(process)
+                self.resume(process)
             elif not process.up:
                 cluster.restart(process)
 
@@ -82,9 +82,9 @@ class FaultInjector:
 
     # What faults are made of.
 
-    def struck(self, fault: str, step: str, place: str = "world") -> None:
+    def record_fault(self, fault: str, step: str, place: str = "world") -> None:
         """Record a fault."""
-        self.cluster.coverage.struck(fault, step)
+        self.cluster.coverage.record_fault(fault, step)
         self.world.trace.record(self.world.now_us, place, f"{fault}: {step}", fault=True)
 
     def for_a_while(self, most_us: int, end: Callable[..., None], *arguments: object) -> None:
@@ -113,17 +113,17 @@ class FaultInjector:
         sinks = self.cluster.sinks
         return self.choices.one_of([*sinks[:1] * 3, *sinks])
 
-    def go_on(self, process: Process) -> None:
+    def resume(self, process: Process) -> None:
         if process.stopped:
             self.cluster.coverage.sometimes("stopped process went on")
-            process.go_on()
+            process.resume()
 
 
 # The faults.
 
 
 def _kill(injector: FaultInjector, kind: str, processes: list[Process]) -> None:
-    """Kill a process now, or at some step of the protocol that comes soon."""
+    """Kill a process now, or at a step of the protocol soon."""
     process = injector.process(processes)
     if process is None:
         return
@@ -134,7 +134,7 @@ def _kill(injector: FaultInjector, kind: str, processes: list[Process]) -> None:
     if aim > 3:
         process.port_cut = PortCut(1 + injector.choices.below(CALLS), process.kill)
         return
-    process.cut = Cut(injector.choices.one_of(CUTS[kind]), before=aim == 1)
+    process.cut = Cut(injector.choices.one_of(KILL_EFFECTS[kind]), before=aim == 1)
 
 
 def kill_worker(injector: FaultInjector) -> None:
@@ -150,7 +150,7 @@ def kill_coordinator(injector: FaultInjector) -> None:
 def lose_power(injector: FaultInjector) -> None:
     """All processes end at once, and what was not synced is lost or torn (F9).
 
-    At once, or when some process calls a port soon.
+    This occurs at once, or soon, at a call of a port.
     """
     process = injector.process(list(injector.cluster.processes()))
     if process is None or injector.choices.below(2) == 0:
@@ -162,7 +162,7 @@ def lose_power(injector: FaultInjector) -> None:
 
 
 def _lose_power(injector: FaultInjector, where: str) -> None:
-    injector.struck("power loss", where)
+    injector.record_fault("power loss", where)
     for process in injector.cluster.processes():
         if process.up:
             process.kill("by power loss")
@@ -175,14 +175,14 @@ def _lose_power(injector: FaultInjector, where: str) -> None:
 def stop_process(injector: FaultInjector) -> None:
     """SIGSTOP of a process, and SIGCONT much later: it thinks that no time has passed (F20).
 
-    Of a coordinator, which may have lost its lease by then, as often as of any other.
+    Coordinators, which may have lost their lease by then, are stopped as often as all others.
     """
     coordinators, all_processes = injector.cluster.coordinators, list(injector.cluster.processes())
     process = injector.process(injector.choices.one_of((all_processes, coordinators)))
     if process is not None:
-        injector.struck("SIGSTOP", "any", process.name)
+        injector.record_fault("SIGSTOP", "any", process.name)
         process.stop()
-        injector.for_a_while(6 * SECOND, injector.go_on, process)
+        injector.for_a_while(6 * SECOND, injector.resume, process)
 
 
 def partition(injector: FaultInjector) -> None:
@@ -200,15 +200,15 @@ def partition(injector: FaultInjector) -> None:
         for source, address in pairs:
             injector.cluster.network.cut(source, address, by=-1)
 
-    injector.struck("partition", "any")
+    injector.record_fault("partition", "any")
     injector.for_a_while(5 * SECOND, heal)
 
 
 def clog(injector: FaultInjector) -> None:
-    """Nothing arrives on some paths for a while; then all of it (F3)."""
+    """Deliver nothing on some paths for a while, then everything (F3)."""
     names = [process.name for process in injector.cluster.processes()]
     until_us = injector.world.now_us + injector.choices.below(5 * SECOND)
-    injector.struck("clog", "any")
+    injector.record_fault("clog", "any")
     for source in names:
         for address in names:
             if source != address and injector.choices.below(3) == 2:
@@ -216,27 +216,27 @@ def clog(injector: FaultInjector) -> None:
 
 
 def swizzle(injector: FaultInjector) -> None:
-    """Clog processes one after the other, and let them go in another order (F13)."""
+    """Clog processes one after the other, and release them in another order (F13)."""
     names = [process.name for process in injector.cluster.processes()]
-    injector.struck("swizzle", "any")
+    injector.record_fault("swizzle", "any")
     network, world = injector.cluster.network, injector.world
     for name in names:
         begins_us = injector.choices.below(SECOND)
         ends_us = world.now_us + SECOND + injector.choices.below(3 * SECOND)
 
-        def clogged(name: str = name, ends_us: int = ends_us) -> None:
+        def begin_clog(name: str = name, ends_us: int = ends_us) -> None:
             for other in names:
                 if other != name and not injector.over:
                     network.clog(other, name, ends_us)
                     network.clog(name, other, ends_us)
 
-        world.after(begins_us, clogged)
+        world.after(begins_us, begin_clog)
 
 
 def break_connections(injector: FaultInjector) -> None:
     """Break connections, with the loss of messages in flight (F1)."""
     names = [process.name for process in injector.cluster.processes()]
-    injector.struck("connection broken", "any")
+    injector.record_fault("connection broken", "any")
     for source in names:
         for address in names:
             if source != address and injector.choices.below(2):
@@ -245,7 +245,7 @@ def break_connections(injector: FaultInjector) -> None:
 
 def fill_disk(injector: FaultInjector) -> None:
     """No space is left (F8)."""
-    injector.struck("disk full", "Store")
+    injector.record_fault("disk full", "Store")
     injector.set_for_a_while(
         4 * SECOND, injector.cluster.state.disk, "full", during=True, after=False
     )
@@ -253,7 +253,7 @@ def fill_disk(injector: FaultInjector) -> None:
 
 def fail_disk(injector: FaultInjector) -> None:
     """Some operations of the disk fail (F8)."""
-    injector.struck("disk fails", "Store")
+    injector.record_fault("disk fails", "Store")
     injector.set_for_a_while(
         4 * SECOND, injector.cluster.state.disk, "failure_rate", during=0.2, after=0.0
     )
@@ -261,7 +261,7 @@ def fail_disk(injector: FaultInjector) -> None:
 
 def slow_disk(injector: FaultInjector) -> None:
     """Operations of the disk take long (F8)."""
-    injector.struck("disk slow", "Store")
+    injector.record_fault("disk slow", "Store")
     injector.set_for_a_while(
         4 * SECOND, injector.cluster.state.disk, "delay_us", during=SECOND, after=0
     )
@@ -273,14 +273,14 @@ def rot_disk(injector: FaultInjector) -> None:
     Stored data is not read before a recovery; later snapshots would include the damaged data.
     """
     if injector.cluster.state.corrupt_newest():
-        injector.struck("bit rot", "at rest")
+        injector.record_fault("bit rot", "at rest")
         for process in injector.cluster.coordinators:
             if process.up:
-                process.kill("behind bit rot")
+                process.kill("after bit rot")
 
 
 def change_scale(injector: FaultInjector) -> None:
-    """The job is started again with another number of workers, or will be behind the next snapshot (F17)."""
+    """Restart the job with another number of workers, now or after the next snapshot (F17)."""
     cluster = injector.cluster
     others = [n for n in range(1, len(cluster.workers) + 1) if n != cluster.workers_wanted]
     if not others:
@@ -291,21 +291,21 @@ def change_scale(injector: FaultInjector) -> None:
         if injector.over:
             return
         cluster.workers_wanted = wanted
-        injector.struck("scale", when)
+        injector.record_fault("scale", when)
         for process in cluster.coordinators:
             if process.up:
                 process.kill("to change the scale")
 
     if injector.choices.below(2):
-        cluster.state.when_committed = lambda: change("behind a snapshot")
+        cluster.state.when_committed = lambda: change("after a snapshot")
     else:
         change("any")
 
 
 def intrude(injector: FaultInjector) -> None:
-    """A node that speaks another version, or belongs to another cluster, wants to take part (F19)."""
+    """A node of another version, or of another cluster, tries to join (F19)."""
     cluster = injector.cluster
-    injector.struck("stranger", "Hello")
+    injector.record_fault("stranger", "Hello")
     codec = injector.choices.one_of(STRANGERS)
     for process in cluster.coordinators:
         if process.up:
@@ -337,4 +337,4 @@ FAULTS: Final[dict[str, Callable[[FaultInjector], None]]] = {
 """The faults by name."""
 
 FAULTS_TO_MEET: Final = (*FAULTS, "loss", "double", "overtaking", "alteration")
-"""The faults that a soak has to meet: those that strike now and then, and those of single packets."""
+"""The faults that have to occur in a soak: injected faults, and faults of single packets."""

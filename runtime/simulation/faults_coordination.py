@@ -1,4 +1,4 @@
-"""Faults of coordination: servers that do not answer, answer late, or lose each other; sessions that end."""
+"""Faults of coordination: servers that do not answer, answer late, or lose the quorum; expired sessions."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 def lose_coordination(injector: FaultInjector) -> None:
     """Nobody reaches coordination (F7)."""
-    injector.struck("coordination away", "any")
+    injector.record_fault("coordination away", "any")
     coordination = injector.cluster.coordination
     injector.set_for_a_while(5 * SECOND, coordination, "reachable", during=False, after=True)
 
 
 def lose_replies(injector: FaultInjector) -> None:
     """Calls of coordination or their replies get lost (F7)."""
-    injector.struck("coordination loses replies", "any")
+    injector.record_fault("coordination loses replies", "any")
     coordination = injector.cluster.coordination
     injector.set_for_a_while(5 * SECOND, coordination, "fault_rate", during=0.4, after=0.0)
 
 
 def delay_writes(injector: FaultInjector) -> None:
     """Writes of coordination are not answered, and happen later (F7)."""
-    injector.struck("coordination writes late", "any")
+    injector.record_fault("coordination writes late", "any")
     coordination = injector.cluster.coordination
     injector.set_for_a_while(5 * SECOND, coordination, "late_rate", during=0.4, after=0.0)
 
 
 def lose_quorum(injector: FaultInjector) -> None:
     """Most servers of coordination fail: the others can be read, but not written (F7)."""
-    injector.struck("coordination read-only", "any")
+    injector.record_fault("coordination read-only", "any")
     coordination = injector.cluster.coordination
     injector.set_for_a_while(5 * SECOND, coordination, "read_only", during=True, after=False)
 
@@ -43,7 +43,7 @@ def lose_quorum(injector: FaultInjector) -> None:
 def restart_coordination(injector: FaultInjector) -> None:
     """The servers of coordination stop and come back; no session ends meanwhile (F7)."""
     coordination = injector.cluster.coordination
-    injector.struck("coordination restarts", "any")
+    injector.record_fault("coordination restarts", "any")
     coordination.reachable, coordination.ensemble.stopped = False, True
 
     def back() -> None:
@@ -58,7 +58,7 @@ def cut_off_leader(injector: FaultInjector) -> None:
     process = injector.process(list(injector.cluster.coordinators))
     if process is None:
         return
-    injector.struck("session expires", "any", process.name)
+    injector.record_fault("session expires", "any", process.name)
     away = injector.cluster.coordination.away
     away.add(process.name)
     injector.for_a_while(5 * SECOND, away.discard, process.name)

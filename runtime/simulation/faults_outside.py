@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.faults import FaultInjector
 
 DRIFT_PPM: Final = 2_000
-"""How fast or slow a clock runs at most while it runs badly: what leases allow for, and not more."""
+"""The maximum drift of a clock: as much as leases allow for."""
 
 STANDSTILL_PPM: Final = -990_000
-"""How slow a clock runs that nearly stands still."""
+"""The drift of a clock that nearly stands still."""
 
 
-# Clocks.  No machine reads the time of day; what is left to go wrong are clocks that measure time.
+# Clocks.  Nodes do not read the time of day, so only monotonic clocks can fail.
 
 
 def clock_jumps(injector: FaultInjector) -> None:
     """A process's clock goes forward all at once, by seconds or by an hour (F12)."""
     process = injector.process(list(injector.cluster.processes()))
     if process is not None:
-        injector.struck("clock jumps", "TimerFired", process.name)
+        injector.record_fault("clock jumps", "TimerFired", process.name)
         process.set_clock(jump_us=injector.choices.one_of((SECOND, 10 * SECOND, 3600 * SECOND)))
 
 
@@ -35,21 +35,21 @@ def clock_drifts(injector: FaultInjector) -> None:
     """A process's clock is fast or slow (F12)."""
     process = injector.process(list(injector.cluster.processes()))
     if process is not None:
-        injector.struck("clock drifts", "TimerFired", process.name)
+        injector.record_fault("clock drifts", "TimerFired", process.name)
         process.set_clock(drift_ppm=injector.choices.one_of((DRIFT_PPM, -DRIFT_PPM)))
-        injector.for_a_while(10 * SECOND, process.keep_time)
+        injector.for_a_while(10 * SECOND, process.restore_clock)
 
 
 def clock_stops(injector: FaultInjector) -> None:
     """A worker's clock nearly stands still (F12).
 
-    That of a coordinator may not: it would take its lease to be held when it is over.
+    The clock of a coordinator must not: it would consider its lease held after its end.
     """
     process = injector.process(list(injector.cluster.workers))
     if process is not None:
-        injector.struck("clock stands still", "TimerFired", process.name)
+        injector.record_fault("clock stands still", "TimerFired", process.name)
         process.set_clock(drift_ppm=STANDSTILL_PPM)
-        injector.for_a_while(5 * SECOND, process.keep_time)
+        injector.for_a_while(5 * SECOND, process.restore_clock)
 
 
 # The input.
@@ -58,20 +58,20 @@ def clock_stops(injector: FaultInjector) -> None:
 def poison_row(injector: FaultInjector) -> None:
     """A row ends the process that reads it, or stops it for long, the first few times (F14)."""
     now_us = injector.world.now_us
-    unread = [s for _, s in injector.cluster.sources() if s.there(now_us) < len(s.rows)]
+    unread = [s for _, s in injector.cluster.sources() if s.rows_available(now_us) < len(s.rows)]
     if not unread:
         return
     split = injector.choices.one_of(unread)
-    first = split.there(now_us)
+    first = split.rows_available(now_us)
     row = first + injector.choices.below(min(8, len(split.rows) - first))
     times = injector.choices.between(1, 3)
     split.poison[row] = Poison(times, hangs=bool(injector.choices.below(2)))
 
 
 def trim_input(injector: FaultInjector) -> None:
-    """Sources keep no rows any more that every kept snapshot has (F15)."""
+    """Sources drop the rows that every kept snapshot includes (F15)."""
     needed = injector.cluster.rows_needed()
-    injector.struck("input trimmed", "Load")
+    injector.record_fault("input trimmed", "Load")
     for number, split in injector.cluster.sources():
         split.kept_from = max(split.kept_from, needed.get(number, 0))
 
@@ -84,8 +84,8 @@ def forget_input(injector: FaultInjector) -> None:
     if injector.choices.below(4) < 3:
         return
     _, split = injector.choices.one_of(injector.cluster.sources())
-    injector.struck("input forgotten", "Load")
-    split.kept_from = split.there(injector.world.now_us)
+    injector.record_fault("input forgotten", "Load")
+    split.kept_from = split.rows_available(injector.world.now_us)
     split.forgotten = True
 
 
@@ -101,7 +101,7 @@ def alter_input(injector: FaultInjector) -> None:
         (row, s) for number, s in injector.cluster.sources() if (row := needed.get(number, 0))
     ]
     if splits:
-        injector.struck("input altered", "Load")
+        injector.record_fault("input altered", "Load")
         row, split = injector.choices.one_of(splits)
         split.altered_at = row - 1
         split.forgotten = True
@@ -115,7 +115,7 @@ def slow_sink(injector: FaultInjector) -> None:
     takes_us = injector.choices.below(SECOND // 2)
     late_us = injector.choices.below(SECOND)
     sink = injector.sink()
-    injector.struck("consumer slow", "Deliver")
+    injector.record_fault("consumer slow", "Deliver")
     sink.behaviour = SinkBehaviour(takes_us=100 + takes_us, acknowledges_late_us=late_us)
     injector.for_a_while(4 * SECOND, sink.behave)
 
@@ -124,7 +124,7 @@ def mute_sink(injector: FaultInjector) -> None:
     """A sink stores bundles, but does not acknowledge them (F10)."""
     sink = injector.sink()
     sink.behaviour = SinkBehaviour(mute=True)
-    injector.struck("consumer mute", "Deliver")
+    injector.record_fault("consumer mute", "Deliver")
     injector.for_a_while(4 * SECOND, sink.behave)
 
 
@@ -132,13 +132,13 @@ def double_acknowledgements(injector: FaultInjector) -> None:
     """A sink acknowledges everything twice (F11)."""
     sink = injector.sink()
     sink.behaviour = SinkBehaviour(acknowledges_twice=True)
-    injector.struck("consumer says it twice", "Deliver")
+    injector.record_fault("consumer says it twice", "Deliver")
     injector.for_a_while(4 * SECOND, sink.behave)
 
 
 def restart_sink(injector: FaultInjector) -> None:
     """A sink restarts with what it had stored (F11)."""
-    injector.struck("consumer restarts", "Deliver")
+    injector.record_fault("consumer restarts", "Deliver")
     injector.sink().restart()
 
 

@@ -41,7 +41,7 @@ _OF_WORKER = (
 
 
 class _WatchedTransport(HostedTransport):
-    """Records also what the nodes send to each other."""
+    """Also records what the nodes send to each other."""
 
     def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
         self._simulated = SimulatedTransport(process, cluster)
@@ -50,7 +50,7 @@ class _WatchedTransport(HostedTransport):
     def send(self, address: str, what: Frame | Datagram) -> object:
         """See `HostedTransport`."""
         if address == self.address:
-            self._simulated.look_at(what)
+            self._simulated.record_probes(what)
         return super().send(address, what)
 
 
@@ -65,7 +65,7 @@ class HostingProgram:
         self._process = process
 
     def step(self, event: Any) -> None:  # noqa: ANN401 - either kind of node has its own
-        """Step the node that an event is for."""
+        """Step the node to which an event belongs."""
         if isinstance(event, Received):
             self._nodes.receive(event.what, event.source)
         elif isinstance(event, TimerFired):

@@ -1,11 +1,11 @@
-"""The network: carries what nodes transmit, late, twice, altered, or not at all.
+"""The network: delivers frames and datagrams, or delays, duplicates, alters or loses them.
 
 Between two addresses a *path* has a latency of its own, fast with a slow tail, and keeps the order as one
-connection does; the faults are that it loses, doubles, overtakes, alters, is clogged for a while, is cut in
-one or both directions, or breaks, which loses all that is under way on it.
+connection does.  Its faults: packets are lost, duplicated, reordered or altered; the path is clogged for a
+while, is cut in one or both directions, or breaks, which loses all packets in flight on it.
 
-Where a run has a codec, what travels is bytes, and an alteration flips one bit of them; what the codec then
-refuses is dropped, as a driver has to do.  Otherwise what was altered is dropped at once.
+If a run has a codec, messages are sent as bytes, and an alteration flips one bit of them; what the codec then
+refuses is dropped, as a driver has to do.  Otherwise altered messages are dropped at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Receive = Callable[[What, str], None]
 
 _SLOW: Final = CERTAIN // 1000
-"""One packet in a thousand is slow by itself, without any fault."""
+"""One packet in a thousand is slow without any fault."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class _Path:
 
 
 class Network:
-    """All paths, and who listens where."""
+    """All paths, and the listeners at addresses."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class Network:
             "alteration": settings.alter_rate,
         }
         shares = accumulate(int(rate * CERTAIN) for rate in rates.values())
-        self._strikes = list(zip(rates, shares, strict=True))
-        """The faults of single packets, and how far below the greatest a fate is that they strike."""
+        self._fault_bounds = list(zip(rates, shares, strict=True))
+        """The faults of single packets, each with the bound of the draws for which it occurs."""
 
     def listen(self, address: str, receive: Receive) -> None:
         """Deliver messages for an address to `receive`."""
@@ -100,26 +100,26 @@ class Network:
         self._listeners.pop(address, None)
 
     def transmit(self, source: str, address: str, what: What) -> None:
-        """Carry something to an address, if all goes well."""
+        """Send a frame or datagram to an address."""
         path = self._path(source, address)
         self.packets += 1
         if path.cut:
-            self._coverage.struck("partition", *kinds_of(what))
+            self._coverage.record_fault("partition", *kinds_of(what))
             return
         settings = self.settings
-        fate = path.draw(CERTAIN)
-        delay_us = path.latency_us + (fate & 1023) * settings.spread_us // 1024
+        draw = path.draw(CERTAIN)
+        delay_us = path.latency_us + (draw & 1023) * settings.spread_us // 1024
         ordered = True
         payload: What | list[bytes] = (
             what if self._codec is None else self._codec.encode(source, what)
         )
-        if fate >= CERTAIN - _SLOW:
+        if draw >= CERTAIN - _SLOW:
             delay_us += self._tail_us
         elif self.faulty:
-            from_top = CERTAIN - _SLOW - fate
-            struck = self._struck(from_top) if from_top < self._strikes[-1][1] else None
+            from_top = CERTAIN - _SLOW - draw
+            struck = self._fault_of(from_top) if from_top < self._fault_bounds[-1][1] else None
             if struck is not None:
-                self._strike(struck, source, address, what)
+                self._record_fault(struck, source, address, what)
             if struck == "loss":
                 return
             if struck == "double":
@@ -135,12 +135,12 @@ class Network:
                     self._coverage.sometimes("frame refused by its hash")
                     return
                 part = path.draw(len(payload))
-                payload[part] = _flipped(payload[part], path.draw(len(payload[part]) * 8))
+                payload[part] = _flip_bit(payload[part], path.draw(len(payload[part]) * 8))
         self._arrive_after(path, delay_us, (source, address, payload), ordered=ordered)
 
-    def _struck(self, from_top: int) -> str | None:
-        """Return which fault strikes a packet, by how far its fate is below the greatest."""
-        return next((fault for fault, up_to in self._strikes if from_top < up_to), None)
+    def _fault_of(self, from_top: int) -> str | None:
+        """Return the fault of a packet, by how far its draw is below the greatest."""
+        return next((fault for fault, up_to in self._fault_bounds if from_top < up_to), None)
 
     def intrude(self, codec: WireCodec, source: str, address: str, what: What) -> None:
         """Deliver bytes from a sender outside of the cluster.
@@ -156,18 +156,18 @@ class Network:
             return
         self._listeners[address](what, source)
 
-    # The faults that last.
+    # Lasting faults.
 
     def cut(self, source: str, address: str, *, by: int = 1) -> None:
         """Cut the path from `source` to `address`, or with -1 take a cut back; cuts add up."""
         self._path(source, address).cut += by
 
     def clog(self, source: str, address: str, until_us: int) -> None:
-        """Let nothing arrive by a path before a time."""
+        """Deliver nothing on a path before a time."""
         self._path(source, address).clogged_us = until_us
 
     def break_connection(self, source: str, address: str) -> None:
-        """Lose all that is under way from `source` to `address`."""
+        """Lose all packets in flight from `source` to `address`."""
         self._path(source, address).broken += 1
 
     def heal(self) -> None:
@@ -219,8 +219,8 @@ class Network:
                 return
         receive(payload, source)
 
-    def _strike(self, fault: str, source: str, address: str, what: What) -> None:
-        self._coverage.struck(fault, *kinds_of(what))
+    def _record_fault(self, fault: str, source: str, address: str, what: What) -> None:
+        self._coverage.record_fault(fault, *kinds_of(what))
         self._world.trace.record(
             self._world.now_us, source, f"{fault}: {kind_of(what)}", to=address, fault=True
         )
@@ -240,7 +240,7 @@ def kinds_of(what: What) -> Iterable[str]:
     return (kind_of(what),)
 
 
-def _flipped(data: bytes, bit: int) -> bytes:
+def _flip_bit(data: bytes, bit: int) -> bytes:
     altered = bytearray(data)
     altered[bit // 8] ^= 1 << bit % 8
     return bytes(altered)

@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 
 
 class DivergenceError(Exception):
-    """A run did what no run may do."""
+    """A run has violated a condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """For each output its rows as (root, text), in order; and where the job stops, None for its end."""
+    """The rows of each output as (root, text), in order; and where the job stops, None if at its end."""
 
     rows: tuple[tuple[Row, ...], ...]
     stopped: tuple[Root, int] | None
 
 
 def expected_of(outcome: Outcome, outputs: Sequence[Output]) -> Expected:
-    """Return what is expected of each output where a run in one process gave `outcome`."""
+    """Return the expected rows of each output, by the outcome of a run in one process."""
     stopped = outcome.stopped
     return Expected(
         tuple(tuple(rows_of(outcome, output)) for output in outputs),
@@ -90,7 +90,7 @@ def _of_shard(rows: list[ReleasedRow], shard: Shard) -> list[ReleasedRow]:
 
 
 class _Ledger:
-    """What one sink has stored, and what is expected of it."""
+    """The rows that one sink has stored, and the rows that are expected."""
 
     def __init__(self, number: int, option: DeliveryOption, expected: Sequence[Row]) -> None:
         self.number = number
@@ -118,10 +118,10 @@ class _Ledger:
         return bisect_left(self.roots, position)
 
     def store(self, follows: Root, ends: Root, rows: list[Row]) -> None:
-        """Take a bundle.
+        """Record a bundle.
 
         Raises:
-            DivergenceError: if it may not be.
+            DivergenceError: if it is not as expected.
         """
         if ends < follows:
             self.diverge(f"a bundle from {follows} to {ends}")
@@ -129,17 +129,17 @@ class _Ledger:
             self.diverge(f"rows outside of their bundle, {follows} to {ends}: {rows}")
         if self.option is DeliveryOption.AT_MOST_ONCE:
             if follows != self.position:
-                self.diverge(f"a bundle from {follows} behind {self.position}")
+                self.diverge(f"a bundle from {follows} after {self.position}")
             self.rows += rows
         else:
             self._compare(follows, ends, rows)
-        # Rows that are repeated are stored already, and the repetition may end before all of them.
+        # Repeated rows are stored already, and a repetition may end before the last of them.
         self.position = max(self.position, ends)
 
     def _compare(self, follows: Root, ends: Root, rows: list[Row]) -> None:
         repeats = self.option in {DeliveryOption.AT_LEAST_ONCE, DeliveryOption.NONE}
         if follows != self.position and not (repeats and follows < self.position):
-            self.diverge(f"a bundle from {follows} behind {self.position}")
+            self.diverge(f"a bundle from {follows} after {self.position}")
         first = self.below(follows)
         wanted = self.expected[first : self.below(ends)]
         if list(wanted) != rows:
@@ -155,7 +155,7 @@ class _Ledger:
 
 
 class OutputChecker:
-    """Judges one run."""
+    """Checks one run."""
 
     def __init__(self, plan: TickPlan, outputs: Sequence[Output], expected: Expected) -> None:
         self.finished = False
@@ -175,7 +175,7 @@ class OutputChecker:
         """Record that a sink has stored a bundle.
 
         Raises:
-            DivergenceError: if it may not be.
+            DivergenceError: if it is not as expected.
         """
         self.bundles += 1
         plan = self._plan
@@ -186,7 +186,7 @@ class OutputChecker:
         self._ledgers[output].store(follows, ends, rows_of(outcome, self._outputs[output]))
 
     def expect(self, expected: Expected) -> None:
-        """Record that the input has changed, where nothing of it should have been released.
+        """Record that the input has changed, at positions that must not have been released.
 
         Raises:
             DivergenceError: if a sink has rows that are not of this input.
@@ -256,7 +256,7 @@ class OutputChecker:
 
 
 def first_difference(wanted: Sequence[Row], found: Sequence[Row]) -> str:
-    """Return in words where two sequences part."""
+    """Describe the first difference of two sequences."""
     for index, (want, have) in enumerate(zip(wanted, found, strict=False)):
         if want != have:
             return f"row {index} is {have}, expected {want}"

@@ -1,4 +1,4 @@
-"""What can be seen from outside of how the nodes fare: the probes of `coverage` that frames show."""
+"""The probes of `coverage` that can be recognized from frames."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.coverage import Coverage
 
 
-def look_at(what: Frame | Datagram, coverage: Coverage) -> None:
-    """Note what something that a node transmits shows."""
+def record_probes(what: Frame | Datagram, coverage: Coverage) -> None:
+    """Record the probes of a frame or datagram."""
     if isinstance(what, Frame):
         for item in what.items:
-            _look_at(item, coverage)
+            _record_probes(item, coverage)
 
 
-def _look_at(item: Item, coverage: Coverage) -> None:
+def _record_probes(item: Item, coverage: Coverage) -> None:
     match item:
         case Message(parcel):
             if parcel.repairs:

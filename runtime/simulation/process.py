@@ -35,7 +35,7 @@ class Program(Protocol):
         """Return when to call `on_timer` at the latest."""
 
     def on_timer(self) -> None:
-        """Do what the time demands."""
+        """Handle the timer."""
 
     def on_step(self) -> None:
         """Record that the node was stepped: its next timer may have changed."""
@@ -53,7 +53,7 @@ class Cut:
 
     def __str__(self) -> str:
         """Return the cut in words."""
-        return f"{'before' if self.before else 'behind'} {self.effect}"
+        return f"{'before' if self.before else 'after'} {self.effect}"
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class PortCut:
 
 
 class Process:
-    """One process after the other under one name."""
+    """The successive processes with one name."""
 
     def __init__(
         self, name: str, world: World, clock: Clock, boot: Callable[[Process], Program]
@@ -89,12 +89,12 @@ class Process:
         self._timer_due = 0.0
         self._looked_us = -1
         self._shown = 0.0
-        """What the clock showed when it was looked at."""
+        """The time that the clock showed when it was read last."""
         self._cost_us = 0
 
     @property
     def up(self) -> bool:
-        """Return whether there is a process, be it stopped."""
+        """Return whether there is a process, running or stopped."""
         return self.life > 0
 
     @property
@@ -111,7 +111,7 @@ class Process:
         self.starts += 1
         self.life = self.starts
         self.stopped = False
-        self.note("starts")
+        self.record("starts")
         self.program = self._boot(self)
         self.handle(TimerFired())
 
@@ -120,13 +120,13 @@ class Process:
         program = self.program
         assert program is not None
         self._forget()
-        self.note(f"killed {event}{where}", fault=True)
+        self.record(f"killed {event}{where}", fault=True)
         program.on_end()
         self.on_kill(where)
 
     def end(self) -> None:
-        """End the process in order."""
-        self.note("ends")
+        """End the process normally."""
+        self.record("ends")
         program = self.program
         self._forget()
         if program is not None:
@@ -146,17 +146,17 @@ class Process:
     def stop(self) -> None:
         """Stop the process (SIGSTOP)."""
         self.stopped = True
-        self.note("stopped", fault=True)
+        self.record("stopped", fault=True)
 
     def hang(self, action: Callable[..., None], *arguments: object) -> None:
         """Stop in the middle of an action, with which the process continues first."""
         self.stop()
         self._waiting.appendleft((action, arguments))
 
-    def go_on(self) -> None:
-        """Let a stopped process go on: it finds all that it was sent, and looks at the time after that."""
+    def resume(self) -> None:
+        """Continue a stopped process: it first receives all that was sent to it, and then reads the time."""
         self.stopped = False
-        self.note("goes on")
+        self.record("goes on")
         life = self.life
         while not self.stopped and self.life == life:
             waiting = self._waiting or self._waiting_timers
@@ -165,26 +165,26 @@ class Process:
             action, arguments = waiting.popleft()
             self._run(action, arguments)
 
-    def go_on_if_stopped(self) -> None:
+    def resume_if_stopped(self) -> None:
         """Continue the process if it is stopped and has not ended."""
         if self.stopped and self.up:
-            self.go_on()
+            self.resume()
 
     def set_clock(self, *, jump_us: int = 0, drift_ppm: int | None = None) -> None:
-        """Let the clock go forward at once, or run at another rate from now on."""
-        self.clock = self.clock.changed(self.world.now_us, jump_us, drift_ppm)
+        """Advance the clock at once, or change its rate from now on."""
+        self.clock = self.clock.with_adjustment(self.world.now_us, jump_us, drift_ppm)
         self._looked_us = -1
         self._timer_us = None
         if self.program is not None:
             self._set_timer(self.program)
 
-    def keep_time(self) -> None:
-        """Let the clock run as it did at first."""
+    def restore_clock(self) -> None:
+        """Restore the initial rate of the clock."""
         if self.clock.drift_ppm != self._drift_ppm:
             self.set_clock(drift_ppm=self._drift_ppm)
 
     def later(self, delay_us: int, action: Callable[..., None], *arguments: object) -> None:
-        """Let the process do something in a while, if it still lives then."""
+        """Schedule a call in the process, which is dropped if the process has ended by then."""
         self.world.after(delay_us, self._do, self.life, action, arguments)
 
     def _do(self, life: int, action: Callable[..., None], arguments: tuple[object, ...]) -> None:
@@ -197,7 +197,7 @@ class Process:
             self._run(action, arguments)
 
     def receive(self, what: Frame | Datagram, source: str) -> None:
-        """Take what the network brings."""
+        """Receive a frame or datagram from the network."""
         if self.up:
             self._do(self.life, self._step, (Received(what, source),))
 
@@ -211,7 +211,7 @@ class Process:
         self.program.step(event)
 
     def _run(self, action: Callable[..., None], arguments: tuple[object, ...]) -> None:
-        """Do something in the process, up to where it is killed."""
+        """Execute a call in the process, up to where it is killed."""
         program = self.program
         try:
             action(*arguments)
@@ -246,7 +246,7 @@ class Process:
         """Record that the process which was started as number `life` calls a port that changes something.
 
         Raises:
-            ProcessKilledError: if it does not live any more.
+            ProcessKilledError: if that process has ended.
         """
         self.check(life)
         cut = self.port_cut
@@ -257,30 +257,30 @@ class Process:
                 raise ProcessKilledError
 
     def check(self, life: int) -> None:
-        """Check that a process lives that calls a port.
+        """Check that the process that calls a port has not ended.
 
         Raises:
-            ProcessKilledError: if it does not.
+            ProcessKilledError: if it has.
         """
         if self.life != life:
             raise ProcessKilledError
 
     def charge(self, cost_us: int, *, shared: bool = False) -> None:
-        """Let what the process does take this long; `shared` costs are those of one wait for a disk."""
+        """Charge the process for the time of a call; `shared` costs belong to one wait for a disk."""
         self._cost_us = max(self._cost_us, cost_us) if shared else self._cost_us + cost_us
 
     def take_cost(self) -> int:
-        """Return how long takes what was done since the last call."""
+        """Return the time charged since the last call."""
         cost_us, self._cost_us = self._cost_us, 0
         return cost_us
 
-    def note(self, what: str, *, fault: bool = False) -> None:
-        """Write something about the process into the trace."""
+    def record(self, what: str, *, fault: bool = False) -> None:
+        """Record an event of the process in the trace."""
         self.world.trace.record(self.world.now_us, self.name, what, fault=fault)
 
 
 class WatchedNode:
-    """A node whose process can be killed before or behind any of its effects."""
+    """A node whose process can be killed before or after any of its effects."""
 
     def __init__(
         self,
@@ -299,7 +299,7 @@ class WatchedNode:
         process = self._process
         effects: list[Any] = self._node.step(event, now)
         if effects or not isinstance(event, TimerFired):
-            process.note(f"{_name(event)} {len(effects)}")
+            process.record(f"{_name(event)} {len(effects)}")
         self._on_event(event)
         return effects if process.cut is None else self._cut(event, effects, process.cut)
 

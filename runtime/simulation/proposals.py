@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 
 def propose_tick(injector: FaultInjector) -> None:
-    """The next tick has another owner map (F18); some bins come back to workers that had them before."""
-    for process, before in _running(injector):
+    """Propose a tick with another owner map (F18); some bins return to workers that had them before."""
+    for process, before in _running_coordinators(injector):
         if before > 1:
-            injector.struck("tick", "any", process.name)
+            injector.record_fault("tick", "any", process.name)
             _propose(injector, process, before)
 
 
 def propose_members(injector: FaultInjector) -> None:
-    """The next tick has more or fewer workers, and another owner map."""
-    for process, before in _running(injector):
+    """Propose a tick with more or fewer workers, and another owner map."""
+    for process, before in _running_coordinators(injector):
         numbers = [n for n in range(1, len(injector.cluster.workers) + 1) if n != before]
         if numbers:
             workers = injector.choices.one_of(numbers)
-            injector.struck("members", "join" if workers > before else "leave", process.name)
+            injector.record_fault("members", "join" if workers > before else "leave", process.name)
             _propose(injector, process, workers)
 
 
-def _running(injector: FaultInjector) -> Iterator[tuple[Process, int]]:
+def _running_coordinators(injector: FaultInjector) -> Iterator[tuple[Process, int]]:
     """Yield the coordinators that run an epoch, and how many workers their layouts have."""
     for process in injector.cluster.coordinators:
         program = injector.cluster.leading.get(process.name)
@@ -62,17 +62,19 @@ def _plan_choices(choices: Stream, plan: TickPlan) -> PlanChoices:
     folds = [operator for operator, _ in every.policies if choices.chance(0.7)]
     policies = tuple((operator, choices.one_of(list(Policy))) for operator in folds)
     orders = [order for order in every.filters if choices.chance(0.7)]
-    filters = tuple(replace(order, groups=_parted(choices, order.groups)) for order in orders)
+    filters = tuple(replace(order, groups=_draw_groups(choices, order.groups)) for order in orders)
     return PlanChoices(policies, filters)
 
 
 def _pre_aggregations(choices: Stream, plan: TickPlan) -> tuple[tuple[str, int], ...]:
-    """Draw for some of the folds that may get pre-aggregated rows whether they do."""
+    """Draw whether folds that can get pre-aggregated rows do, for some of these folds."""
     may = [operator for operator, _ in choices_of(plan).pre_aggregations if choices.chance(0.7)]
     return tuple((operator, choices.one_of((0, 1, 2))) for operator in may)
 
 
-def _parted(choices: Stream, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+def _draw_groups(
+    choices: Stream, groups: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, ...], ...]:
     """Draw an order of the same conjuncts, all in one filter or each in its own."""
     left = [number for group in groups for number in group]
     drawn = [left.pop(choices.below(len(left))) for _ in range(len(left))]

@@ -12,9 +12,9 @@ from fsql.runtime.simulation.codec import WireCodec
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.faults import FaultInjector
 from fsql.runtime.simulation.output_checker import DivergenceError, OutputChecker, expected_of
-from fsql.runtime.simulation.swarm import drawn
+from fsql.runtime.simulation.swarm import draw_settings
 from fsql.runtime.simulation.tape import Tape
-from fsql.runtime.simulation.tripwire import EscapedSimulationError, no_escape
+from fsql.runtime.simulation.tripwire import EscapedSimulationError, forbid_escapes
 from fsql.runtime.simulation.workload import outputs_of
 from fsql.runtime.simulation.world import SECOND, World
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.workload import Workload
 
 RECOVERY_US: Final = 10 * SECOND
-"""How long the job may take to run again, once it tries."""
+"""How long a recovery of the job may take."""
 
 RETRY_US: Final = round(MOST_SECONDS * SECOND)
-"""How long after the last fault it may wait until it tries again, if all attempts before have failed."""
+"""How long after the last fault the job may wait before it tries again, if all earlier attempts failed."""
 
 PROGRESS_US: Final = 5 * SECOND
-"""How long a job that runs may take to deliver something that is there."""
+"""How long a running job may take to deliver available rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What all runs of a series have in common; None is drawn by each.
+    """The settings that all runs of a series have in common; None means that each run draws its own.
 
-    `faults` are the names of the faults that there are; one that is named twice strikes twice as often.
+    `faults` are names of faults; a fault that is named twice occurs twice as often.
     """
 
     seconds: int = 60
@@ -54,7 +54,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a run; `failure` is empty where all was as it has to be."""
+    """The result of a run; `failure` is empty if the run is correct."""
 
     seed: int
     workload: str
@@ -81,7 +81,7 @@ def run(
 ) -> Result:
     """Run a workload under the faults of a seed, or of a tape that was recorded."""
     tape = Tape(seed, played)
-    settings = drawn(tape, workers=plan.workers, option=plan.option, faults=plan.faults)
+    settings = draw_settings(tape, workers=plan.workers, option=plan.option, faults=plan.faults)
     world = World(tape)
     coverage = Coverage()
     single = workload.plan_of(1, None)
@@ -99,14 +99,14 @@ def run(
     )
     failure = ""
     try:
-        with no_escape():
-            _carried_through(cluster, world, plan)
+        with forbid_escapes():
+            _run_to_end(cluster, world, plan)
     except (DivergenceError, EscapedSimulationError) as error:
         failure = str(error)
-    except Exception as error:  # noqa: BLE001 - a node that fails is what a simulation looks for
+    except Exception as error:  # noqa: BLE001 - failures of nodes are what a simulation searches for
         where = traceback.extract_tb(error.__traceback__)[-1]
         failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-    _met(cluster, checker, coverage)
+    _record_outcome(cluster, checker, coverage)
     return Result(
         seed,
         workload.name,
@@ -120,23 +120,23 @@ def run(
         cluster.rows_read,
         max(0, len(cluster.epochs) - 1),
         coverage,
-        tape.recorded(),
+        tape.choices(),
         world.trace.last(),
     )
 
 
-def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> None:
-    """Start the cluster, let faults strike, then none; check that the job comes to its end.
+def _run_to_end(cluster: SimulatedCluster, world: World, plan: Plan) -> None:
+    """Start the cluster, inject faults, stop injecting them, and check that the job ends.
 
     Raises:
-        DivergenceError: if it does not.
+        DivergenceError: if it does not end.
     """
     injector = FaultInjector(cluster)
     cluster.start()
     injector.begin()
     world.run(plan.seconds * SECOND, over=lambda: cluster.over)
     injector.end()
-    _quiet(cluster, world)
+    _run_without_faults(cluster, world)
     if cluster.checker.refused is not None and not cluster.input_lost:
         raise DivergenceError(f"the job refused to go on: {cluster.checker.refused}")
     world.run(world.now_us + RECOVERY_US, over=lambda: not cluster.workers_up())
@@ -144,7 +144,7 @@ def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> Non
         raise DivergenceError("the job is over, and a worker does not end")
 
 
-def _quiet(cluster: SimulatedCluster, world: World) -> None:
+def _run_without_faults(cluster: SimulatedCluster, world: World) -> None:
     """Run the job to its end without faults.
 
     Raises:
@@ -161,8 +161,8 @@ def _quiet(cluster: SimulatedCluster, world: World) -> None:
         allowed_us = PROGRESS_US
 
 
-def _met(cluster: SimulatedCluster, checker: OutputChecker, coverage: Coverage) -> None:
-    """Note what can be seen at the end of a run."""
+def _record_outcome(cluster: SimulatedCluster, checker: OutputChecker, coverage: Coverage) -> None:
+    """Record the probes that are known at the end of a run."""
     if checker.finished:
         coverage.sometimes("finished")
     if len(cluster.epochs) > 1:

@@ -1,7 +1,7 @@
-"""Makes a failing run smaller: zeroes as many choices of its tape as it can while the run still fails.
+"""Reduces a failing run: replaces choices of its tape by zeros while the run still fails.
 
-Zero is the mild choice, so what remains is what the failure needs.  Whole labels are tried first, then
-halves of what is left of each, and so on down to single choices (delta debugging).
+Zero is the mild choice, so the remaining choices are those that the failure needs.  Whole labels are tried
+first, then halves, and so on down to single choices (delta debugging).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Choices = Mapping[str, Sequence[int]]
 
 
-def shrunk(choices: Choices, fails: Callable[[Choices], bool], *, runs_max: int) -> Choices:
+def shrink(choices: Choices, fails: Callable[[Choices], bool], *, runs_max: int) -> Choices:
     """Return choices for which `fails` still holds, with as many zeros as `runs_max` runs can find."""
     current = {label: list(values) for label, values in choices.items()}
     runs = 0

@@ -1,10 +1,11 @@
 """Sinks: each stores the bundles of one output, rows and position together, as a connector has to.
 
 A sink outlives the processes of the cluster.  It stores a bundle only if that follows its position; it
-acknowledges again what it has already, and refuses anything else: then the sender has lost the sink.  Where
-rows may be repeated (`at-least-once`, `none`) it stores every bundle.  Unless two coordinators send the same
-rows (`exactly-once`), it accepts the newest epoch only.  Its faults: it is slow, or does not acknowledge; it
-acknowledges twice, or late; it breaks the connection; it loses power and restarts with what was synced.
+acknowledges again what it has already, and refuses anything else, after which the sender has to reconnect.
+Where rows may be repeated (`at-least-once`, `none`) it stores every bundle.  Unless two coordinators send the
+same rows (`exactly-once`), it accepts the newest epoch only.  Its faults: it is slow, or does not
+acknowledge; it acknowledges twice, or late; it breaks the connection; it loses power and restarts with what
+was synced.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.world import World
     from fsql.runtime.sink import OpenRequest
 
-    Says = Root | SinkLostError
+    Answer = Root | SinkLostError
 
 OPENS_FOR_US: Final = 200 * MILLISECOND
 """How long a coordinator waits for a sink that does not answer."""
@@ -48,7 +49,7 @@ class Connection:
     """A coordinator's connection to the sink; `parts` are those of an incomplete bundle."""
 
     epoch: int
-    answer: Callable[[Connection, Says], None]
+    on_answer: Callable[[Connection, Answer], None]
     parts: list[Bundle] = field(default_factory=list)
     free_us: int = 0
     open: bool = True
@@ -79,48 +80,51 @@ class ExternalSink:
         self._window = window
         self._takes_us = takes_us
         self._takes_repeats = not option.keeps_position
-        self._hears_newest_only = option is not DeliveryOption.EXACTLY_ONCE
+        self._accepts_newest_only = option is not DeliveryOption.EXACTLY_ONCE
         self._loses_rows = option is DeliveryOption.EXACTLY_ONCE
         self._not_synced: list[Root] = [START]
-        """The positions that it has had since the one that survives the loss of power, which is the first."""
+        """The positions since the last one that survives a loss of power, which is the first."""
         self._connections: list[Connection] = []
-        self._muted: list[tuple[Connection, Says]] = []
+        self._unsent: list[tuple[Connection, Answer]] = []
 
     def open(
-        self, opening: OpenRequest, process: Process, answer: Callable[[Connection, Says], None]
+        self,
+        opening: OpenRequest,
+        process: Process,
+        on_answer: Callable[[Connection, Answer], None],
     ) -> tuple[Connection, OpenReply]:
         """Open a connection for a coordinator; return the position of the sink.
 
-        An output that does not keep the position of its sink goes on from where the epoch begins.
+        An output that does not keep the position of its sink continues at the start of the epoch.
 
         Raises:
             SinkLostError: if there is a newer epoch, or no answer.
         """
-        process.charge(2 * self._way_us() + self.behaviour.acknowledges_late_us)
+        process.charge(2 * self._latency_us() + self.behaviour.acknowledges_late_us)
         epoch = opening.epoch
-        if self._hears_newest_only and any(other.epoch > epoch for other in self._connections):
+        if self._accepts_newest_only and any(other.epoch > epoch for other in self._connections):
             raise SinkLostError("there is a newer epoch")
         if self.behaviour.mute:
-            self._struck("mute", "OpenSinks")
+            self._record_fault("mute", "OpenSinks")
             process.charge(OPENS_FOR_US)
             raise SinkLostError("it does not answer")
 
         life = process.life
 
-        def answer_later(connection: Connection, says: Says) -> None:
+        def send_later(connection: Connection, answer: Answer) -> None:
             if process.life == life:  # the connection of a process that was killed is gone
-                process.later(self._way_us(), answer, connection, says)
+                process.later(self._latency_us(), on_answer, connection, answer)
 
         if self._takes_repeats:
             self.position = opening.begins
             self._checker.on_epoch(self.number, opening.begins)
-        connection = Connection(epoch, answer_later)
+        connection = Connection(epoch, send_later)
         self._connections = [*self._connections[-3:], connection]
         return connection, OpenReply(self.position, self._window)
 
     def send(self, connection: Connection, bundle: Bundle) -> None:
-        """Take a bundle off the connection, when its turn has come."""
-        arrives_us = max(self._world.now_us + self._way_us(), connection.free_us)
+        """Process a bundle after those before it on the connection."""
+        arrives_us = max(self._world.now_us + self._latency_us(), connection.free_us)
         connection.free_us = arrives_us + self.behaviour.takes_us
         self._world.at(connection.free_us, self._take, connection, bundle)
 
@@ -129,9 +133,10 @@ class ExternalSink:
             return
         if connection is not self._connections[-1]:
             self._coverage.sometimes("bundle of an old coordinator")
-            if self._hears_newest_only:
-                # A late twin may only be heard where both say the same: of at-most-once, the newer one has
-                # passed over what the older one says; of at-least-once, what it follows tells nothing.
+            if self._accepts_newest_only:
+                # Bundles of an older epoch are valid only if both epochs send the same rows: with
+                # at-most-once, the newer one may have skipped rows; with at-least-once, the positions prove
+                # nothing.
                 connection.open = False
                 return
         connection.parts.append(bundle)
@@ -164,32 +169,32 @@ class ExternalSink:
         )
 
     def _acknowledge(self, connection: Connection, position: Root) -> None:
-        self._say(connection, position)
+        self._answer(connection, position)
         if self.behaviour.acknowledges_twice:
-            self._struck("acknowledges twice", "Deliver")
-            self._say(connection, position)
+            self._record_fault("acknowledges twice", "Deliver")
+            self._answer(connection, position)
 
-    def _say(self, connection: Connection, says: Says) -> None:
+    def _answer(self, connection: Connection, answer: Answer) -> None:
         if self.behaviour.mute:
-            self._struck("mute", "Delivered")
-            self._muted.append((connection, says))
+            self._record_fault("mute", "Delivered")
+            self._unsent.append((connection, answer))
         elif self.behaviour.acknowledges_late_us:
-            self._struck("late", "Delivered")
+            self._record_fault("late", "Delivered")
             late_us = self.behaviour.acknowledges_late_us
-            self._world.after(late_us, self._speak, connection, says)
+            self._world.after(late_us, self._send_answer, connection, answer)
         else:
-            self._speak(connection, says)
+            self._send_answer(connection, answer)
 
-    def _speak(self, connection: Connection, says: Says) -> None:
+    def _send_answer(self, connection: Connection, answer: Answer) -> None:
         if connection.open:
-            connection.answer(connection, says)
+            connection.on_answer(connection, answer)
 
     def _lose(self, connection: Connection, reason: str) -> None:
         connection.open = False
-        connection.answer(connection, SinkLostError(reason))
+        connection.on_answer(connection, SinkLostError(reason))
 
     def sync(self, connection: Connection) -> None:
-        """Have what is stored survive the loss of power.
+        """Make what is stored survive a loss of power.
 
         Raises:
             SinkLostError: if the connection is lost.
@@ -198,11 +203,11 @@ class ExternalSink:
             raise SinkLostError("the connection is lost")
         del self._not_synced[:-1]
 
-    def _way_us(self) -> int:
+    def _latency_us(self) -> int:
         return 50 + self._choices.below(MILLISECOND)
 
-    def _struck(self, fault: str, step: str) -> None:
-        self._coverage.struck(f"consumer: {fault}", step)
+    def _record_fault(self, fault: str, step: str) -> None:
+        self._coverage.record_fault(f"consumer: {fault}", step)
 
     # Faults.
 
@@ -211,10 +216,10 @@ class ExternalSink:
         for connection in self._connections:
             if connection.open:
                 self._lose(connection, "the consumer has ended")
-        self._muted.clear()
+        self._unsent.clear()
 
     def lose_power(self) -> None:
-        """End, and come back with what was synced, or some of what was stored after it."""
+        """Restart with what was synced, and possibly some of what was stored after it."""
         self.restart()
         if self._loses_rows:
             del self._not_synced[1 + self._choices.below(len(self._not_synced)) :]
@@ -225,15 +230,15 @@ class ExternalSink:
     def behave(self) -> None:
         """Behave without faults, and send the acknowledgements that were held back."""
         self.behaviour = SinkBehaviour(self._takes_us)
-        muted, self._muted = self._muted, []
-        for connection, says in muted:
-            self._speak(connection, says)
+        unsent, self._unsent = self._unsent, []
+        for connection, answer in unsent:
+            self._send_answer(connection, answer)
 
 
 class SimulatedSink:
-    """The sink as the process of a coordinator sees it; see `runtime/sink.py`."""
+    """The sink in the process of a coordinator; see `runtime/sink.py`."""
 
-    missing = None
+    missing_reason = None
     descriptor = None
 
     def __init__(
@@ -260,23 +265,23 @@ class SimulatedSink:
         self._connection, opened = self._sink.open(opening, self._process, self._take_answer)
         return opened
 
-    def _take_answer(self, connection: Connection, says: Says) -> None:
+    def _take_answer(self, connection: Connection, answer: Answer) -> None:
         if connection is not self._connection:
             return
-        if isinstance(says, SinkLostError):
-            self._lost = says
+        if isinstance(answer, SinkLostError):
+            self._lost = answer
         else:
-            self._positions.append(says)
+            self._positions.append(answer)
         self._on_answer()
 
     def deliver(self, bundle: Bundle) -> None:
         """See `ExternalSink`."""
         self._on_deliver()
-        self._sink.send(self._connected(), bundle)
+        self._sink.send(self._open_connection(), bundle)
 
     def take_acknowledged(self) -> list[Root]:
         """See `ExternalSink`."""
-        self._connected()
+        self._open_connection()
         positions, self._positions = self._positions, []
         return positions
 
@@ -286,12 +291,12 @@ class SimulatedSink:
     def sync(self) -> None:
         """See `ExternalSink`."""
         self._process.call(self._life, "sync consumer")
-        self._sink.sync(self._connected())
+        self._sink.sync(self._open_connection())
 
     def close(self) -> None:
         """See `ExternalSink`."""
 
-    def _connected(self) -> Connection:
+    def _open_connection(self) -> Connection:
         if self._lost is not None or self._connection is None:
             raise self._lost or SinkLostError("it was not opened")
         return self._connection

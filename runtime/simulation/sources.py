@@ -1,4 +1,4 @@
-"""Sources: splits whose rows come in at a pace of virtual time, and can be read again from any row."""
+"""Sources: splits whose rows arrive at a rate in virtual time, and can be read again from any row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 FLUSHED_AFTER_US: Final = (SECOND // 10, SECOND, 3 * SECOND)
-"""After how long a row may be durable in a front log."""
+"""The times after which a row is durable in a front log."""
 
 
 class ProcessHangsError(BaseException):
@@ -35,7 +35,7 @@ class ProcessHangsError(BaseException):
 
 @dataclass(slots=True)
 class Poison:
-    """What a row does the next few times to the process that reads it: it ends it, or stops it for long."""
+    """A row that kills the process that reads it, or stops it for long, the next few times."""
 
     times: int
     hangs: bool
@@ -60,8 +60,8 @@ class SimulatedSplit:
     flushed_after_us: int = 0
     """After how long a row is durable in the front log; 0 for a split that has none."""
 
-    def there(self, time_us: int) -> int:
-        """Return how many rows are there at a time."""
+    def rows_available(self, time_us: int) -> int:
+        """Return how many rows have arrived at a time."""
         if time_us < self.first_us:
             return 0
         if self.pace_us == 0:
@@ -69,25 +69,27 @@ class SimulatedSplit:
         return min(len(self.rows), (time_us - self.first_us) // self.pace_us + 1)
 
     def readable(self, time_us: int) -> int:
-        """Return how many rows may be read at a time: of a front log those that are durable."""
-        return self.there(time_us - self.flushed_after_us)
+        """Return how many rows can be read at a time: with a front log, those that are durable."""
+        return self.rows_available(time_us - self.flushed_after_us)
 
     def lose_end(self, time_us: int, choices: Stream) -> int:
         """Lose some of the last rows that are not durable at a time; return how many.
 
-        They come no more, and those after them get their numbers.
+        They do not arrive again, and later rows get their numbers.
         """
-        there = self.there(time_us)
-        kept = there - choices.below(there - self.there(time_us - self.flushed_after_us) + 1)
-        behind = [
-            replace(row, row=row.row - there + kept) if isinstance(row, DeadLetter) else row
-            for row in self.rows[there:]
+        available = self.rows_available(time_us)
+        kept = available - choices.below(
+            available - self.rows_available(time_us - self.flushed_after_us) + 1
+        )
+        later = [
+            replace(row, row=row.row - available + kept) if isinstance(row, DeadLetter) else row
+            for row in self.rows[available:]
         ]
-        self.rows = [*self.rows[:kept], *behind]
-        return there - kept
+        self.rows = [*self.rows[:kept], *later]
+        return available - kept
 
     def check_replayable(self, row: int) -> None:
-        """Check that a reader can begin at a row, after those that were read.
+        """Check that a reader can continue at a row.
 
         Raises:
             FsqlError: E536, if it cannot.
@@ -97,8 +99,8 @@ class SimulatedSplit:
         if self.altered_at is not None and self.altered_at < row:
             raise _lost(f"row {self.altered_at} is not the one that was read")
 
-    def poisoned(self, first: int, end: int) -> Poison | None:
-        """Return what one of these rows does to the process that reads them, if any does something."""
+    def take_poison(self, first: int, end: int) -> Poison | None:
+        """Return the poison of the first of these rows that has any left, and use it once."""
         for row in range(first, end):
             poison = self.poison.get(row)
             if poison is not None and poison.times:
@@ -146,7 +148,7 @@ class SimulatedReader:
         return SourceOffset(self._row, self._row + 1, self._row)
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
-        """See `SplitReader`; returns the rows that are there, up to as many as are drawn.
+        """See `SplitReader`; return the rows that have arrived, up to a number that is drawn.
 
         Raises:
             ProcessHangsError: if one of them hangs the process.
@@ -160,7 +162,7 @@ class SimulatedReader:
         if count <= 0:
             comes_us = split.first_us + row * split.pace_us + split.flushed_after_us
             return Wait(max(1, comes_us - now_us) / SECOND)
-        poison = split.poisoned(row, row + count)
+        poison = split.take_poison(row, row + count)
         if poison is not None:
             if poison.hangs:
                 raise ProcessHangsError
@@ -175,7 +177,7 @@ class SimulatedReader:
 
 
 class SimulatedFrontLog:
-    """The `FrontLog` of a split that cannot be read again but from it, as one process has it."""
+    """The `FrontLog` of a split that can be read again only from its log, in one process."""
 
     def __init__(self, split: SimulatedSplit, process: Process) -> None:
         self._split = split
@@ -183,7 +185,7 @@ class SimulatedFrontLog:
         self._life = process.life
 
     def trim(self, byte: int) -> None:
-        """See `FrontLog`; here a row has a byte."""
+        """See `FrontLog`; here each row has one byte."""
         self._process.call(self._life, "trim log")
         self._split.kept_from = max(self._split.kept_from, byte)
 
@@ -210,10 +212,10 @@ def paced_splits(
     return splits
 
 
-def give_front_logs(
+def assign_front_logs(
     sources: Sequence[tuple[int, SimulatedSplit]], choices: Stream
 ) -> frozenset[int]:
-    """Let about half of the fronts have logs; return their numbers."""
+    """Give logs to about half of the fronts; return their numbers."""
     logged = frozenset(number for number, _ in sources if choices.below(2))
     for number, split in sources:
         if number in logged:

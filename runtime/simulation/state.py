@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class SimulatedState:
-    """What is on the disk that all processes share."""
+    """The disk that all processes share."""
 
     def __init__(self, world: World, slow_us: int) -> None:
-        """Start with an empty disk; `slow_us` is how long it takes for something at most."""
+        """Start with an empty disk; `slow_us` is the maximum time of an operation."""
         self.disk = Disk(world.tape.stream("disk"))
         self.when_committed: Callable[[], None] | None = None
-        """To be called soon after the next snapshot is committed."""
+        """Called soon after the next snapshot is committed."""
         self._world = world
         self._slow_us = slow_us
         self._time = world.tape.stream("disk time")
@@ -33,7 +33,7 @@ class SimulatedState:
         self._committed = False
 
     def directory(self, process: Process) -> SimulatedDirectory:
-        """Return the state directory as a process has it."""
+        """Return the state directory for a process."""
         return SimulatedDirectory(self.disk, process, self._disk_us, self._stores_open)
 
     def close_stores(self, process: Process) -> None:
@@ -50,7 +50,7 @@ class SimulatedState:
             self.when_committed = None
 
     def rows_needed(self, fronts: Iterable[int]) -> dict[int, int]:
-        """Return by front from which row on a kept snapshot needs the input; nothing where that is unsure."""
+        """Return for each front the first row that a kept snapshot needs; nothing if that is not known."""
         needed: dict[int, int] = {}
         if not self._committed:
             return {}
@@ -92,6 +92,6 @@ class SimulatedState:
         return [self._snapshots.read(number) for number in reversed(self._snapshots.numbers())]
 
     def _disk_us(self) -> int:
-        """Return how long the disk takes for something."""
+        """Return the time of an operation of the disk."""
         slow_us = self._slow_us + self.disk.delay_us
         return 50 + self._time.below(slow_us)

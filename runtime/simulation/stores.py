@@ -1,7 +1,7 @@
 """The state directory on a simulated disk: a `StateDirectory`, and the stores in it.
 
-Snapshots, segments and what is collected as garbage are the real ones, of `fsql.runtime.state`; what is
-imitated here are files, and a store that keeps each value in one.
+Snapshots, segments and garbage collection are those of `fsql.runtime.state`; only files, and a store that
+keeps each value in a file, are simulated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WORKER: Final = "worker-"
 
 
 class SimulatedDirectory:
-    """A `StateDirectory`, as one process has it, or as somebody outside of the cluster looks at it."""
+    """A `StateDirectory` of one process, or of an observer outside of the cluster."""
 
     path: Any = PurePosixPath("state")
 
@@ -42,13 +42,13 @@ class SimulatedDirectory:
         self._open_stores = {} if open_stores is None else open_stores
 
     def wait(self) -> None:
-        """Let the process wait for the disk, once for all that is done together."""
+        """Charge the process for the disk, once for operations that are done together."""
         if self._process is not None:
             self._process.check(self._life)
             self._process.charge(self._takes_us(), shared=True)
 
     def call(self, name: str) -> None:
-        """Let the process change something on the disk."""
+        """Record that the process changes something on the disk, and charge it for that."""
         if self._process is not None:
             self._process.call(self._life, name)
         self.wait()
@@ -58,7 +58,7 @@ class SimulatedDirectory:
         return tuple(path.rpartition("/")[2] for path in self._disk.paths(directory))
 
     def make_directory(self, directory: str) -> None:
-        """See `StateDirectory`; here directories come with their files."""
+        """See `StateDirectory`; a directory exists while it has files."""
 
     def read(self, name: str, start: int = 0) -> bytes:
         """See `StateDirectory`."""

@@ -1,7 +1,7 @@
-"""The swarm: how a seed chooses the settings of its run, so that no two runs are of one kind.
+"""The swarm: how a seed chooses the settings of its run, so that runs differ in kind.
 
-Each seed draws which faults there are at all and how often they strike, besides workers, sizes and times:
-a fault that hides another is absent from half of the runs.  The first of several choices is the mild one.
+Each seed draws the set of faults and their frequency, besides workers, sizes and times: a fault that hides
+another one is absent from half of the runs.  The first of several choices is the mild one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RATES: Final = (0.0, 0.0, 0.001, 0.01, 0.05, 0.15)
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How a run is set up; nothing of this may show in what it releases."""
+    """The settings of a run; its released rows must not depend on them."""
 
     workers: int
     spare: int
@@ -42,7 +42,7 @@ class RunSettings:
     sink_us: int
     rows_max: int
     disk_us: int
-    launcher_tells: bool
+    launcher_reports: bool
     lease_us: int
     faults: tuple[str, ...]
     fault_every_us: int
@@ -60,14 +60,14 @@ class RunSettings:
         return packed_rows(plan) if self.workers_encode else {}
 
 
-def drawn(
+def draw_settings(
     tape: Tape,
     *,
     workers: int | None = None,
     option: DeliveryOption | None = None,
     faults: tuple[str, ...] | None = None,
 ) -> RunSettings:
-    """Return the settings that a tape draws; what is given is not drawn."""
+    """Return the settings that a tape draws, except for those that are given."""
     choices = tape.stream("settings")
     drawn_workers = choices.one_of((1, 2, 3, 2, 4, 5, 3, 8))
     options = (DeliveryOption.EXACTLY_ONCE,) * 6 + (
@@ -88,7 +88,7 @@ def drawn(
         sink_us=choices.one_of((100, 100, 5 * MILLISECOND, 50 * MILLISECOND)),
         rows_max=choices.one_of((8, 1, 2, 64, 1000)),
         disk_us=choices.one_of((MILLISECOND, 100, 20 * MILLISECOND, 300 * MILLISECOND)),
-        launcher_tells=choices.chance(0.5),
+        launcher_reports=choices.chance(0.5),
         lease_us=choices.one_of((3 * SECOND, SECOND)),
         faults=_faults(choices) if faults is None else faults,
         fault_every_us=choices.one_of((2 * SECOND, SECOND, SECOND // 2)),
@@ -102,7 +102,7 @@ def drawn(
 
 
 def _faults(choices: Stream) -> tuple[str, ...]:
-    """Return the faults that there are: in some runs many kinds at once, in others few, each often."""
+    """Return the faults of a run: in some runs many kinds at once, in others few kinds, each often."""
     share = choices.one_of((0.15, 0.3, 0.5))
     return tuple(fault for fault in FAULTS if choices.chance(share))
 
@@ -135,7 +135,7 @@ def _network(choices: Stream) -> NetworkSettings:
     latency_us = choices.one_of((100, 1000, 5000))
     spread_us = choices.one_of((100, 2000, 20_000))
     if choices.chance(0.4):
-        # Nothing gets lost unless a fault strikes: a job comes further, and has more to lose by then.
+        # Without packet loss a job makes more progress before other faults occur.
         return NetworkSettings(latency_us=latency_us, spread_us=spread_us)
     return NetworkSettings(
         latency_us=latency_us,

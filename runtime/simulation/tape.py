@@ -1,11 +1,11 @@
-"""The tape: every choice of a run, drawn from its seed, recorded, and played again.
+"""The tape: every choice of a run, drawn from its seed, recorded, and replayed.
 
 Contract.  A choice is a number in `[0, bound)`, and 0 is always the mild one: no fault, first in first
 out, the least delay, the plainest setting.  Each label has a stream of its own, so that to change one
-choice does not shift the others.  A tape that plays gives what was recorded, as long as that lasts and
-fits the bound, and 0 after it.
+choice does not shift the others.  A replayed tape returns the recorded numbers, limited to the bound, and 0
+after their end.
 
-Not promised: that a changed tape leads to anything like the run that it was taken from.
+Not promised: that a changed tape leads to a run that resembles the original.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 CERTAIN: Final = 1 << 20
-"""The bound that chances are drawn below."""
+"""The bound below which chances are drawn."""
 
 
 class Stream:
@@ -56,7 +56,7 @@ class Tape:
     """The streams of a run."""
 
     def __init__(self, seed: int, played: Mapping[str, Sequence[int]] | None = None) -> None:
-        """Draw from `seed`, or give what `played` has for each label."""
+        """Draw from `seed`, or return what `played` has for each label."""
         self.seed = seed
         self._played = played
         self._streams: dict[str, Stream] = {}
@@ -69,16 +69,16 @@ class Tape:
             stream = self._streams[label] = Stream(f"{self.seed} {label}", played)
         return stream
 
-    def recorded(self) -> dict[str, list[int]]:
-        """Return what was chosen under each label, without the zeros at the end."""
+    def choices(self) -> dict[str, list[int]]:
+        """Return the choices under each label, without trailing zeros."""
         return {
-            label: _without_last_zeros(stream.values)
+            label: _trim_zeros(stream.values)
             for label, stream in sorted(self._streams.items())
             if any(stream.values)
         }
 
 
-def _without_last_zeros(values: Sequence[int]) -> list[int]:
+def _trim_zeros(values: Sequence[int]) -> list[int]:
     end = len(values)
     while end and values[end - 1] == 0:
         end -= 1

@@ -15,10 +15,10 @@ KEPT: Final = 400
 
 
 class TraceEvent(NamedTuple):
-    """An event at `place`, or on the way from `place` to `to`."""
+    """An event in the process `process`, or a message from `process` to `to`."""
 
     time_us: int
-    place: str
+    process: str
     to: str
     what: str
     fault: bool
@@ -30,30 +30,32 @@ class Trace:
     def __init__(self) -> None:
         self._digest = xxhash.xxh3_128()
         self._last: deque[TraceEvent] = deque(maxlen=KEPT)
-        self._unsettled: list[tuple[int, str, str, str, bool]] = []
+        self._unflushed: list[tuple[int, str, str, str, bool]] = []
         """Events that are not in the digest yet, nor among the last ones."""
 
     def record(
-        self, time_us: int, place: str, what: str, *, to: str = "", fault: bool = False
+        self, time_us: int, process: str, what: str, *, to: str = "", fault: bool = False
     ) -> None:
         """Record an event."""
-        self._unsettled.append((time_us, place, to, what, fault))
-        if len(self._unsettled) == KEPT:
-            self._settle()
+        self._unflushed.append((time_us, process, to, what, fault))
+        if len(self._unflushed) == KEPT:
+            self._flush()
 
-    def _settle(self) -> None:
-        unsettled, self._unsettled = self._unsettled, []
-        lines = [f"{time_us} {place} {to} {what}\n" for time_us, place, to, what, _ in unsettled]
+    def _flush(self) -> None:
+        unflushed, self._unflushed = self._unflushed, []
+        lines = [
+            f"{time_us} {process} {to} {what}\n" for time_us, process, to, what, _ in unflushed
+        ]
         self._digest.update("".join(lines).encode())
-        self._last.extend(map(TraceEvent._make, unsettled))
+        self._last.extend(map(TraceEvent._make, unflushed))
 
     @property
     def digest(self) -> str:
         """Return the digest of all events."""
-        self._settle()
+        self._flush()
         return self._digest.hexdigest()
 
     def last(self, count: int = KEPT) -> Sequence[TraceEvent]:
         """Return the last events, oldest first."""
-        self._settle()
+        self._flush()
         return list(self._last)[-count:]

@@ -1,4 +1,4 @@
-"""The way of a simulated process to the others, and what can be seen on it."""
+"""The transport of a simulated process, which also records probes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.cluster.frames import Begin
-from fsql.runtime.simulation.probes import look_at
+from fsql.runtime.simulation.probes import record_probes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,13 +27,13 @@ class SimulatedTransport:
 
     def send(self, address: str, what: Frame | Datagram) -> None:
         """See `Transport`."""
-        self.look_at(what)
+        self.record_probes(what)
         self._cluster.network.transmit(self._name, address, what)
 
     send_last = send
 
-    def look_at(self, what: Frame | Datagram) -> None:
-        """Record what is sent, over the network or within the process."""
-        look_at(what, self._cluster.coverage)
+    def record_probes(self, what: Frame | Datagram) -> None:
+        """Record the probes of a message, over the network or within the process."""
+        record_probes(what, self._cluster.coverage)
         if isinstance(what, Begin):
             self._cluster.on_begin(what)

@@ -1,7 +1,7 @@
 """The tripwire: use of real time, entropy, sockets or threads in a simulation fails at once.
 
 Real time, entropy, sockets and threads would make two runs of one seed differ.  The lint rules keep them out
-of the machines; this catches what comes in by a library.
+of nodes and hosts; this detects calls by libraries.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ ESCAPES: Final[tuple[tuple[object, str], ...]] = (
     (socket, "socket"),
     (threading.Thread, "start"),
 )
-"""What a simulation may not call."""
+"""The functions that a simulation may not call."""
 
 
 class EscapedSimulationError(BaseException):
-    """Something in a simulation asked for the real world."""
+    """A simulation has called one of `ESCAPES`."""
 
 
 @contextmanager
-def no_escape() -> Iterator[None]:
-    """Make every call of one of `ESCAPES` fail meanwhile."""
-    kept = [(place, name, getattr(place, name)) for place, name in ESCAPES]
-    for place, name in ESCAPES:
-        setattr(place, name, _wire(f"{getattr(place, '__name__', place)}.{name}"))
+def forbid_escapes() -> Iterator[None]:
+    """Make every call of one of `ESCAPES` fail until the end of the block."""
+    kept = [(module, name, getattr(module, name)) for module, name in ESCAPES]
+    for module, name in ESCAPES:
+        setattr(module, name, _raise_escape(f"{getattr(module, '__name__', module)}.{name}"))
     try:
         yield
     finally:
-        for place, name, function in kept:
-            setattr(place, name, function)
+        for module, name, function in kept:
+            setattr(module, name, function)
 
 
-def _wire(name: str) -> Callable[..., NoReturn]:
+def _raise_escape(name: str) -> Callable[..., NoReturn]:
     def escape(*_: object, **__: object) -> NoReturn:
         raise EscapedSimulationError(f"{name} was called in a simulation")
 

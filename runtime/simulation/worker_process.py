@@ -1,4 +1,4 @@
-"""The process of a worker: its host, and the ports that are imitated."""
+"""The process of a worker: its host, with simulated ports."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.process import Process
 
-LEADER_ASKED_US: Final = 200 * MILLISECOND
-"""How often a worker that is idle asks coordination who leads."""
+LEADER_QUERY_US: Final = 200 * MILLISECOND
+"""How often an idle worker asks coordination for the address of the coordinator."""
 
 READ_US: Final = 20
 """How long a read takes."""
 
-HANGS_AT_MOST_US: Final = 6 * SECOND
-"""How long a process may be busy with a row that hangs it."""
+HANG_US_MAX: Final = 6 * SECOND
+"""The maximum time for which a row hangs a process."""
 
 
 class WorkerProgram:
@@ -57,10 +57,10 @@ class WorkerProgram:
         self.step = self._host.step
         self.next_timer = self._host.next_timer
         self._reads = False
-        self._way = SimulatedCoordination(cluster.coordination, process)
-        self._asking = SimulatedBackground(process)
+        self._client = SimulatedCoordination(cluster.coordination, process)
+        self._leader_queries = SimulatedBackground(process)
         cluster.network.listen(process.name, process.receive)
-        process.later(0, self._ask_for_leader)
+        process.later(0, self._query_leader)
 
     def on_timer(self) -> None:
         """Read for the front that has waited longest for its source, if one has."""
@@ -68,7 +68,7 @@ class WorkerProgram:
         self._host.tick()
 
     def on_step(self) -> None:
-        """Read if a front may, when all is dealt with that has come by then."""
+        """Read if a front may, after all messages that have arrived by then."""
         if self._host.done:
             if not self._is_hosted:
                 self._process.end()
@@ -80,14 +80,14 @@ class WorkerProgram:
         """See `Program`."""
         self._cluster.on_process_end(self._process)
 
-    def _ask_for_leader(self) -> None:
+    def _query_leader(self) -> None:
         if self.node.epoch is None:
-            self._asking.submit(self._leader())
-        self._process.later(LEADER_ASKED_US, self._ask_for_leader)
+            self._leader_queries.submit(self._leader())
+        self._process.later(LEADER_QUERY_US, self._query_leader)
 
     def _leader(self) -> Work:
         try:
-            entry = self._way.get(LEADER)
+            entry = self._client.get(LEADER)
         except CoordinationUnavailableError:
             return
         if entry is not None:
@@ -114,5 +114,5 @@ class WorkerProgram:
             self._host.read()
         except ProcessHangsError:
             self._process.hang(self._read_now)
-            hung_us = self._cluster.world.tape.stream("poison").below(HANGS_AT_MOST_US)
-            self._cluster.world.after(hung_us, self._process.go_on_if_stopped)
+            hung_us = self._cluster.world.tape.stream("poison").below(HANG_US_MAX)
+            self._cluster.world.after(hung_us, self._process.resume_if_stopped)

@@ -1,4 +1,4 @@
-"""Workloads: what a simulated cluster works on, and what is expected to come out."""
+"""Workloads: the plan and the input of a simulated cluster, and its expected output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A job as tick plans for any number of workers, and its input: the splits of each table."""
+    """A job: its tick plans by number of workers, and its input, the splits of each table."""
 
     name: str
     plan_of: Callable[[int, Policy | None], TickPlan]
@@ -38,14 +38,14 @@ class Workload:
         return run_in_memory(self.plan_of(1, None), self.inputs, seed=0, batch_rows=1000)
 
     def outcome_without(self, skipped: Ranges) -> Outcome:
-        """Return what is released if fronts pass over the rows within some ranges of roots."""
+        """Return what is released if fronts skip the rows within some ranges of roots."""
         plan = self.plan_of(1, None)
         fronts: list[tuple[FrontAt, Rows, Table]] = []
         for stage in plan.stages:
             if isinstance(stage.head, SourceHead):
                 table = stage.head.table
                 for split, rows in enumerate(self.inputs[table.ordinal]):
-                    front = _Passing(len(fronts), table, split, skipped)
+                    front = _SkippingFront(len(fronts), table, split, skipped)
                     fronts.append((FrontAt(front, 0, table.ordinal), rows, table))
         cluster = Cluster(plan, [at for at, _, _ in fronts], Fair())
         for at, rows, table in fronts:
@@ -57,8 +57,8 @@ class Workload:
         return outcome
 
 
-class _Passing(Front):
-    """A front that passes over rows, which still count for the times of those after them."""
+class _SkippingFront(Front):
+    """A front that skips rows; skipped rows still advance the time of later rows."""
 
     def __init__(self, number: int, table: Table, split: int, skipped: Ranges) -> None:
         super().__init__(number, table, split)
@@ -72,11 +72,11 @@ class _Passing(Front):
 
         batch, dead_letters = super().take(chunk, source_offset)
         if batch is not None:
-            rows = [i for i in range(len(batch)) if not self._passed(batch.root(i))]
+            rows = [i for i in range(len(batch)) if not self._is_skipped(batch.root(i))]
             batch = batch.take(np.array(rows, np.int64)) if rows else None
-        return batch, tuple(item for item in dead_letters if not self._passed(item[0]))
+        return batch, tuple(item for item in dead_letters if not self._is_skipped(item[0]))
 
-    def _passed(self, root: Root) -> bool:
+    def _is_skipped(self, root: Root) -> bool:
         return any(first <= root < end for first, end in self._ranges)
 
 

@@ -1,6 +1,6 @@
 """The world: virtual time.  Future events are in one heap; the next one sets the time.
 
-Things that are to happen at the same microsecond come in an order that the tape draws.
+Events at the same microsecond are executed in an order that the tape draws.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ SECOND: Final = 1_000_000
 MILLISECOND: Final = 1_000
 
 STANDSTILL: Final = 10_000
-"""The most events at one time; more are taken for an infinite loop."""
+"""The maximum number of events at one time; more are considered an infinite loop."""
 
 _TIES: Final = 256
 
 
 class StandstillError(Exception):
-    """Things happen, and time does not pass."""
+    """Events are executed, but time does not advance."""
 
 
 class World:
-    """Virtual time, and what is to happen."""
+    """Virtual time, and the scheduled events."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
@@ -44,21 +44,21 @@ class World:
         self._heap: list[tuple[int, int, int, Callable[..., None], tuple[object, ...]]] = []
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: object) -> None:
-        """Let `action` happen at a time that is not over yet."""
+        """Schedule `action` at a time, which must not be in the past."""
         assert time_us >= self.now_us
         self._sequence += 1
         entry = (time_us, self._tie(_TIES), self._sequence, action, arguments)
         heapq.heappush(self._heap, entry)
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: object) -> None:
-        """Let `action` happen in a while."""
+        """Schedule `action` after a delay."""
         self.at(self.now_us + delay_us, action, *arguments)
 
     def run(self, until_us: int, *, over: Callable[[], bool] = lambda: False) -> None:
         """Run the scheduled calls up to a time, or until `over` returns True.
 
         Raises:
-            StandstillError: if time does not pass any more.
+            StandstillError: if time does not advance any more.
         """
         heap = self._heap
         stood_still = self.events
@@ -76,16 +76,16 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A host's monotonic clock: it began at some time of its own, and runs a little fast or slow."""
+    """The monotonic clock of a process: it has its own start, and may run slightly fast or slow."""
 
     began_us: int = 0
     drift_ppm: int = 0
 
     def seconds(self, time_us: int) -> float:
-        """Return what the clock shows at a time of the world."""
+        """Return the time that the clock shows at a time of the world."""
         return (self.began_us + time_us * (1 + self.drift_ppm / SECOND)) / SECOND
 
-    def changed(self, time_us: int, jump_us: int, drift_ppm: int | None) -> Clock:
+    def with_adjustment(self, time_us: int, jump_us: int, drift_ppm: int | None) -> Clock:
         """Return a clock that continues from this one's time plus a jump, at another rate."""
         drift = self.drift_ppm if drift_ppm is None else drift_ppm
         # Rounded up: no clock goes back.

@@ -14,7 +14,7 @@ import pytest
 from fsql.job.listener import joining_address, open_listener
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
 from fsql.runtime.drivers.transport import Transport
-from fsql.runtime.key_file import cluster_key
+from fsql.runtime.key_file import load_or_create_key
 from fsql.runtime.wire.seal import VERSION, Seal
 from fsql.tests.cli.commands import COMMAND, NUMBERS, fsql, process
 from fsql.tests.cluster.twin import wait_until
@@ -142,7 +142,7 @@ def test_a_worker_makes_no_key(tmp_path: Path) -> None:
 
 def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
-    cluster_key(key)
+    load_or_create_key(key)
     with open_listener(None) as silent:
         leader = joining_address(silent)
         worker = process("worker", "--join", leader, "--key", key)
@@ -158,7 +158,7 @@ def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
 
 def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
-    cluster_key(key)
+    load_or_create_key(key)
     with open_listener(None) as silent:
         leader = joining_address(silent)
         said = fsql("worker", "--join", leader, "--key", key, "--timeout", "0.3")
@@ -173,8 +173,8 @@ def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
 
 def test_a_worker_of_another_version_and_the_run_tell_each_other(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
-    other = Transport(cluster_key(key))
-    later = Seal(cluster_key(key), version=VERSION + 1)
+    other = Transport(load_or_create_key(key))
+    later = Seal(load_or_create_key(key), version=VERSION + 1)
     setattr(other, "_seal", later)  # noqa: B010 - as no user can
     worker = process("worker", "--join", other.address, "--key", key)
     wait_until(lambda: bool(other.receive(0.01)) or bool(other.other_versions), "a worker")

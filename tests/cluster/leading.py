@@ -36,7 +36,7 @@ from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProces
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.transport import Transport, TransportSettings
-from fsql.runtime.key_file import cluster_key
+from fsql.runtime.key_file import load_or_create_key
 from fsql.tests.cluster.jobs import STDOUT
 from fsql.tests.kept_port import KeptPort
 
@@ -210,7 +210,9 @@ class LedRun:
         state.mkdir(exist_ok=True)
         key = state / "cluster.key"
         address, announced = self._place()
-        transport = Transport(cluster_key(key), address, TransportSettings(announced=announced))
+        transport = Transport(
+            load_or_create_key(key), address, TransportSettings(announced=announced)
+        )
         log = state / "errors"
         self._gang = Gang(
             lambda: self._nursery.worker(transport.address, key, log, *self._place()),

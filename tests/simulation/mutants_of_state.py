@@ -247,7 +247,7 @@ def front_logs_keep_what_the_newest_snapshot_needs_only(patch: Patch) -> None:
 
 
 def rows_of_front_logs_are_read_before_they_are_durable(patch: Patch) -> None:
-    patch.setattr(SimulatedSplit, "readable", SimulatedSplit.there)
+    patch.setattr(SimulatedSplit, "readable", SimulatedSplit.rows_available)
 
 
 def a_worker_keeps_the_store_of_a_number_that_another_has(patch: Patch) -> None:

@@ -17,9 +17,9 @@ from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.disk import Disk
 from fsql.runtime.simulation.network import Network, NetworkSettings
 from fsql.runtime.simulation.process import Cut, Process, WatchedNode
-from fsql.runtime.simulation.shrink import choices_left, shrunk
+from fsql.runtime.simulation.shrink import choices_left, shrink
 from fsql.runtime.simulation.tape import Tape
-from fsql.runtime.simulation.tripwire import ESCAPES, EscapedSimulationError, no_escape
+from fsql.runtime.simulation.tripwire import ESCAPES, EscapedSimulationError, forbid_escapes
 from fsql.runtime.simulation.world import SECOND, Clock, StandstillError, World
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_a_seed_is_a_run() -> None:
 def test_a_tape_can_be_played_again() -> None:
     rough = NetworkSettings(loss_rate=0.01, overtake_rate=0.1)
     first = played_for(1, 7, settings=rough)
-    again = played_for(1, 99, settings=rough, played=first.world.tape.recorded())
+    again = played_for(1, 99, settings=rough, played=first.world.tape.choices())
     assert again.world.trace.digest == first.world.trace.digest
 
 
@@ -147,7 +147,7 @@ def test_what_is_stopped_finds_what_came_meanwhile() -> None:
     played.processes["b"].stop()
     played.world.run(5 * SECOND)
     assert len(played.players["b"][0].seen) == before
-    played.processes["b"].go_on()
+    played.processes["b"].resume()
     # What was under way, and a serve for each second of silence.
     assert len(played.players["b"][0].seen) == before + 5
 
@@ -160,9 +160,9 @@ def test_what_hangs_goes_on_with_that_before_what_came_meanwhile() -> None:
     process.later(0, process.hang, did.append, "what it hung at")
     process.later(0, did.append, "what came meanwhile")
     played.world.run(SECOND)
-    process.go_on()
+    process.resume()
     assert did == []
-    process.go_on()
+    process.resume()
     assert did == ["what it hung at", "what came meanwhile"]
 
 
@@ -248,7 +248,7 @@ def test_a_full_disk_and_a_bit_that_flips() -> None:
 
 def test_the_tripwire() -> None:
     for place, name in ESCAPES:
-        with pytest.raises(EscapedSimulationError, match=name), no_escape():
+        with pytest.raises(EscapedSimulationError, match=name), forbid_escapes():
             getattr(place, name)()
     assert time.monotonic() > 0
 
@@ -259,7 +259,7 @@ def test_shrinking_leaves_what_a_failure_needs() -> None:
     def fails(tried: Mapping[str, Sequence[int]]) -> bool:
         return tried["a"][4] == 5 and tried["b"][13] == 9
 
-    found = shrunk(choices, fails, runs_max=200)
+    found = shrink(choices, fails, runs_max=200)
     assert choices_left(found) == 2
     assert fails(found)
 

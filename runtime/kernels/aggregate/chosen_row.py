@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import AggregateFunction
-from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.kernels.aggregate.ordered_values import canonical, sort_key_of
 from fsql.runtime.kernels.aggregate.steps import Values
 
@@ -61,9 +61,10 @@ class ChosenRow:
 
     def _arguments_of_rows(self, values: pa.Array) -> list[Arguments]:
         if len(self._types) == 1:
-            return [(value,) for value in from_arrow(decoded(values), self._types[0])]
+            return [(value,) for value in from_arrow(decode_dictionary(values), self._types[0])]
         columns = [
-            from_arrow(decoded(values.field(index)), kind) for index, kind in enumerate(self._types)
+            from_arrow(decode_dictionary(values.field(index)), kind)
+            for index, kind in enumerate(self._types)
         ]
         return list(zip(*columns, strict=True))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsql.runtime.decimals import column_of, integers_of, narrowed, quotients, times, too_long
+from fsql.runtime.decimals import column_of, integers_of, narrow, quotients, times, too_long
 from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum, total_of
 from fsql.runtime.kernels.aggregate.steps import Values
 
@@ -43,7 +43,7 @@ class DecimalSum(IntegerSum):
                 [total_of(*each) for each in zip(*(part.tolist() for part in parts), strict=True)],
                 object,
             )
-            total = narrowed(total)
+            total = narrow(total)
         some = count > 0
         total = np.where(some, total, 0)
         if self._average:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.row_matching import NO_ROWS, Matcher
 from fsql.compiler.sqltypes import array_of
-from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.kernels.aggregate.steps import Values
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Matches:
         after: list[Value] = [None] * steps.rows
         failed: list[int] = []
         slots = steps.slot.tolist()
-        for index, row in enumerate(from_arrow(decoded(values), self._row_type)):
+        for index, row in enumerate(from_arrow(decode_dictionary(values), self._row_type)):
             assert isinstance(row, tuple)
             slot = slots[index]
             matching, decided = matcher.advance(matchings[slot], row)

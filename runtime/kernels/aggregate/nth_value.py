@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.sqltypes import array_of
-from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.kernels.aggregate.ordered_values import canonical
 from fsql.runtime.kernels.aggregate.steps import Values
 
@@ -39,7 +39,7 @@ class NthValue:
 
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
-        given = from_arrow(decoded(values), self._type)
+        given = from_arrow(decode_dictionary(values), self._type)
         repeats = [1] * len(given) if weights is None else weights.tolist()
         ends = [*steps.start[1:].tolist(), steps.rows]
         after: list[Value] = []

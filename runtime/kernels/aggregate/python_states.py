@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.functions.ordering import compare
 from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.sqltypes import BIGINT
-from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.kernels.aggregate.ordered_values import OrderedValues, canonical
 from fsql.runtime.kernels.aggregate.steps import Values
 
@@ -62,7 +62,7 @@ class PythonStates:
 
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
-        given = [canonical(each) for each in from_arrow(decoded(values), self._argument)]
+        given = [canonical(each) for each in from_arrow(decode_dictionary(values), self._argument)]
         every = [1] * len(given) if weights is None else weights.tolist()
         ends = [*steps.start[1:].tolist(), steps.rows]
         after: list[Value] = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import arrow_type, decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import arrow_type, decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.kernels.aggregate.steps import Values
 
 if TYPE_CHECKING:
@@ -101,9 +101,10 @@ class SlotStates:
     def _rows(self, values: pa.Array) -> list[Arguments]:
         """Return the arguments of each row; several arguments are the fields of a struct."""
         if len(self._types) == 1:
-            return [(value,) for value in from_arrow(decoded(values), self._types[0])]
+            return [(value,) for value in from_arrow(decode_dictionary(values), self._types[0])]
         columns = [
-            from_arrow(decoded(values.field(index)), kind) for index, kind in enumerate(self._types)
+            from_arrow(decode_dictionary(values.field(index)), kind)
+            for index, kind in enumerate(self._types)
         ]
         return list(zip(*columns, strict=True))
 

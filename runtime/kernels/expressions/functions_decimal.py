@@ -12,14 +12,14 @@ from fsql.compiler.sqltypes import INTEGER_RANGES, Kind, SqlType
 from fsql.runtime.arrow_types import arrow_type, nearest_floats, shortest_doubles
 from fsql.runtime.decimals import (
     doubles_of,
-    exactly,
     magnitude,
-    narrowed,
+    narrow,
     quotients,
     read_texts,
     texts_of,
     times,
     too_long,
+    widen,
 )
 from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import over_dictionary, partial, total
@@ -62,7 +62,7 @@ def _make_sum(sign: int) -> Callable[[Call], Kernel]:
         def add(left: Integers, right: Integers) -> tuple[Integers, Codes | None]:
             left, right = times(left, of_left), times(right, of_right)
             bound = magnitude(left) + magnitude(right)
-            left = exactly(left, bound)
+            left = widen(left, bound)
             return _result(quotients(left + right if sign > 0 else left - right, excess), call.type)
 
         return partial(add)
@@ -75,7 +75,7 @@ def _make_product(call: Call) -> Kernel:
     excess = 10 ** (left_type.scale + right_type.scale - call.type.scale)
 
     def multiply(left: Integers, right: Integers) -> tuple[Integers, Codes | None]:
-        left = exactly(left, magnitude(left) * magnitude(right))
+        left = widen(left, magnitude(left) * magnitude(right))
         return _result(quotients(left * right, excess), call.type)
 
     return partial(multiply)
@@ -109,7 +109,7 @@ def _make_remainder(call: Call) -> Kernel:
 
 
 def _floor(values: Integers, unit: int) -> Integers:
-    return narrowed(exactly(values, unit) // unit)
+    return narrow(widen(values, unit) // unit)
 
 
 def _make_whole(round_to: Callable[[Integers, int], Integers]) -> Callable[[Call], Kernel]:
@@ -131,7 +131,7 @@ OF_DECIMALS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "divide": _make_quotient,
     "modulo": _make_remainder,
     "negate": lambda _call: total(lambda values: times(values, -1)),
-    "abs": lambda _call: total(lambda values: np.abs(exactly(values, magnitude(values)))),
+    "abs": lambda _call: total(lambda values: np.abs(widen(values, magnitude(values)))),
     "floor": _make_whole(_floor),
     "ceil": _make_whole(lambda values, unit: times(_floor(times(values, -1), unit), -1)),
     "round": _make_round,
@@ -166,9 +166,9 @@ def _rescale(values: Integers, scale: int, target: SqlType) -> tuple[Integers, C
 
 def _to_integers(values: Integers, source: SqlType, target: Kind) -> tuple[Integers, Codes | None]:
     unit = 10**source.scale
-    values = exactly(values, max(magnitude(values), unit))
+    values = widen(values, max(magnitude(values), unit))
     whole = np.abs(values) // unit
-    whole = narrowed(np.where(values < 0, -whole, whole))
+    whole = narrow(np.where(values < 0, -whole, whole))
     least, greatest = INTEGER_RANGES[target]
     outside = ((whole < least) | (whole > greatest)).astype(np.bool_)
     fitting = np.where(outside, 0, whole).astype(DTYPES[target])
@@ -195,7 +195,7 @@ def _of_doubles(values: NDArray[np.float64], target: SqlType) -> tuple[Integers,
             exact[index] = double_to_decimal(float(values[index]), target)
         except RowFailure as failure:
             codes[index] = failure.code
-    exact, beyond = _result(narrowed(exact), target)
+    exact, beyond = _result(narrow(exact), target)
     return exact, first_failure(codes if codes.any() else None, beyond)
 
 

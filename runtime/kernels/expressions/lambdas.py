@@ -16,7 +16,7 @@ from fsql.compiler.expression import LambdaFunction
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.sqltypes import BOOLEAN, TEXTUAL, Kind
-from fsql.runtime.arrow_types import arrow_type, decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import arrow_type, decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.strict import leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (
@@ -72,7 +72,9 @@ class _Captured:
         self._vectors = vectors
         self._types = types
         self._columns = [
-            None if len(vector.values) == 1 != count else decoded(to_array(vector, kind, count))
+            None
+            if len(vector.values) == 1 != count
+            else decode_dictionary(to_array(vector, kind, count))
             for vector, kind in zip(vectors, types, strict=True)
         ]
         copied = [
@@ -115,7 +117,7 @@ def lambda_kernel(call: LambdaCall, run: Run) -> Kernel:
         elements = _elements_of(vectors[0], count, failed)
         captured = _Captured(vectors[given:], [each.type for each in call.captured], count)
         if call.function is LambdaFunction.REDUCE:
-            start = decoded(to_array(vectors[1], call.type, count))
+            start = decode_dictionary(to_array(vectors[1], call.type, count))
             result = _Reduction(call, run, elements, captured, start).result()
         else:
             values, codes = _values_of(call, run, elements, captured)
@@ -154,7 +156,7 @@ def _values_of(
         rows = elements.rows[begin : begin + captured.step]
         part = elements.values.slice(begin, len(rows))
         (vector,) = run({0: part, **captured.at(rows, 1)})
-        pieces.append(decoded(to_array(vector, kind, len(rows))))
+        pieces.append(decode_dictionary(to_array(vector, kind, len(rows))))
         codes.append(_codes(vector, len(rows)))
     failing = any(part.any() for part in codes)
     return pa.concat_arrays(pieces), np.concatenate(codes) if failing else None
@@ -167,7 +169,7 @@ def _transform(call: LambdaCall, elements: _Elements, values: pa.Array) -> Vecto
 def _filter(call: LambdaCall, elements: _Elements, values: pa.Array) -> Vector:
     kept = truth(from_array(values, BOOLEAN))
     lengths = np.bincount(elements.rows[kept], minlength=len(elements.lengths))
-    chosen = decoded(elements.values).take(pa.array(np.flatnonzero(kept)))
+    chosen = decode_dictionary(elements.values).take(pa.array(np.flatnonzero(kept)))
     return _lists(chosen, lengths, elements.valid, call.type)
 
 
@@ -245,7 +247,7 @@ class _Reduction:
                 **self._captured.at(rows, 2),
             }
             (vector,) = self._run(columns)
-            made.append(decoded(to_array(vector, self._type, len(rows))))
+            made.append(decode_dictionary(to_array(vector, self._type, len(rows))))
             codes.append(_codes(vector, len(rows)))
         values, failed = pa.concat_arrays(made), np.concatenate(codes)
         self._failed[self._rows] = failed

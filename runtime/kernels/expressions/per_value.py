@@ -15,7 +15,7 @@ import numpy as np
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS, match_call
 from fsql.compiler.sqltypes import FLOATING, STRUCTURED
-from fsql.runtime.arrow_types import decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.kernels.expressions.strict import leftmost_failure, over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
@@ -65,7 +65,7 @@ def per_value(call: Call) -> Kernel:
 
 def _values(argument: Vector, kind: object) -> list[Value]:
     array = to_array(argument, kind, len(argument.values))  # type: ignore[arg-type]
-    return from_arrow(decoded(array), kind)  # type: ignore[arg-type]
+    return from_arrow(decode_dictionary(array), kind)  # type: ignore[arg-type]
 
 
 def _identity(value: Value) -> object:

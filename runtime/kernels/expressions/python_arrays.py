@@ -21,7 +21,7 @@ from fsql.compiler.functions.python_functions import PROBES, loaded_function, sa
 from fsql.compiler.functions.python_values import NotOfTypeError
 from fsql.compiler.functions.table import match_call
 from fsql.compiler.sqltypes import DATE_MAX, DATE_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
-from fsql.runtime.arrow_types import arrow_type, decoded, from_arrow, to_arrow
+from fsql.runtime.arrow_types import arrow_type, decode_dictionary, from_arrow, to_arrow
 from fsql.runtime.kernels.expressions.strict import all_valid, leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
@@ -101,7 +101,7 @@ def array_kernel(call: Call) -> Kernel:
     def kernel(arguments: Sequence[Vector]) -> Vector:
         count = common_length(arguments)
         pairs = zip(arguments, match.parameters, strict=True)
-        columns = [decoded(to_array(argument, type_, count)) for argument, type_ in pairs]
+        columns = [decode_dictionary(to_array(argument, type_, count)) for argument, type_ in pairs]
         failed = leftmost_failure(arguments)
         computed = _rows_to_compute(
             failed, all_valid(arguments) if function.strict else None, count

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.runtime.arrow_types import arrow_type, decoded, struct_of
+from fsql.runtime.arrow_types import arrow_type, decode_dictionary, struct_of
 from fsql.runtime.kernels.expressions.strict import leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
@@ -81,7 +81,7 @@ def cast_lists(source: SqlType, target: SqlType, cast: Kernel) -> Kernel:
         assert target.element is not None
         made = cast([from_array(lists.flatten(), source.element)])
         ends = np.append(0, np.cumsum(lengths)).astype(np.int32)
-        elements = decoded(to_array(made, target.element, int(ends[-1])))
+        elements = decode_dictionary(to_array(made, target.element, int(ends[-1])))
         missing = None if argument.valid is None else pa.array(~argument.valid)
         kind = arrow_type(target)
         values = pa.ListArray.from_arrays(pa.array(ends), elements, type=kind, mask=missing)

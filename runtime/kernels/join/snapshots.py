@@ -19,7 +19,7 @@ from fsql.runtime.kernels.join.side_snapshots import SideSnapshots
 from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER, WEIGHT, IncrementalSnapshot
 from fsql.runtime.kernels.keyed.kernel import KeyedRows
 from fsql.runtime.order import below, concat
-from fsql.runtime.weights import expanded
+from fsql.runtime.weights import expand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ class JoinSnapshots(SideSnapshots[Batch]):
         )
         columns = self._encoding.columns_of(side, rows)
         batch = Batch(columns, time, origin, tuple(levels), weight)
-        return KeyedRows(expanded(batch), np.repeat(slots, weight))
+        return KeyedRows(expand(batch), np.repeat(slots, weight))
 
 
 def _no_rows(columns: Sequence[pa.Array], depth: int) -> Batch:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import decoded, values_of
-from fsql.runtime.nested_types import nested, parts
+from fsql.runtime.arrow_types import decode_dictionary, values_of
+from fsql.runtime.nested_types import is_nested, parts
 from fsql.runtime.order import doubles_of_sortable, key_values, sortable_doubles
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ def values_of_rows(array: pa.Array) -> list[object]:
         plain = _plain_type(values.type)
         values = values if plain == values.type else values.cast(plain)
         return [_comparable(value) for value in values.to_pylist()]
-    found: list[object] = decoded(comparable_column(array)).to_pylist()
+    found: list[object] = decode_dictionary(comparable_column(array)).to_pylist()
     return found
 
 
 def compared_in_python(array: pa.Array) -> bool:
     """Return whether the values cannot be represented as Arrow numbers or strings for comparison."""
-    return nested(array.type) or pa.types.is_null(array.type)
+    return is_nested(array.type) or pa.types.is_null(array.type)
 
 
 def comparable_column(array: pa.Array) -> pa.Array:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from fsql.runtime.nested_types import nested
+from fsql.runtime.nested_types import is_nested
 
 
 def null_fields(array: pa.Array) -> pa.Array:
     """Return a column with NULL in the fields of each ROW that is NULL, within arrays as well."""
     kind = array.type
-    if not nested(kind):
+    if not is_nested(kind):
         return array
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(kind):

@@ -22,7 +22,7 @@ from fsql.runtime.kernels.keyed.key_objects import (
     values_of_rows,
 )
 from fsql.runtime.kernels.keyed.loaded_keys import LoadedKeys, starts_of_keys
-from fsql.runtime.nested_types import nested
+from fsql.runtime.nested_types import is_nested
 from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class SlotTable:
             return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
         if count <= self._few_rows:
             return self._find_one_by_one(keys)
-        if len(keys) == 1 and pa.types.is_dictionary(keys[0].type) and not nested(keys[0].type):
+        if len(keys) == 1 and pa.types.is_dictionary(keys[0].type) and not is_nested(keys[0].type):
             return self._find_in_dictionary(keys[0])
         codes, distinct = _distinct(keys[0])
         if len(keys) > 1:

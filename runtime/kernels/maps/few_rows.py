@@ -52,7 +52,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     Kind,
 )
-from fsql.runtime.arrow_types import decoded, from_arrow, remember_values, to_arrow
+from fsql.runtime.arrow_types import decode_dictionary, from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column, repeats_of
@@ -96,7 +96,7 @@ class FewColumn:
                 column, rows = self._repeats
                 self._values = list(map(column.values.__getitem__, rows.tolist()))
             else:
-                self._values = from_arrow(decoded(self._array), self.type)
+                self._values = from_arrow(decode_dictionary(self._array), self.type)
         return self._values
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.sqltypes import FLOATING, Kind, SqlType
-from fsql.runtime.arrow_types import decoded
+from fsql.runtime.arrow_types import decode_dictionary
 from fsql.runtime.kernels.expressions.vectors import Vector, fixed_values, indices, to_array
 from fsql.runtime.order import canonical_rank, key_values, sortable_doubles
 
@@ -108,7 +108,7 @@ def keys_at(key: Vector, sql_type: SqlType, rows: Ints) -> pa.Array:
         present = None if valid is None else valid[rows] if len(valid) > 1 else valid
         return key_values(to_array(Vector(found, present), sql_type, len(rows)))
     if len(values) == 1:
-        return key_values(decoded(to_array(key, sql_type, len(rows))))
+        return key_values(decode_dictionary(to_array(key, sql_type, len(rows))))
     if isinstance(values, pa.DictionaryArray) and valid is None:
         taken = pa.array(indices(values, None)[rows])
         return pa.DictionaryArray.from_arrays(taken, values.dictionary, safe=False)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.expression import AggregateFunction
-from fsql.runtime.arrow_types import decoded
+from fsql.runtime.arrow_types import decode_dictionary
 from fsql.runtime.kernels.aggregate.accumulators import accumulator
 from fsql.runtime.kernels.aggregate.steps import Steps
 from fsql.runtime.kernels.expressions.vectors import Vector, stretched_values, to_array
@@ -42,7 +42,7 @@ def aggregate_segments(
     ordered = _put_in_order(argument, order, int(count.sum()))
     if counts_rows:
         return pa.array(_count_valid(ordered.valid, count)), None
-    column = decoded(to_array(ordered, call.argument.type, len(ordered.values)))
+    column = decode_dictionary(to_array(ordered, call.argument.type, len(ordered.values)))
     if call.function is AggregateFunction.ARRAY_AGG and not (call.directions or call.ignore_nulls):
         return lists(column, count), None
     return _accumulate(call, column, count)

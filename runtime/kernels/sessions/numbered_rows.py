@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fsql.runtime.few_rows import exceed
+from fsql.runtime.few_rows import exceeds_bytes
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class NumberedRows:
         merging = [chunk]
         size = len(chunk)
         while self._chunks and len(self._chunks[-1]) < max(2 * size, _CHUNK_MIN):
-            if exceed([*self._chunks[-1].columns, *merging[0].columns], _MERGED_BYTES_MAX):
+            if exceeds_bytes([*self._chunks[-1].columns, *merging[0].columns], _MERGED_BYTES_MAX):
                 break
             merging.insert(0, self._chunks.pop())
             start = self._starts.pop()

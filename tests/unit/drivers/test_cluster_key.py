@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.key_file import cluster_key
+from fsql.runtime.key_file import load_or_create_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def refusal(path: Path) -> str:
     with pytest.raises(FsqlError) as raised:
-        cluster_key(path)
+        load_or_create_key(path)
     [diagnostic] = raised.value.diagnostics
     assert diagnostic.code == "E602"
     prefix = f'the key "{path}" cannot be used: '
@@ -27,11 +27,11 @@ def refusal(path: Path) -> str:
 
 def test_a_key_is_made_and_found_again(tmp_path: Path) -> None:
     path = tmp_path / "cluster.key"
-    key = cluster_key(path)
+    key = load_or_create_key(path)
     assert len(key) == 32
     assert path.stat().st_mode & 0o777 == 0o600
-    assert cluster_key(path) == key
-    assert cluster_key(tmp_path / "other.key") != key
+    assert load_or_create_key(path) == key
+    assert load_or_create_key(tmp_path / "other.key") != key
     assert sorted(each.name for each in tmp_path.iterdir()) == ["cluster.key", "other.key"]
 
 
@@ -39,25 +39,25 @@ def test_all_who_ask_at_once_get_the_same_key(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         for number in range(50):
             paths = [tmp_path / f"{number}.key"] * 8
-            assert len(set(pool.map(cluster_key, paths))) == 1
+            assert len(set(pool.map(load_or_create_key, paths))) == 1
 
 
 def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cluster.key"
-    cluster_key(path)
+    load_or_create_key(path)
     path.chmod(0o640)
     assert refusal(path) == "its mode is 640, so that others may use it"
 
 
 def test_a_key_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cluster.key"
-    path.write_bytes(cluster_key(path)[:31])
+    path.write_bytes(load_or_create_key(path)[:31])
     assert refusal(path) == "it does not have 32 bytes"
 
 
 def test_a_key_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cluster.key"
-    cluster_key(path)
+    load_or_create_key(path)
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
     assert refusal(path) == "it belongs to another user"
 

@@ -66,7 +66,7 @@ class SinkOfTwo:
     """Is open when it is let be, and acknowledges two bundles as one."""
 
     descriptor = None
-    missing = None
+    missing_reason = None
 
     def __init__(self) -> None:
         self.opening = False

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.order import canonical_rank, lexicographic_order, sameness, starts_of_runs
-from fsql.runtime.ties import told_apart
+from fsql.runtime.ties import tie_breaking_codes
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -23,7 +23,7 @@ def test_rows_compare_as_by_the_codes_of_all_columns(seed: int) -> None:
     )
     for code_of in (canonical_rank, sameness):
         whole = [numbers, code_of(texts), code_of(lists)]
-        made = told_apart([numbers], [texts.dictionary_encode(), lists], code_of)
+        made = tie_breaking_codes([numbers], [texts.dictionary_encode(), lists], code_of)
         orders = [lexicographic_order(codes) for codes in (whole, made)]
         every = [np.arange(count) if order is None else order for order in orders]
         assert every[0].tolist() == every[1].tolist()
