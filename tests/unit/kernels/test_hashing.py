@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import strategies as st
 
 from fsql.compiler.sqltypes import STRING, Kind
@@ -27,6 +28,7 @@ def each_alone(columns: list[pa.Array]) -> list[int]:
     return [int(hash_rows(keys, 1)[0]) for keys in alone]
 
 
+@pytest.mark.slow
 @drawn(200, st.data(), st.lists(TYPES, min_size=1, max_size=3))
 def test_a_row_alone_has_the_hash_it_has_among_others(
     data: DataObject, types: list[SqlType]

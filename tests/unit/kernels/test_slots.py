@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import strategies as st
 
 from fsql.compiler.sqltypes import Kind, SqlType
@@ -38,6 +39,7 @@ def key_column(data: DataObject, column: Sequence[Value], sql_type: SqlType) -> 
     return array
 
 
+@pytest.mark.slow
 @drawn(150, st.data(), st.lists(TYPES.filter(comes_back), min_size=1, max_size=3))
 def test_few_rows_are_found_as_many_are(data: DataObject, types: list[SqlType]) -> None:
     one_by_one, by_columns = SlotTable(few_rows=100), SlotTable(few_rows=0)
