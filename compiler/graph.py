@@ -83,6 +83,16 @@ class ToWindows(MapFunction):
 
 
 @dataclass(frozen=True, eq=False)
+class ToExpiry(MapFunction):
+    """Append the time at which the row can no longer be joined.  (`logical.AssignExpiry`)."""
+
+    time_column: int
+    wait_us: int
+    delay_us: int
+    grain_us: int
+
+
+@dataclass(frozen=True, eq=False)
 class ScanRows(MapFunction):
     """Append `ordinal`, the number of the scan, to the path.  (`logical.Scan`)."""
 

@@ -17,7 +17,7 @@ from fsql.connectors.file.metadata import MetadataSplit, record_columns
 from fsql.connectors.file.source import FileSplit
 from fsql.job.option_spans import option_span
 from fsql.job.planning import open_splits
-from fsql.job.sinks import window_columns
+from fsql.job.sinks import may_have_late_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
         declared = option_span(compiled.syntax, name, "late_path") is not None
         if not declared or "late_path" in dict(insert.sink.options):
             continue  # a SELECT without a table has no options: the summary counts its late rows
-        if window_columns(compiled.job, insert):
+        if may_have_late_rows(insert):
             message = (
                 f'rows that are too late for the windows of table "{name}" are counted and dropped'
             )

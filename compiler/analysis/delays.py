@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
+    AssignExpiry,
     AssignSessions,
     AssignWindows,
     Filter,
@@ -103,10 +104,8 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
             made = below[0]
         case Project(expressions=expressions):
             made = tuple(_of_expression(plan, each, below[0]) for each in expressions)
-        case AssignWindows():
-            made = below[0] + _of_windows(plan, below[0])
-        case AssignSessions():
-            made = _of_sessions(plan, below[0])
+        case AssignWindows() | AssignExpiry() | AssignSessions():
+            made = _of_assigned(plan, below[0])
         case WindowAggregate() | Rank():
             made = _of_windowed(plan, below[0])
         case Union():
@@ -130,6 +129,18 @@ def _of_expression(plan: Project, expression: Expression, below: Distances) -> D
     return None
 
 
+def _of_assigned(
+    plan: AssignWindows | AssignExpiry | AssignSessions, below: Distances
+) -> Distances:
+    match plan:
+        case AssignWindows():
+            return below + _of_windows(plan, below)
+        case AssignExpiry():
+            return _of_expiry(plan, below)
+        case AssignSessions():
+            return _of_sessions(plan, below)
+
+
 def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
     """`window_start` is not event time; the others are behind their row's time by up to the size.
 
@@ -140,6 +151,14 @@ def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
     size_us = _round_up(plan.size_us + zone_of(plan.zone).spread, grain_us(plan))
     bound = Distance(time.behind_us, time.ahead_us + size_us)
     return None, bound, bound
+
+
+def _of_expiry(plan: AssignExpiry, below: Distances) -> Distances:
+    """The time is that of rows as they come when they expire: after the wait, up to the grain later."""
+    wait_us = _round_up(plan.wait_us, plan.grain_us) + plan.grain_us
+    time = Distance(min(plan.delay_us + wait_us, DELAY_US_MAX))
+    kept = (time if index == plan.time_column else None for index in range(len(below)))
+    return *kept, Distance(plan.delay_us)
 
 
 def _of_sessions(plan: AssignSessions, below: Distances) -> Distances:
@@ -164,9 +183,10 @@ def _of_windowed(plan: WindowAggregate | Rank, below: Distances) -> Distances:
 def _of_key(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:
     """The row is emitted when the window closes, so its distance is that from the window's end."""
     ends = below[plan.window_end]
-    if not isinstance(key, ColumnRef) or ends is None or below[key.index] is None:
+    time = below[key.index] if isinstance(key, ColumnRef) else None
+    if ends is None or time is None:
         return None
-    return Distance(ends.behind_us)
+    return Distance(max(ends.behind_us, time.behind_us))
 
 
 def _of_branches(columns: Sequence[Distance | None]) -> Distance | None:

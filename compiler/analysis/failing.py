@@ -28,6 +28,7 @@ from fsql.compiler.functions.python_functions import PREFIX
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
+    AssignExpiry,
     AssignWindows,
     Filter,
     Plan,
@@ -37,6 +38,7 @@ from fsql.compiler.logical import (
     Unnest,
     WindowAggregate,
     close_time,
+    expiry_time,
     grain_us,
     operators,
 )
@@ -121,7 +123,7 @@ class _Attempt:
                 return [row] if plan.table is table else []
             case Union():
                 return below
-            case Filter() | Project() | Unnest() | AssignWindows():
+            case Filter() | Project() | Unnest() | AssignWindows() | AssignExpiry():
                 return [made for each in below for made in self._made_of(plan, each)]
             case Aggregate() | WindowAggregate():
                 arguments = [each for call in plan.aggregates for each in call.arguments]
@@ -150,7 +152,9 @@ class _Attempt:
         delay = delay_us(plan.input, plan.window_end)
         return self._time >= close_time(end, delay, grain_us(plan.input))
 
-    def _made_of(self, plan: Filter | Project | Unnest | AssignWindows, row: Row) -> Iterator[Row]:
+    def _made_of(
+        self, plan: Filter | Project | Unnest | AssignWindows | AssignExpiry, row: Row
+    ) -> Iterator[Row]:
         match plan:
             case Filter(predicate=predicate):
                 if self._values([predicate], row) == (True,):
@@ -166,6 +170,11 @@ class _Attempt:
                         yield (*row, element) if ordinality is None else (*row, element, index)
             case AssignWindows():
                 yield from self._assign_windows(plan, row)
+            case AssignExpiry():
+                time = row[plan.time_column]
+                assert isinstance(time, int)
+                until = time + plan.wait_us
+                yield (*row, expiry_time(until, self._time, plan.delay_us, plan.grain_us))
 
     def _assign_windows(self, plan: AssignWindows, row: Row) -> Iterator[Row]:
         time = row[plan.time_column]

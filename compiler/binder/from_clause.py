@@ -76,6 +76,8 @@ class FromBinder:
     where: tuple[Condition, ...]
     bind_query: Callable[[syntax.Query, Context], Plan]
     bind_subquery: SubqueryBinder
+    changes: bool = False
+    """Whether the SELECT ends with EMIT CHANGES."""
 
     def bind(self, select: syntax.Select) -> Source:
         """Return the join of the relations between commas; without FROM, one row.
@@ -231,7 +233,11 @@ class FromBinder:
         self, kind: JoinKind, left: Source, right: Source, on: list[Expression], span: Span
     ) -> Source | None:
         """Return the outer, semi or anti join of two relations; None if no equality connects them."""
-        joined = outer_join(kind, left.relation, right.relation, on, self.context.source_spans)
+        joined = outer_join(
+            *(kind, left.relation, right.relation, on, self.context.source_spans),
+            span=span,
+            changes=self.changes,
+        )
         if joined is None:
             return None
         sides = left.relation.plan, right.relation.plan
@@ -331,6 +337,11 @@ class FromBinder:
             note="an equality that can fail is used as a key in ON only" if late else None,
             help=equality_help(where, left.relation, right.relation),
         )
+
+
+def emits_changes(select: syntax.Select) -> bool:
+    """Return whether a SELECT ends with EMIT CHANGES."""
+    return select.emit is not None and select.emit.mode == "CHANGES"
 
 
 def _qualifiers(relation: Relation) -> frozenset[str]:

@@ -17,7 +17,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.join import keeps_rows, shift_columns
 from fsql.compiler.binder.operators import call, unify
 from fsql.compiler.binder.outer_join import outer_join
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subquery import unbounded_warning
 from fsql.compiler.logical import JoinKind, append_only
@@ -66,9 +66,17 @@ def tested_query(test: Test) -> syntax.Query:
 
 
 def join_test(
-    relation: Relation, test: Test, subquery: Subquery, binder: ExpressionBinder, context: Context
+    relation: Relation,
+    test: Test,
+    subquery: Subquery,
+    binder: ExpressionBinder,
+    context: Context,
+    *,
+    changes: bool,
 ) -> Relation:
     """Return the rows of the outer query for which a test is TRUE; `binder` binds the operand of IN.
+
+    With `changes`, the query ends with EMIT CHANGES.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -80,15 +88,12 @@ def join_test(
     correlated = [rows.over_both(each, width, spans) for each in rows.correlated]
 
     def join(kind: JoinKind, outer: Relation, conditions: Sequence[Expression]) -> Relation:
-        on = [*conditions, *correlated]
-        joined = outer_join(kind, outer, rows.relation, on, spans, keyed=False)
+        on, span = [*conditions, *correlated], written.span
+        joined = outer_join(
+            *(kind, outer, rows.relation, on, spans), span=span, changes=changes, keyed=False
+        )
         if joined is None:
-            raise refusal(
-                "E308",
-                f"subquery of {_name(test)} without an equality with the outer query",
-                written.span,
-                help="add an equality of a column of each side to the WHERE of the subquery",
-            )
+            raise _without_equality(test)
         return joined
 
     def warn(joined: Relation) -> Relation:
@@ -115,6 +120,15 @@ def join_test(
     for conditions in (equal, *([each] for each in unknown)):
         relation = join(JoinKind.ANTI, relation, conditions)
     return warn(relation)
+
+
+def _without_equality(test: Test) -> Refusal:
+    return refusal(
+        "E308",
+        f"subquery of {_name(test)} without an equality with the outer query",
+        test.written.span,
+        help="add an equality of a column of each side to the WHERE of the subquery",
+    )
 
 
 def _name(test: Test) -> str:

@@ -8,6 +8,8 @@ Any other condition is over both sides, so that a row has a match only if one of
 result is composed of the pairs, and of the rows that none of the pairs begins with:
 
     x LEFT JOIN y ON p   →   pairs UNION ALL (x ANTI JOIN pairs ON all columns of x, beside NULLs)
+
+Joins of windows (`window_join`) and with a time range (`interval_join`) are final.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.binder.interval_join import IntervalJoin
 from fsql.compiler.binder.join import (
     all_from,
     columns_in,
     equality_keys,
+    join,
     null_safe_keys,
     shift_columns,
     side_by_side,
@@ -26,7 +30,7 @@ from fsql.compiler.binder.join import (
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.window_join import Conditions, window_join
 from fsql.compiler.expression import Case, Literal
-from fsql.compiler.logical import Join, JoinKind, Plan, Project, Union
+from fsql.compiler.logical import Join, JoinKind, Plan, Project, Union, append_only
 from fsql.compiler.sqltypes import INT
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
 
 
 ZERO: Final = Literal(INT, nullable=False, value=0)
@@ -42,18 +47,24 @@ ZERO: Final = Literal(INT, nullable=False, value=0)
 _Keys = tuple[tuple["Expression", ...], tuple["Expression", ...]]
 
 
-def outer_join(
+def outer_join(  # noqa: PLR0913 - the parts of a join
     kind: JoinKind,
     left: Relation,
     right: Relation,
     on: Sequence[Expression],
     source_spans: SourceSpans,
     *,
+    span: Span,
+    changes: bool,
     keyed: bool = True,
 ) -> Relation | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
     Not `keyed`, the key may be a constant: where no condition is over both sides, all rows match.
+    With `changes`, a join with a time range is updating, as without one.
+
+    Raises:
+        Refusal: E309.
     """
     equalities = equality_keys(on, left.width, source_spans)
     rest = [condition for condition in on if condition not in equalities]
@@ -67,8 +78,11 @@ def outer_join(
     of_both = [each for each in rest if each not in of_left and each not in of_right]
     conditions = Conditions(pairs, of_left, own, of_both)
     windowed = window_join(kind, left.plan, right.plan, conditions, source_spans)
-    if windowed is not None:
-        plan = windowed
+    final = windowed
+    if final is None and not changes:
+        final = _with_time_range(kind, left, right, on, span, source_spans)
+    if final is not None:
+        plan = final
     elif of_both:
         matching = Join(left.plan, right.plan, *_keys(pairs), None)
         plan = _by_pairs(kind, left.plan, right.plan, filter_relation(matching, rest))
@@ -85,6 +99,24 @@ def outer_join(
         plan = Join(left_plan, right_plan, *_keys(pairs), None, kind)
     fields = side_by_side(left, right) if kind.makes_pairs else left.fields
     return with_columns(fields, plan)
+
+
+def _with_time_range(
+    kind: JoinKind,
+    left: Relation,
+    right: Relation,
+    on: Sequence[Expression],
+    span: Span,
+    source_spans: SourceSpans,
+) -> Plan | None:
+    """Return the join with a time range of rows that are never retracted; None for others."""
+    if not (append_only(left.plan) and append_only(right.plan)):
+        return None
+    joined = join(left, right, on, (), span, source_spans)
+    if joined is None or joined.time_range is None:
+        return None
+    pairs = joined.relation.plan
+    return IntervalJoin(kind, left.plan, right.plan, pairs, joined.time_range).plan()
 
 
 def with_columns(fields: Layer, plan: Plan) -> Relation:

@@ -15,6 +15,7 @@ from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.group import make_group, refuse_final
 from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
+from fsql.compiler.binder.interval_join import has_interval_join
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector
 from fsql.compiler.binder.over_operators import add_running
@@ -171,7 +172,8 @@ class _SelectBinder:
             return self._bind_groups(items, having, qualify, keys)
         plan = self._relation.plan
         if not any(windowed_partition(plan, each) for each in self._running.of_windows()):
-            refuse_final(None if self._select.distinct else self._select.emit)
+            final = self._select.distinct or has_interval_join(plan)
+            refuse_final(None if final else self._select.emit)
         expressions = [item.expression for item in items]
         return self._finish(plan, items, expressions, qualify, lambda each, _: each)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import AggregateCollector
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.from_clause import FromBinder
+from fsql.compiler.binder.from_clause import FromBinder, emits_changes
 from fsql.compiler.binder.items import Item, bind_items
 from fsql.compiler.binder.join import columns_in
 from fsql.compiler.binder.membership import join_test, read_test, tested_query
@@ -54,7 +54,9 @@ def bind_rows(
     where = _and_parts(select.where)
     plain = tuple(read_condition(each) for each in where if not has_subquery(each))
     bind = partial(_bind_within, context, bind_query)
-    source = FromBinder(context, plain, bind_query, bind).bind(select)
+    source = FromBinder(*(context, plain, bind_query, bind), changes=emits_changes(select)).bind(
+        select
+    )
     relation, width = source.relation, source.relation.width
     scope = Scope(_layers(relation, width, outer), relation.row_time)
     kept: list[Expression] = []
@@ -78,7 +80,10 @@ def bind_rows(
                 query = tested_query(test)
                 subquery = bind_subquery(query, context, bind_query, relation.fields)
                 operand = replace(own, clause="the operand of IN", subqueries=None)
-                relation = join_test(relation, test, subquery, operand, context)
+                relation = join_test(
+                    *(relation, test, subquery, operand, context),
+                    changes=emits_changes(select),
+                )
                 continue
             bound = replace(own, scope=scope).bind_whole_condition(condition)
             parts = [each for each in conjuncts(bound) if each not in source.taken]

@@ -17,6 +17,7 @@ from fsql.compiler.explain.operators import (
     ORDINAL,
     aggregate_texts,
     changes_parts,
+    expiry_parts,
     join_parts,
     named_texts,
     rank_parts,
@@ -114,7 +115,9 @@ def closing_parts(closing: g.Closing, names: Sequence[str]) -> tuple[Part, ...]:
     )
 
 
-def _row_parts(function: g.MapFunction, names: Sequence[str], made: Schema) -> tuple[Part, ...]:
+def _row_parts(  # noqa: PLR0911 - one line for each function
+    function: g.MapFunction, names: Sequence[str], made: Schema
+) -> tuple[Part, ...]:
     match function:
         case g.Select(predicate=predicate):
             return (Part("predicate", "", expression_text(predicate, names)),)
@@ -123,6 +126,8 @@ def _row_parts(function: g.MapFunction, names: Sequence[str], made: Schema) -> t
             return (Part("expressions", "", computed),)
         case g.ToWindows():
             return windows_parts(function, names)
+        case g.ToExpiry():
+            return expiry_parts(function, names)
         case g.ScanRows(ordinal=ordinal) | g.Renumber(ordinal=ordinal):
             return (Part("scan", "scan", ordinal),)
         case g.Pad(depth=depth):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         CombineJoin,
         CombineRank,
         CombineSessions,
+        ToExpiry,
         ToWindows,
     )
     from fsql.compiler.schema import Schema
@@ -112,6 +113,8 @@ def _row_parts(plan: logical.Plan, names: tuple[str, ...]) -> tuple[Part, ...]:
             )
         case logical.AssignWindows():
             return windows_parts(plan, names)
+        case logical.AssignExpiry():
+            return expiry_parts(plan, names)
         case logical.AssignSessions(end_column=end):
             return sessions_parts(plan, end, names)
         case _:
@@ -129,6 +132,17 @@ def windows_parts(
         Part("slide", "slide", interval_text(windows.slide_us) if sliding else None),
         Part("offset", "offset", interval_text(windows.offset_us) if windows.offset_us else None),
         Part("zone", "in the zone", None if windows.zone == "UTC" else windows.zone),
+    )
+
+
+def expiry_parts(plan: logical.AssignExpiry | ToExpiry, names: Sequence[str]) -> tuple[Part, ...]:
+    """Return from which time on, and for how long, a row can be joined."""
+    delay = interval_text(plan.delay_us) if plan.delay_us else None
+    return (
+        Part("time", "on", column_text(names, plan.time_column)),
+        Part("wait", "wait", interval_text(plan.wait_us)),
+        Part("delay", "delay", delay),
+        Part("grain", "grain", interval_text(plan.grain_us)),
     )
 
 

@@ -15,7 +15,7 @@ from fsql.compiler.explain.expressions import labels
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.expression import OF_ORDER, AggregateFunction
 from fsql.compiler.functions.python_aggregates import registered_aggregate
-from fsql.compiler.logical import Changes, append_only
+from fsql.compiler.logical import Changes, append_only, of_expiring_rows
 from fsql.compiler.row_pattern import most_rows
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
     match plan:
         case logical.Aggregate(keys=keys, aggregates=calls):
             return _rows("group", keys, calls, append=append_only(plan.input), bound=", unbounded")
+        case logical.WindowAggregate() if of_expiring_rows(plan):
+            return "the rows that may still be joined, bounded by time"
         case logical.WindowAggregate(keys=keys, aggregates=calls):
             return _rows(
                 *("group", keys, calls),

@@ -11,7 +11,7 @@ from fsql.compiler.logical.changes import ApplyChanges
 from fsql.compiler.logical.groups import Aggregate, LateralAggregate, WindowAggregate
 from fsql.compiler.logical.joins import Join, JoinKind
 from fsql.compiler.logical.rankings import Rank
-from fsql.compiler.logical.rows import AssignWindows, Scan, Unnest
+from fsql.compiler.logical.rows import AssignExpiry, AssignWindows, Filter, Scan, Unnest
 from fsql.compiler.logical.sessions import AssignSessions
 
 if TYPE_CHECKING:
@@ -95,6 +95,14 @@ def drops_late_rows(plan: Plan) -> TypeGuard[WindowAggregate | AssignSessions | 
     )
 
 
+def of_expiring_rows(plan: Plan) -> bool:
+    """Return whether `plan` is of windows that end when rows can no longer be joined: no row is late."""
+    below = plan.input if isinstance(plan, WindowAggregate) else None
+    while isinstance(below, Filter):
+        below = below.input
+    return isinstance(below, AssignExpiry)
+
+
 def may_tie(plan: Plan) -> bool:
     """Return whether two rows of the append-only `plan` may share a position (root and path)."""
     return any(isinstance(node, WindowAggregate | Rank) for node in operators(plan))
@@ -119,3 +127,12 @@ def session_close_time(end_us: int, delay: int, grain: int) -> int:
     It is the least T whose watermark is greater than the end: a row at the end is part of the session.
     """
     return close_time(end_us + 1, delay, grain)
+
+
+def expiry_time(until_us: int, root_time: int, delay: int, grain: int) -> int:
+    """Return the end of the window of a row that can be joined up to `until_us` (see `AssignExpiry`).
+
+    Where the watermark at the row's root has passed that, it is the watermark there, so that the window
+    closes at the next punctuation.
+    """
+    return max(until_us, (root_time - delay) // grain * grain) + 1

@@ -140,6 +140,38 @@ class AssignWindows(Plan):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class AssignExpiry(Plan):
+    """Each row with the time at which the watermark shows that it will not be joined any more.
+
+    Adds `expires`, event time with the delay `delay_us`: the greater of the row's time plus `wait_us` and the
+    watermark at its root, by `delay_us` and `grain_us`, plus 1 microsecond.  So the window that ends there
+    closes after the row, however late the row is.  `time_column` is the index of an event-time column that is
+    never NULL.  Output: the input's columns, of which only that one is still event time, then `expires`.
+    Path: unchanged.
+    """
+
+    input: Plan
+    time_column: int
+    wait_us: int
+    delay_us: int
+    grain_us: int
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns, then the time."""
+        type_ = time_type(self.input, self.time_column)
+        return (
+            *(
+                Column(each.name, each.type, nullable=each.nullable)
+                if index != self.time_column
+                else each
+                for index, each in enumerate(self.input.schema)
+            ),
+            Column("expires", type_, nullable=False, time_attribute=True),
+        )
+
+
 def declared_event_time(plan: Plan) -> Expression | None:
     """Return event time as the table declares it, over the columns of a scan or of its filter."""
     while isinstance(plan, Filter):

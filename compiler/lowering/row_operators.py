@@ -7,6 +7,7 @@
 | Unnest           | Explode          |
 | LateralAggregate | ExplodeAggregate |
 | AssignWindows    | ToWindows        |
+| AssignExpiry     | ToExpiry         |
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from fsql.compiler.graph import (
     Map,
     MapFunction,
     Select,
+    ToExpiry,
     ToWindows,
     Vertex,
 )
 from fsql.compiler.logical import (
+    AssignExpiry,
     AssignWindows,
     Filter,
     LateralAggregate,
@@ -34,13 +37,13 @@ from fsql.compiler.logical import (
 if TYPE_CHECKING:
     from fsql.compiler.lowering.draft import Draft
 
-RowOperator = Filter | Project | Unnest | LateralAggregate | AssignWindows
+RowOperator = Filter | Project | Unnest | LateralAggregate | AssignWindows | AssignExpiry
 
 
 def lower_row_operator(draft: Draft, plan: RowOperator, rows: int) -> int:
     """Append the Map of `plan` after vertex `rows` and return it."""
     # `logical.depth` walks the whole plan, which is quadratic for long chains of these operators.
-    unchanged = isinstance(plan, Filter | Project)
+    unchanged = isinstance(plan, Filter | Project | AssignExpiry)
     levels = draft[rows].depth if unchanged else draft[rows].depth + 1
     function = Map(_function(plan))
     return draft.add(Vertex(function, (rows,), plan.schema, levels, type(plan).__name__))
@@ -62,3 +65,5 @@ def _function(plan: RowOperator) -> MapFunction:
             return ToWindows(
                 plan.time_column, plan.size_us, plan.slide_us, plan.offset_us, plan.zone
             )
+        case AssignExpiry():
+            return ToExpiry(plan.time_column, plan.wait_us, plan.delay_us, plan.grain_us)

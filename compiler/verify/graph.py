@@ -143,8 +143,9 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
             after = [*types, *_unnested(function)]
         case g.ExplodeAggregate():
             after = [*types, *_grouped(function)]
-        case g.ToWindows(time_column=time) | g.CombineSessions(time_column=time):
-            after = [*types, types[time], types[time], types[time]]
+        case g.ToWindows() | g.CombineSessions() | g.ToExpiry():
+            times = 1 if isinstance(function, g.ToExpiry) else 3
+            after = [*types, *[types[function.time_column]] * times]
         case g.CombineAggregate():
             after = _grouped(function)
         case g.CombineChanges():

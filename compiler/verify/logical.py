@@ -78,6 +78,8 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
     match plan:
         case logical.Filter() | logical.Project() | logical.AssignWindows():
             yield from _row_operator(plan)
+        case logical.AssignExpiry():
+            yield from _expiry(plan)
         case logical.Unnest() | logical.LateralAggregate():
             yield from _array_operator(plan)
         case logical.Aggregate() | logical.WindowAggregate():
@@ -106,6 +108,14 @@ def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows
             yield from _time_column(below, index)
             if plan.size_us <= 0 or plan.slide_us <= 0:
                 yield "the size and the slide of a window must be positive"
+
+
+def _expiry(plan: logical.AssignExpiry) -> Iterator[str]:
+    yield from _time_column(plan.input.schema, plan.time_column)
+    if plan.wait_us < 0 or plan.delay_us < 0 or plan.grain_us <= 0:
+        yield "a row expires before its own time"
+    if not append_only(plan.input):
+        yield "an expiry of input that changes"
 
 
 def _array_operator(plan: logical.Unnest | logical.LateralAggregate) -> Iterator[str]:

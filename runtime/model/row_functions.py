@@ -12,7 +12,7 @@ from fsql.compiler import graph as g
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
-from fsql.compiler.logical import close_time
+from fsql.compiler.logical import close_time, expiry_time
 from fsql.runtime.batch import PUNCTUATION, Root
 from fsql.runtime.model.combine_sessions import session_root
 from fsql.runtime.model.item import Failure, Row
@@ -79,6 +79,14 @@ def _to_windows(function: g.ToWindows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, index, window) for index, window in enumerate(windows)]
 
 
+def _to_expiry(function: g.ToExpiry, row: Row, root: Root) -> list[Row]:
+    time = row.values[function.time_column]
+    assert isinstance(time, int)
+    until = time + function.wait_us
+    expires = expiry_time(until, root.time, function.delay_us, function.grain_us)
+    return [Row((*row.values, expires), row.path, row.weight)]
+
+
 def _scan_rows(function: g.ScanRows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, function.ordinal, ())]
 
@@ -115,6 +123,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.Explode: _explode,
     g.ExplodeAggregate: _explode_aggregate,
     g.ToWindows: _to_windows,
+    g.ToExpiry: _to_expiry,
     g.ScanRows: _scan_rows,
     g.Renumber: _renumber,
     g.Pad: _pad,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fsql.tests.property.drawn_joins import OUTER, Joined, range_text
 from fsql.tests.property.script_writer import RelationText, ScriptWriter
 from fsql.tests.property.sql_expressions import ColumnText
 
@@ -263,21 +264,25 @@ class ViewWriter(ScriptWriter):
         updating = left.updating or right.updating
         ranged = bool(left.times and right.times) and not updating and self.chance(0.6)
         if ranged:
-            on.append(self.range(f"l.{left.times[0].name}", f"r.{right.times[0].name}"))
+            on.append(range_text(self, f"l.{left.times[0].name}", f"r.{right.times[0].name}"))
             rows /= 2
         elif left.times and right.times and self.chance(0.3):
             on.append(f"l.{left.times[0].name} = r.{right.times[0].name}")
         if self.chance(0.25):
             on.append(f"l.{self.key(left, letter)} <> {self.expressions([]).text(letter, 0)}")
+        joined = Joined(
+            self.random.choice(OUTER) if ranged and self.chance(0.4) else "", ranged, (left, right)
+        )
         columns: list[ColumnText] = []
         items: list[str] = []
-        for side, relation in (("l", left), ("r", right)):
+        for side, relation in (("l", left), ("r", right))[: joined.sides]:
             for column in relation.columns:
                 if self.chance(0.7) or column.time:
                     name = f"{side}{len(columns)}" if column.name != "k" or side == "r" else "k"
-                    columns.append(replace(column, name=name, time=column.time and ranged))
+                    time = joined.keeps_time(side, column)
+                    columns.append(replace(column, name=name, time=time))
                     items.append(f"{side}.{column.name} AS {name}")
-        between, where = self.random.choice(((" JOIN ", "ON"), (" JOIN ", "ON"), (", ", "WHERE")))
+        between, where = joined.words(self.random)
         query = (
             f"SELECT {', '.join(items)}\nFROM {left.name} AS l{between}{right.name} AS r\n"
             f"{where} {' AND '.join(on)}"
@@ -288,17 +293,6 @@ class ViewWriter(ScriptWriter):
         """Return a column to join by, mostly the one that is called k."""
         names = [column.name for column in relation.having(letter)]
         return "k" if "k" in names and self.chance(0.7) else self.random.choice(names)
-
-    def range(self, left: str, right: str) -> str:
-        """Return a condition that bounds the time between two rows."""
-        low, high = self.interval(0, 0.5, 1, 3), self.interval(0.5, 1, 4, 10)
-        return self.random.choice(
-            (
-                f"{right} BETWEEN {left} - {low} AND {left} + {high}",
-                f"{left} BETWEEN {right} AND {right} + {high}",
-                f"{right} >= {left} AND {right} < {left} + {high}",
-            )
-        )
 
     def rank(self) -> bool:
         """ROW_NUMBER, RANK, DENSE_RANK, all or the first, by the window where rows have one; or a count."""

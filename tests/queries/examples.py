@@ -118,5 +118,6 @@ NAMES = (
     "adaptive",
     "csv_decimals",
     "left_join",
+    "unpaid_orders",
 )
 EXAMPLES = {name: Example(name) for name in NAMES}

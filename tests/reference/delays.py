@@ -14,7 +14,9 @@ LONGEST = 400_000_000_000_000_000
 """No delay is longer: it is more than any two timestamps are apart."""
 
 
-def behind(plan: logical.Plan, column: int) -> int:
+def behind(  # noqa: PLR0911 - one line for each kind
+    plan: logical.Plan, column: int
+) -> int:
     """Return the delay of an event-time column."""
     match plan:
         case logical.Scan():
@@ -23,7 +25,12 @@ def behind(plan: logical.Plan, column: int) -> int:
         case logical.Union():
             return max(behind(branch, column) for branch in plan.branches)
         case logical.WindowAggregate():
-            return behind(plan.input, plan.window_end)
+            key = plan.keys[column]
+            assert isinstance(key, ColumnRef)
+            return max(behind(plan.input, plan.window_end), behind(plan.input, key.index))
+        case logical.AssignExpiry():
+            waited = up(plan.wait_us, plan.grain_us) + plan.grain_us
+            return min(plan.delay_us + (waited if column == plan.time_column else 0), LONGEST)
         case logical.AssignWindows() | logical.AssignSessions() if column >= len(plan.input.schema):
             later = logical.grain_us(plan) if isinstance(plan, logical.AssignSessions) else 0
             return min(behind(plan.input, plan.time_column) + later, LONGEST)
@@ -36,7 +43,13 @@ def behind(plan: logical.Plan, column: int) -> int:
 def ahead(plan: logical.Plan, column: int) -> int:
     """Return by how much an event-time column can lead: by the size of a window that is open."""
     match plan:
-        case logical.Scan() | logical.WindowAggregate() | logical.AssignSessions() | logical.Rank():
+        case (
+            logical.Scan()
+            | logical.WindowAggregate()
+            | logical.AssignSessions()
+            | logical.AssignExpiry()
+            | logical.Rank()
+        ):
             return 0
         case logical.Union():
             return max(ahead(branch, column) for branch in plan.branches)

@@ -19,18 +19,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import logical
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.reference.changes import difference, labelled
+from fsql.tests.reference.closings import Window, closing, window_end
 from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.order import row_key
-from fsql.tests.reference.relations import (
-    END,
-    Relations,
-    Row,
-    Window,
-    closing,
-    total_order,
-    window_end,
-)
+from fsql.tests.reference.relations import END, Relations, Row, total_order
 from fsql.tests.reference.scalar import evaluate
 from fsql.tests.reference.sessions import sessions
 

@@ -22,7 +22,7 @@ from fsql.compiler.expression import AggregateCall, Expression, Literal
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP
 from fsql.tests.reference import zones
 from fsql.tests.reference.aggregates import aggregate
-from fsql.tests.reference.delays import behind, up
+from fsql.tests.reference.closings import Window, closing, expiry, window_end
 from fsql.tests.reference.elements import elements
 from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.frames import places_of_frame
@@ -41,12 +41,9 @@ if TYPE_CHECKING:
 
     Values = tuple[Value, ...]
 
-Window = logical.WindowAggregate | logical.AssignSessions | logical.Rank
-
 Root = tuple[int, int]
 """A root position: time and origin."""
 
-PUNCTUATION: Final = -1
 ALWAYS: Final = Literal(BOOLEAN, nullable=False, value=True)
 END: Final[Root] = (2**63 - 1, 2**63 - 1)
 """Behind every position; also the root of a row that has none."""
@@ -84,24 +81,6 @@ def padded(path: tuple[int, ...], depth: int) -> tuple[int, ...]:
     return path + (-1,) * (depth - len(path))
 
 
-def window_end(plan: logical.WindowAggregate | logical.Rank, values: Values) -> int:
-    """Return the end of the window that a row is in."""
-    assert plan.window_end is not None
-    end = values[plan.window_end]
-    assert isinstance(end, int)
-    return end
-
-
-def closing(plan: Window, end: int) -> Root:
-    """Return the position at which a window closes: where the watermark reaches its end."""
-    if isinstance(plan, logical.AssignSessions):
-        return session_closing(plan, end)
-    grain = logical.grain_us(plan.input)
-    assert plan.window_end is not None
-    time = up(end, grain) + behind(plan.input, plan.window_end)
-    return time, PUNCTUATION
-
-
 @dataclass
 class Relations:
     """The relations of all plans over `rows`, the well-formed rows of each table.
@@ -137,6 +116,7 @@ class Relations:
             logical.Unnest: self.unnest,
             logical.LateralAggregate: self.lateral_aggregate,
             logical.AssignWindows: self.assign_windows,
+            logical.AssignExpiry: self.assign_expiry,
             logical.Union: self.union,
             logical.ApplyChanges: self.apply_changes,
             logical.Aggregate: self.aggregate,
@@ -209,6 +189,11 @@ class Relations:
                 continue
             for index, window in enumerate(windows):
                 yield Row(row.values + window, row.root, (*row.path, index))
+
+    def assign_expiry(self, plan: logical.AssignExpiry, prefix: Root) -> Iterator[Row]:
+        """Add when the row can no longer be joined: not before the watermark where it comes."""
+        for row in self.relation(plan.input, prefix):
+            yield Row((*row.values, expiry(plan, row.values, row.root)), row.root, row.path)
 
     def union(self, plan: logical.Union, prefix: Root) -> Iterator[Row]:
         """Take the rows of all branches."""

@@ -150,7 +150,7 @@ def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
     match plan:
         case logical.Project(expressions=expressions):
             return columns_of(*(expressions[i] for i in kept_expressions(plan, wanted)))
-        case logical.AssignWindows(time_column=time):
+        case logical.AssignWindows(time_column=time) | logical.AssignExpiry(time_column=time):
             return wanted | {time}
         case logical.ApplyChanges(keys=keys, present=present):
             return columns_of(*keys, present, *(plan.values[i] for i in kept_values(plan, wanted)))

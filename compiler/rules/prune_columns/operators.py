@@ -61,7 +61,9 @@ def narrow_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Nar
             return _row_operator(plan, wanted, below)
 
 
-def _row_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narrowed:
+def _row_operator(  # noqa: PLR0911 - one line for each kind
+    plan: logical.Plan, wanted: Columns, below: Narrowed
+) -> Narrowed:
     match plan:
         case logical.AssignSessions():
             return _sessions(plan, below)
@@ -74,6 +76,11 @@ def _row_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narro
         case logical.AssignWindows(time_column=time):
             moved = dataclasses.replace(plan, input=below.plan, time_column=below.new_index[time])
             return _append_columns(plan, moved, below, range(3))
+        case logical.AssignExpiry(time_column=time):
+            expiring = dataclasses.replace(
+                plan, input=below.plan, time_column=below.new_index[time]
+            )
+            return _append_columns(plan, expiring, below, range(1))
         case logical.Filter(predicate=predicate):
             moved_filter = logical.Filter(below.plan, below.over(predicate))
             return dataclasses.replace(below, plan=moved_filter)
@@ -200,6 +207,7 @@ def _append_columns(
     plan: logical.Unnest
     | logical.LateralAggregate
     | logical.AssignWindows
+    | logical.AssignExpiry
     | logical.AssignSessions
     | logical.Over
     | logical.Rank,

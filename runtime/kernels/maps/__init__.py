@@ -22,6 +22,7 @@ from fsql.compiler.graph import (
     Renumber,
     ScanRows,
     Select,
+    ToExpiry,
     ToWindows,
 )
 from fsql.runtime.kernels.expressions import Program, compile_expressions
@@ -30,7 +31,11 @@ from fsql.runtime.kernels.maps.explode import compile_explode
 from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
 from fsql.runtime.kernels.maps.paths import with_changed_path
-from fsql.runtime.kernels.maps.windows import compile_punctuality, compile_to_windows
+from fsql.runtime.kernels.maps.windows import (
+    compile_punctuality,
+    compile_to_expiry,
+    compile_to_windows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +59,8 @@ def compile_map(  # noqa: PLR0911 - one line for each function
             return compile_explode_aggregate(function, len(input_schema))
         case ToWindows():
             return compile_to_windows(function)
+        case ToExpiry():
+            return compile_to_expiry(function)
         case ScanRows() | Renumber() | Pad():
             return lambda batch: MapResult(with_changed_path(function, batch, batch.columns), None)
         case OnTime(closing=closing):

@@ -41,9 +41,10 @@ from fsql.compiler.graph import (
     Renumber,
     ScanRows,
     Select,
+    ToExpiry,
     ToWindows,
 )
-from fsql.compiler.logical import close_time
+from fsql.compiler.logical import close_time, expiry_time
 from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -170,6 +171,8 @@ def compile_few(  # noqa: PLR0911 - one line for each function
             return _few_explode(function)
         case ToWindows():
             return _few_windows(function)
+        case ToExpiry():
+            return _few_expiry(function)
         case OnTime(closing=closing):
             return _few_punctual(closing, keep_late=False)
         case Late(closing=closing):
@@ -277,6 +280,20 @@ def _few_windows(function: ToWindows) -> FewFunction:
         bounds = zip(*windows, strict=True) if windows else ((), (), ())
         added = [FewColumn(TIMESTAMP, [*bound]) for bound in bounds]
         return _repeat(rows, repeats_of(np.array(counts, np.int64)), added)
+
+    return apply
+
+
+def _few_expiry(function: ToExpiry) -> FewFunction:
+    delay, grain = function.delay_us, function.grain_us
+
+    def apply(rows: FewRows) -> FewRows:
+        values: list[Value] = []
+        for index, time in enumerate(rows.columns[function.time_column].values):
+            assert isinstance(time, int)
+            until, root = time + function.wait_us, rows.positions.root(index)
+            values.append(expiry_time(until, root.time, delay, grain))
+        return FewRows([*rows.columns, FewColumn(TIMESTAMP, values)], rows.positions)
 
     return apply
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from fsql.compiler.graph import Closing, ToWindows
+    from fsql.compiler.graph import Closing, ToExpiry, ToWindows
     from fsql.runtime.batch import Batch
 
     Ints = NDArray[np.int64]
@@ -85,6 +85,21 @@ def _compile_to_local_windows(function: ToWindows) -> Callable[[Batch], MapResul
             return MapResult(apply(batch.take(kept)).rows, errors_at(batch, codes))
         added = [to_array(Vector(bound), TIMESTAMP, len(end)) for bound in (begin, end, end - 1)]
         return MapResult(repeat_batch(batch, repeats, added), None)
+
+    return apply
+
+
+def compile_to_expiry(function: ToExpiry) -> Callable[[Batch], MapResult]:
+    """Return the map that appends when each row can no longer be joined (`logical.expiry_time`)."""
+    grain = function.grain_us
+
+    def apply(batch: Batch) -> MapResult:
+        until = _micros(batch.columns[function.time_column]) + function.wait_us
+        # The times of roots go down to the least integer; no watermark that low is the greater one.
+        since = np.maximum(batch.time, TIMESTAMP_MIN) - function.delay_us
+        expires = np.maximum(until, since // grain * grain) + 1
+        added = to_array(Vector(expires), TIMESTAMP, len(expires))
+        return MapResult(batch.with_columns([*batch.columns, added]), None)
 
     return apply
 

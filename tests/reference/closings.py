@@ -1,0 +1,42 @@
+"""Where windows end and close, and when rows expire."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import logical
+from fsql.tests.reference.delays import behind, up
+from fsql.tests.reference.sessions import session_closing
+
+if TYPE_CHECKING:
+    from fsql.tests.reference.relations import Root, Values
+
+Window = logical.WindowAggregate | logical.AssignSessions | logical.Rank
+
+PUNCTUATION: Final = -1
+
+
+def window_end(plan: logical.WindowAggregate | logical.Rank, values: Values) -> int:
+    """Return the end of the window that a row is in."""
+    assert plan.window_end is not None
+    end = values[plan.window_end]
+    assert isinstance(end, int)
+    return end
+
+
+def closing(plan: Window, end: int) -> Root:
+    """Return the position at which a window closes: where the watermark reaches its end."""
+    if isinstance(plan, logical.AssignSessions):
+        return session_closing(plan, end)
+    grain = logical.grain_us(plan.input)
+    assert plan.window_end is not None
+    time = up(end, grain) + behind(plan.input, plan.window_end)
+    return time, PUNCTUATION
+
+
+def expiry(plan: logical.AssignExpiry, values: Values, root: Root) -> int:
+    """Return when a row can no longer be joined: behind the watermark where it comes."""
+    time = values[plan.time_column]
+    assert isinstance(time, int)
+    passed = (root[0] - plan.delay_us) // plan.grain_us * plan.grain_us
+    return max(time + plan.wait_us, passed) + 1
