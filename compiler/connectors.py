@@ -269,8 +269,9 @@ RECORD_OPTIONS: Final = (
     Option(
         "on_error",
         OptionKind.CHOICE,
-        "what a malformed row does: stop the job, or become a reject; with `null_field` a malformed value"
-        " is NULL and counted, where NULL is allowed, and only what remains malformed becomes a reject",
+        "what happens at a malformed row: the job stops, or the row becomes a reject; with `null_field` a"
+        " malformed value is NULL and counted, where NULL is allowed, and only what remains malformed"
+        " becomes a reject",
         ("stop", "reject", NULL_FIELD),
         default="stop",
     ),
@@ -300,7 +301,7 @@ READ_CHANGE_OPTIONS: Final = (
     Option(
         "op_column",
         OptionKind.NAME,
-        "name of the field that says the kind of change",
+        "name of the field with the kind of change",
         default="op",
     ),
 )

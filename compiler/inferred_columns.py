@@ -79,7 +79,7 @@ def _file_options(path: syntax.Identifier, source: SourceText, declared: Declara
     found = next((each.name for each in declared.formats if last in each.suffixes), None)
     name = found or _FORMATS.get(last)
     if name is None:
-        message = f"the format of '{path.name}' cannot be told from its name"
+        message = f"the format of '{path.name}' cannot be inferred from its name"
         written = f"('connector' = 'file', 'path' = '{path.name}', 'format' = 'json')"
         help_ = f"declare a table: CREATE TABLE t WITH {written}"
         raise FsqlError([Diagnostic("E225", message, Label(path.span), helps=(help_,))], source)

@@ -39,7 +39,7 @@ def until_of(text: str | None) -> Until | None:
     try:
         return Until(read_timestamp(text), is_row=False)
     except RowFailure:
-        raise click.UsageError(f'--bootstrap-until: "{text}" is no timestamp') from None
+        raise click.UsageError(f'--bootstrap-until: "{text}" is not a timestamp') from None
 
 
 def deploy_with_bootstrap(

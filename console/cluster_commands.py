@@ -94,11 +94,11 @@ def up(
     cluster = find_directory(directory)
     if machine is not None:
         if collector is not None or flags["coordination"] is not None:
-            raise click.UsageError("--stats and --coordination are not given with --machine")
+            raise click.UsageError("--stats and --coordination cannot be used with --machine")
         up_machine(reporter, cluster, machine, flags, foreground=foreground)
         return
     if flags["listen"] is not None:
-        raise click.UsageError("--listen is given with --machine")
+        raise click.UsageError("--listen requires --machine")
     connections = connections_of(flags)
     if connections != Connections():
         connections.check()
@@ -130,7 +130,7 @@ def _set_collector(cluster: ClusterDirectory, collector: str | None, master: str
     from fsql.runtime.drivers.java import find_java
 
     if master is not None and collector != "spark":
-        raise click.UsageError("--stats-master is given with --stats spark")
+        raise click.UsageError("--stats-master requires --stats spark")
     if collector == "spark":
         find_java()
         settings = StatisticsSettings("spark", master or StatisticsSettings().master)

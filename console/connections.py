@@ -20,7 +20,7 @@ def connections_of(flags: Mapping[str, Any]) -> Connections:
     """
     credentials, keys = flags.get("credentials"), flags["keys"]
     if credentials is not None and flags.get("coordination") is None:
-        raise click.UsageError("--coordination-credentials is given with --coordination")
+        raise click.UsageError("--coordination-credentials requires --coordination")
     return Connections(
         flags.get("coordination"),
         None if credentials is None else str(credentials.absolute()),

@@ -181,9 +181,9 @@ def _text(name: str, change: Change) -> str:
         lines.append("  no operator keeps state")
     for what, names in (
         ("new outputs, which begin at the position of the change", diff.outputs_added),
-        ("outputs that are not written any more", diff.outputs_dropped),
+        ("outputs that are no longer written", diff.outputs_dropped),
         ("new tables", diff.tables_added),
-        ("tables that are not read any more", diff.tables_dropped),
+        ("tables that are no longer read", diff.tables_dropped),
     ):
         if names:
             lines.append(f"  {what}: {', '.join(names)}")

@@ -135,7 +135,7 @@ def existing_of(*, overwrite: bool, append: bool) -> Existing:
     from fsql.connectors.file.output_files import Existing
 
     if overwrite and append:
-        raise click.UsageError("--overwrite and --append exclude each other")
+        raise click.UsageError("--overwrite and --append cannot be used together")
     if overwrite:
         return Existing.OVERWRITE
     return Existing.APPEND if append else Existing.REFUSE

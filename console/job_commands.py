@@ -157,9 +157,9 @@ def deploy(
     from fsql.console.deploy import deploy_script
 
     if flags["rebuild"] and flags["allow_state_loss"]:
-        raise click.UsageError("--rebuild and --allow-state-loss exclude each other")
+        raise click.UsageError("--rebuild and --allow-state-loss cannot be used together")
     if flags["bootstrap_until"] is not None and not flags["bootstrap"]:
-        raise click.UsageError("--bootstrap-until needs --bootstrap")
+        raise click.UsageError("--bootstrap-until requires --bootstrap")
     existing = existing_of(overwrite=bool(flags["overwrite"]), append=bool(flags["append"]))
     deploy_script(reporter, script, name, directory, existing.value, flags)
 

@@ -49,7 +49,7 @@ def show_profile(
     if output is not None:
         check_output(compiled, str(output))
     for name in left_out(compiled, open_splits(compiled)):
-        text = f'warning: table "{name}" is left out: it is not at rest\n'
+        text = f'warning: table "{name}" is skipped: it is not at rest\n'
         reporter.inform("left_out", {"table": name}, text)
     profile = profile_input(compiled) if master is None else _on_spark(compiled, master)
     content = profile_bytes(profile)

@@ -49,7 +49,7 @@ def needs_processes(flags: RunFlags) -> bool:
         click.UsageError: if the engine is another one, or `--master` is given without Spark.
     """
     if flags["master"] is not None and flags["engine"] != "spark":
-        raise click.UsageError("--master is given with --engine spark")
+        raise click.UsageError("--master requires --engine spark")
     wanted = {
         "--state": flags["state"],
         "--delivery": flags["delivery"],
@@ -116,7 +116,7 @@ def _run_with(
         start_process=fork_server.start,
     )
     if process_options.credentials is not None and coordination is None:
-        raise click.UsageError("--coordination-credentials is given with --coordination")
+        raise click.UsageError("--coordination-credentials requires --coordination")
     if process_options.joining > options.workers:
         raise click.UsageError("--joining cannot be more than --workers")
     return run_script_on_processes(script, options, process_options, reporter, flags["form"])

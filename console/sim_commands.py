@@ -171,7 +171,7 @@ def _read(
 
     if name is None:
         if parameters:
-            raise click.UsageError("-D needs a script")
+            raise click.UsageError("-D requires a script")
         return None
     script = named_script(name, dict(parameters))
     warn_unused_parameters([script], reporter)

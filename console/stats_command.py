@@ -149,5 +149,5 @@ def _master(flags: Mapping[str, Any]) -> str | None:
         click.UsageError: if there is a master, and no Spark.
     """
     if flags["master"] is not None and not flags["spark"]:
-        raise click.UsageError("--master is given with --spark")
+        raise click.UsageError("--master requires --spark")
     return (flags["master"] or "local[*]") if flags["spark"] else None

@@ -79,7 +79,7 @@ def history_svg(
     lines = _lines(shown, len(records) - len(shown))
     note = f"seconds since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(begins))}"
     if not intervals:
-        lines, note = ["no statistics: nothing is known of the load of workers", *lines], "seconds"
+        lines, note = ["no statistics: the load of workers is not known", *lines], "seconds"
     below = HEIGHT + 2 * LINE
     parts = [
         *_grid(),

@@ -92,7 +92,7 @@ def zookeeper(
     from fsql.runtime.drivers.zookeeper_server import ServerOptions
 
     if (number is None) != (not ensemble):
-        raise click.UsageError("--id and --server are given together")
+        raise click.UsageError("--id and --server must be given together")
     if number is not None and number > len(ensemble):
         raise click.UsageError(f"--id {number} is more than the number of --server options")
     options = ServerOptions(directory, port, number, ensemble, tick_ms)

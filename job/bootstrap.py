@@ -143,15 +143,11 @@ def _position(compiled: Compiled, splits: Splits, until: Until | None) -> Root |
     live = [table for table in tables if is_live(table)]
     if until is not None:
         if live:
-            reason = f'table "{live[0].name}" is live: where its rows will lie is not known yet'
-            raise _refusal(
-                reason, "leave out --bootstrap-until: then history is the tables at rest"
-            )
+            reason = f'table "{live[0].name}" is live: the positions of its rows are not known yet'
+            raise _refusal(reason, "remove --bootstrap-until: then history is the tables at rest")
         if all(table.time is TimeKind.START for table in tables):
             reason = "no table of the job has times"
-            raise _refusal(
-                reason, "leave out --bootstrap-until: then history is all that they have"
-            )
+            raise _refusal(reason, "remove --bootstrap-until: then history is all that they have")
         if until.is_row != any(table.time is TimeKind.OFFSET for table in tables):
             times = "event times" if until.is_row else "no event times"
             what = "a timestamp" if until.is_row else "a row number"
@@ -159,14 +155,14 @@ def _position(compiled: Compiled, splits: Splits, until: Until | None) -> Root |
         return Root(until.time, START.origin)
     if live:
         if all(table.time is not TimeKind.START for table in tables):
-            reason = f'no table lies before table "{live[0].name}", which is live'
+            reason = f'no table comes before table "{live[0].name}", which is live'
             raise _refusal(reason, "read history by a table at rest, without a WATERMARK")
         return _BEFORE_LIVE
     for table in tables:
         for split in splits[table.ordinal]:
             if isinstance(split, GeneratorSplit | RowSplit) and split.rows is None:
                 reason = f'table "{table.name}" has no end'
-                raise _refusal(reason, "say where history ends: --bootstrap-until TIME")
+                raise _refusal(reason, "state where history ends: --bootstrap-until TIME")
     return None
 
 

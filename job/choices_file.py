@@ -73,7 +73,7 @@ def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
     """
     compiled = compile_job(job.script())
     if plan_digest(compiled) != job.plan:
-        message = "this version of fsql makes another plan of the script"
+        message = "this version of fsql compiles the script to another plan"
         raise FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
     fronts = {ordinal: len(names) for ordinal, names in job.splits.items()}
     policy = job.options().policy

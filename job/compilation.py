@@ -73,7 +73,7 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
     firings: list[Firing] = []
     job = apply_rules(result.logical, trace=firings)
     if script.plan_digest not in {None, digest(job)}:
-        message = "this version of fsql makes another plan of the compiled script"
+        message = "this version of fsql compiles the script to another plan"
         raise FsqlError([Diagnostic("E607", message, helps=(CODES["E607"].fix,))])
     return Compiled(
         replace(script, columns=columns),

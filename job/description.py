@@ -217,7 +217,7 @@ def prepare_job(description: JobDescription) -> PreparedJob:
     """
     result = compile_job(description.script())
     if plan_digest(result) != description.plan:
-        raise _not_understood("this version of fsql makes another plan of the script")
+        raise _not_understood("this version of fsql compiles the script to another plan")
     splits = _frozen(result, open_splits(result, description.front_logs()), description.splits)
     plan = choose_plan(result, splits, description.options())
     plan = with_first_plan(plan, description.plan, description.first)

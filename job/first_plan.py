@@ -54,7 +54,7 @@ def given_profile(path: Path) -> GivenProfile:
         return GivenProfile(read_profile(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        return GivenProfile(None, f'profile "{path}" is left out: {reason}')
+        return GivenProfile(None, f'profile "{path}" is ignored: {reason}')
 
 
 def first_plan(plan: TickPlan, graph: str, given: GivenProfile) -> FirstPlan:

@@ -181,7 +181,7 @@ def function_of(
         LoadError: E411, if it is no function, or its decorator is wrong.
     """
     if not callable(found):
-        raise LoadError(f'"{entry}" is a {type(found).__name__}, and no function')
+        raise LoadError(f'"{entry}" is a {type(found).__name__}, not a function')
     declaration = declaration_of(found)
     if declaration is None:
         return PythonFunction(entry, digest, found)
@@ -259,7 +259,7 @@ def _parse_types(
         types = declared_types(statement, zone)
         is_table = kind is FunctionKind.TABLE
         if types is None or len(types.parameters) != len(parameters) or types.is_table != is_table:
-            raise LoadError(f'{decorator} of "{entry}" has what is no type')
+            raise LoadError(f'{decorator} of "{entry}" has an invalid type')
     except FsqlError as error:
         reason = error.diagnostics[0].message
     except Refusal as refusal:

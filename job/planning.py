@@ -124,11 +124,11 @@ def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:
     """
     reader = "the model" if engine == "model" else "Spark"
     note = f"{reader} reads all input before it starts"
-    without = f"leave out --engine {engine}"
+    without = f"remove --engine {engine}"
     for table in compiled.job.tables:
         if is_followed(table):
             message = f'table "{table.name}" follows files and has no end, and {note}'
-            helps = (f"leave out '{FOLLOW}'", f"or {without}")
+            helps = (f"remove '{FOLLOW}'", f"or {without}")
             with locate_errors(compiled.syntax, table.name, FOLLOW):
                 raise FsqlError([Diagnostic("E534", message, helps=helps)])
         if "idle" in dict(table.options):

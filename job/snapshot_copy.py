@@ -76,7 +76,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
         FsqlError: E639, if the copy is of another plan or damaged; E621, if the job is running.
     """
     if not (copy / JOB).is_file():
-        raise _refusal(f'"{copy}" is no copy of a snapshot')
+        raise _refusal(f'"{copy}" is not a copy of a snapshot')
     manifest = newest_manifest(copy)
     assert manifest is not None
     with state_directory(state):

@@ -158,7 +158,7 @@ def _check_sources(compiled: Compiled, splits: Splits) -> None:
                 f'table "{table.name}" is read by connector "{connector}", which Spark cannot read'
             )
             note = "the tasks of Spark are other processes than this one"
-            helps = ("write the rows to files first", "or leave out --engine spark")
+            helps = ("write the rows to files first", "or remove --engine spark")
             with locate_errors(compiled.syntax, table.name, "connector"):
                 raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=helps)])
     check_ends(compiled, splits, "spark")

@@ -82,7 +82,7 @@ def deletion_check(state: Path) -> Iterator[Callable[[], None]]:
 
 def _deletion_error(state: Path) -> FsqlError:
     helps = ("restore a copy of a snapshot: fsql snapshot restore COPY --state DIRECTORY",)
-    return _no_state(state, "it was deleted while the job ran", *helps)
+    return _no_state(state, "it was deleted while the job was running", *helps)
 
 
 def resume_or_create(state: Path, new: JobDescription) -> JobDescription:

@@ -73,7 +73,7 @@ class AggregateCollector:
                 f"{name} of rows that can be retracted",
                 written.span,
                 note="its input is an updating query",
-                help=f"say in which order: {name}({'k, ' if name in OF_ENTRIES else ''}x ORDER BY y)",
+                help=f"write an order: {name}({'k, ' if name in OF_ENTRIES else ''}x ORDER BY y)",
             )
         if call.others and not self.of_many_rows:
             raise not_implemented(f"{name} with several arguments in LATERAL", written.span)

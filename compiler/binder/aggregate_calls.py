@@ -110,7 +110,7 @@ def make_aggregate(
             raise not_implemented(
                 f"{name} of DISTINCT values and NULL",
                 written.span,
-                help="add IGNORE NULLS behind FILTER (…)",
+                help="add IGNORE NULLS after FILTER (…)",
             )
         ignores = function is AggregateFunction.ARRAY_AGG
         argument = argument if argument.type.kind is Kind.NULL else call("row", argument)

@@ -180,7 +180,9 @@ def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
     for clause, present in clauses.items():
         if present:
             raise refusal(
-                "E404", f"function {name} is no aggregate and takes no {clause}", written.span
+                "E404",
+                f"function {name} is not an aggregate and does not take {clause}",
+                written.span,
             )
 
 
@@ -211,7 +213,7 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
             if binder.aggregates is not None
             else f"{name} in {binder.clause}",
             written.span,
-            note=f"{name} says which keys of GROUP BY a group has",
+            note=f"{name} states which keys of GROUP BY a group has",
         )
     if not 1 <= len(written.arguments) <= GROUPING_ARGUMENTS_MAX:
         raise refusal(
@@ -236,7 +238,9 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
         _refuse_clauses(written, name)
         if name not in {*CALLABLE, *syntax.TAKE_LAMBDAS} and declared is None:
             raise unknown_function(name, written)
-        raise refusal("E404", f"function {name} is no aggregate and takes no OVER", written.span)
+        raise refusal(
+            "E404", f"function {name} is not an aggregate and does not take OVER", written.span
+        )
     if binder.running is None:
         raise refusal(
             "E303",

@@ -94,7 +94,7 @@ def _check_shards(table: TableEntry, operation: str) -> None:
             "E223",
             f"option 'shards' requires format 'json', and the format is '{table.format.name}'",
             span,
-            help="write 'format' = 'json', or leave out 'shards'",
+            help="write 'format' = 'json', or remove 'shards'",
         )
     names = [column.name for column in table.columns]
     if POSITION_COLUMN in {operation, *names}:
@@ -102,7 +102,7 @@ def _check_shards(table: TableEntry, operation: str) -> None:
             "E223",
             f"the name \"{POSITION_COLUMN}\" is that of the positions of a table with 'shards'",
             span,
-            help="rename the column, or leave out 'shards'",
+            help="rename the column, or remove 'shards'",
         )
 
 

@@ -132,7 +132,7 @@ class ExpressionBinder:
         found, inside = self.resolve(reference)
         if inside or found.member is not None:
             raise not_implemented(
-                "a field of a ROW in this place",
+                "a field of a ROW here",
                 reference.span,
                 help="name it in a subquery: SELECT row.field AS name",
             )

@@ -146,7 +146,7 @@ class FromBinder:
             raise not_implemented(
                 "FOR SYSTEM_TIME AS OF here",
                 written.system_time.span,
-                help="it stands behind the table of JOIN or LEFT JOIN",
+                help="write it after the table of JOIN or LEFT JOIN",
             )
         return apply_alias(bind_table(written.name, self.context, row_time=row_time), written.alias)
 

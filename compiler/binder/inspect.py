@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import SourceText
 
 _LISTS: Final = ("TABLES", "VIEWS")
-_NO_CATALOG: Final = "a script declares all tables that it uses, and there is no catalog"
+_NO_CATALOG: Final = "a script declares all tables that it uses; there is no catalog"
 _DESCRIPTION: Final = ("name", "type", "null", "key", "extras", "watermark", "comment")
 
 

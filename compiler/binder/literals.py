@@ -201,7 +201,8 @@ def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
             "E215",
             "invalid interval",
             written.span,
-            help="write INTERVAL '1' HOUR or INTERVAL '1 hour 30 minutes'; months and years are apart",
+            help="write INTERVAL '1' HOUR or INTERVAL '1 hour 30 minutes'; months and years need an interval"
+            " of their own",
         )
     value = 0
     for (number, _), unit in zip(parts, units, strict=True):

@@ -200,7 +200,7 @@ def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Conte
         raise invalid(
             "MATCH_RECOGNIZE without ORDER BY",
             written.span,
-            "write ORDER BY with the event-time column: it says which rows follow each other",
+            "write ORDER BY with the event-time column: it defines which rows follow each other",
         )
     first, *others = written.order_by
     if others or first.descending:
@@ -276,7 +276,7 @@ def _check_names(written: syntax.MatchRecognize, rows: _Input) -> None:
                 "E205",
                 f'column "{measure.name.name}" is a measure and in PARTITION BY',
                 measure.name.span,
-                help="name the measure otherwise",
+                help="rename the measure",
             )
     measures = [measure.name for measure in written.measures]
     if measures:
@@ -384,7 +384,7 @@ def _first_of_each(rows: _Input, spans: SourceSpans) -> Plan:
 def _unbounded_warning(span: Span) -> Diagnostic:
     return Diagnostic(
         "W302",
-        "pattern without WITHIN keeps the rows of a match for as long as it goes on",
+        "pattern without WITHIN keeps the rows of a match until it ends",
         Label(span),
         helps=("bound the time of a match: PATTERN (…) WITHIN INTERVAL '1' HOUR",),
     )

@@ -299,6 +299,6 @@ def _check_days(*operands: tuple[Expression, Span]) -> None:
                     "E206",
                     "a DATE is moved by whole days only",
                     span,
-                    "this is no number of days",
+                    "this is not a number of days",
                     help="cast the DATE: CAST(… AS TIMESTAMP)",
                 )

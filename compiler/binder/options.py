@@ -196,7 +196,7 @@ def _check_option(
                 "E213",
                 f"option '{key}' belongs to another format",
                 written.key.span,
-                help=f"write 'format' = '{others[0]}', or leave the option out",
+                help=f"write 'format' = '{others[0]}', or remove the option",
             )
         meant = next((each.key for each in connector.options if key in each.elsewhere), None)
         near = meant or near_name(key, connector.keys)
@@ -217,7 +217,7 @@ def _check_option(
     if key == "time" and written.value.value == "arrival" and not connector.logs_arrival:
         raise refusal(
             "E312",
-            f"rows of connector '{connector.name}' have no arrival that a replay would find again",
+            f"rows of connector '{connector.name}' have no arrival that a replay would reproduce",
             written.value.span,
             help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
         )

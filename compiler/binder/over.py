@@ -159,7 +159,7 @@ class RunningCollector:
             raise not_implemented(
                 f"{name} of a frame without an order",
                 written.span,
-                help=f"say in which order: {name}(… ORDER BY y) OVER (PARTITION BY k)",
+                help=f"write an order: {name}(… ORDER BY y) OVER (PARTITION BY k)",
             )
         collects = aggregate.function is AggregateFunction.ARRAY_AGG
         running = frame.preceding is None and not frame.end_preceding

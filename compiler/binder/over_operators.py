@@ -91,7 +91,7 @@ def add_running(
             raise not_implemented(
                 "OVER on rows that can be retracted",
                 collector.first_span,
-                help="say in which order: OVER (PARTITION BY k ORDER BY x)",
+                help="write an order: OVER (PARTITION BY k ORDER BY x)",
             )
         plan = _in_sequence(plan, grouped, collector.source_spans, columns)
         plan = _in_any_order(plan, grouped, (emit, report, collector.first_span), columns)

@@ -92,7 +92,7 @@ def _register(
     if written.aggregate:
         raise refusal(
             "E411",
-            f'function "{loaded.entry}" is no aggregate function',
+            f'function "{loaded.entry}" is not an aggregate function',
             written.body.span,
             help="declare a class with @fsql.udaf, which has create_accumulator, accumulate and get_value",
         )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _REFUSED: Final = {
-    "exclusion": "leave the brackets out: with ONE ROW PER MATCH, measures say what is read",
+    "exclusion": "remove the brackets: with ONE ROW PER MATCH, only measures are returned",
     "PERMUTE": "write the orders as alternatives: (A B | B A)",
 }
 _SKIPS: Final = {
@@ -49,7 +49,7 @@ def symbols_of(written: syntax.MatchRecognize) -> tuple[Symbol, ...]:
             raise invalid(
                 f'SUBSET "{subset.name.name}" is the name of a variable or of another SUBSET',
                 subset.name.span,
-                "name it otherwise",
+                "use another name",
             )
         members: list[int] = []
         for name in subset.variables:
@@ -89,18 +89,18 @@ def bind_pattern(written: syntax.Pattern, symbols: Sequence[Symbol]) -> PatternP
         raise invalid(
             "pattern that can match no rows at all",
             written.span,
-            "let at least one part be there: write A+ in place of A*",
+            "make at least one part required: write A+ instead of A*",
         )
     if states_of(pattern) > STATES_MAX:
         raise invalid(
-            f"pattern that has {states_of(pattern):,} places for rows; the limit is {STATES_MAX:,}",
+            f"pattern of {states_of(pattern):,} states; the limit is {STATES_MAX:,}",
             written.span,
-            "use smaller numbers in the quantifiers; each is as many copies",
+            "use smaller numbers in the quantifiers; each repeats its part as often",
         )
     pairs = sum(map(len, automaton_of(pattern).following))
     if pairs > PAIRS_MAX:
         raise invalid(
-            f"pattern in which {pairs:,} pairs of places can follow each other; the limit is {PAIRS_MAX:,}",
+            f"pattern with {pairs:,} transitions between states; the limit is {PAIRS_MAX:,}",
             written.span,
             "use smaller numbers in the quantifiers, and parts that take at least one row: (A?){9} as A{,9}",
         )

@@ -146,7 +146,7 @@ class SubqueryCollector:
             return []
         if len(pairs) > 1:
             raise not_implemented(
-                "IN of several columns that may be NULL, in this place",
+                "this IN of several columns that may be NULL",
                 written.span,
                 help="write EXISTS, or declare the columns NOT NULL",
             )

@@ -83,7 +83,7 @@ def _assign_windows(
             if call.slide_us is None:
                 if any(isinstance(each, syntax.GroupingSets) for each in select.group_by or ()):
                     raise not_implemented(
-                        "SESSION beside grouping sets",
+                        "SESSION together with grouping sets",
                         element.span,
                         help="write FROM SESSION(TABLE t PARTITION BY …, …)",
                     )
@@ -283,7 +283,7 @@ class _SelectBinder:
                     raise not_implemented(
                         "window in a grouping set",
                         element.span,
-                        help="write it beside GROUPING SETS, with a comma",
+                        help="write it next to GROUPING SETS, separated by a comma",
                     )
                 return tuple(self._window)
             keys: list[Key] = []

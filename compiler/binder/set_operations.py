@@ -122,7 +122,7 @@ def bind_counts(left: Branch, right: Branch, term: SetTerm, context: Context) ->
             "W301",
             f"{term.operator} keeps every row",
             Label(term.span),
-            notes=("any row of the other side may come later",),
+            notes=("a row of the other side may come later",),
         )
     )
     sides = _of_common_types([left, right], term.operator)

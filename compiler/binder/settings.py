@@ -78,11 +78,11 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         ("0", "0 s", "0s", "0 ms", "0ms"),
         "write 'idle' = '10 s' in WITH of each live table",
     ),
-    "table.exec.emit.early-fire.enabled": (("false",), "write EMIT CHANGES behind the query"),
+    "table.exec.emit.early-fire.enabled": (("false",), "write EMIT CHANGES after the query"),
     "table.exec.emit.late-fire.enabled": (("false",), "use a longer delay in WATERMARK"),
     "table.exec.legacy-cast-behaviour": (
         ("disabled",),
-        "use TRY_CAST for NULL in place of an error",
+        "use TRY_CAST for NULL instead of an error",
     ),
     "table.exec.sink.not-null-enforcer": (("error",), "filter NULLs with WHERE … IS NOT NULL"),
     "table.exec.sink.type-length-enforcer": (("ignore",), "cut texts with CAST(… AS VARCHAR(n))"),
@@ -122,7 +122,7 @@ def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:
             written.key.span,
             help=f"a setting with a similar name exists: '{near}'"
             if near
-            else "options of tables stand in WITH, options of a run on the command line",
+            else "options of a table are written in WITH, options of a run on the command line",
         )
     if value not in values:
         raise refusal(

@@ -96,7 +96,7 @@ def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> N
     found = outer_reference(part, subquery, qualifiers)
     if found is not None:
         raise not_implemented(
-            "column of the outer query in this place",
+            "column of the outer query here",
             found.span,
             help="compare it with a column of the subquery, in the WHERE of a plain SELECT",
         )
@@ -122,7 +122,7 @@ def refuse_aggregate(query: syntax.Query) -> None:
                 parts = (part for item in items for part in parts_of(item))
                 if having is not None or any(map(_is_aggregate, parts)):
                     raise not_implemented(
-                        "aggregate without GROUP BY behind WITH, LIMIT or a set operation",
+                        "aggregate without GROUP BY after WITH, or with LIMIT or a set operation",
                         body.span,
                         help="leave out LIMIT; write WITH before the whole query",
                     )

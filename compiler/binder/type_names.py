@@ -258,7 +258,7 @@ def _decimal(name: TypeName) -> SqlType:
     if scale > precision:
         raise refusal(
             "E216",
-            f"{name.name} of {precision} digits does not have {scale} behind the point",
+            f"{name.name} of {precision} digits does not have {scale} after the point",
             name.span,
             help=f"the digits come first: {name.name}({scale}, {precision})",
         )

@@ -114,7 +114,7 @@ def _with_frames(
             "E307",
             f"a frame in this order must have at most {FOLLOWING_MAX:,} rows",
             span,
-            note="a row that comes may change all of its frames",
+            note="a new row may change all of its frames",
             help="write ROWS 9 PRECEDING",
         )
     steps = Literal(array_of(BIGINT), nullable=False, value=tuple(range(first, last + 1)))
@@ -200,7 +200,7 @@ def keeps_all_rows(plan: Plan, span: Span) -> Diagnostic:
         "W302",
         "OVER that is not in the order of event time keeps all rows",
         Label(span),
-        notes=("a row that comes may change the frames of others",),
+        notes=("a new row may change the frames of others",),
         helps=(f"write ORDER BY {times[0]} ROWS n PRECEDING",) if times else (),
     )
 

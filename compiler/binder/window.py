@@ -268,7 +268,7 @@ def assign_windows(
         Refusal: E203, E204, E304; E301 for CUMULATE where clocks change.
     """
     time = event_time_field(relation, call.time_column, source_spans)
-    assert call.slide_us is not None, "these are no sessions"
+    assert call.slide_us is not None, "these are not sessions"
     if call.cumulative:
         return _cumulative_windows(relation, time.index, call, span, source_spans)
     slide_us = call.slide_us
@@ -372,7 +372,7 @@ def _event_time_reason(plan: Plan) -> str | None:
     for node in operators(plan):
         match node:
             case ApplyChanges():
-                return "a change takes back a row of any age, so its rows are not in the order of event time"
+                return "a change can retract a row of any age, so its rows are not in the order of event time"
             case Aggregate() | WindowAggregate(final=False):
                 return "the rows of an updating aggregate are not in the order of event time"
             case Join(time_range=None):

@@ -56,5 +56,5 @@ class FsqlError(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic], source: SourceText | None = None) -> None:
         self.diagnostics = tuple(diagnostics)
         self.source = source
-        assert self.diagnostics, "an error says what is wrong"
+        assert self.diagnostics, "an error states what is wrong"
         super().__init__("\n".join(f"{each.code}: {each.message}" for each in self.diagnostics))

@@ -1,7 +1,7 @@
 """Every code that fsql reports: its meaning, its cause, the remedy, and a minimal example.
 
 `docs/errors.md` and `fsql explain-error CODE` are made from this table, and a test fails if a code
-has no `.test` case.  A code is never given to another meaning; one that is no longer reported goes.
+has no `.test` case.  A code never gets another meaning; one that is no longer reported is removed.
 
 | codes | about                                  | codes | about                              |
 |-------|----------------------------------------|-------|------------------------------------|

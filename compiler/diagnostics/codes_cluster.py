@@ -150,7 +150,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E631",
         "agent does not answer",
         "No agent runs for the cluster directory, or it has another key or version.",
-        "Start it with `fsql up`; `fsql doctor` checks what is wrong.",
+        "Start it with `fsql up`; `fsql doctor` finds what is wrong.",
         "fsql deploy query.sql  # before fsql up",
     ),
     (
@@ -185,7 +185,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E636",
         "no snapshot could be taken",
         "No snapshot was committed in time: a silent input holds it back, or a sink waits.",
-        "See why with `fsql status NAME --why`; give it more time with `--drain-seconds`.",
+        "Find the reason with `fsql status NAME --why`; give it more time with `--drain-seconds`.",
         "fsql stop orders --drain  # while one of two sockets is silent",
     ),
     (
@@ -290,7 +290,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E662",
         "job cannot be bootstrapped",
         "The job has no history that ends before its live input, or has begun already.",
-        "Read history by a table without a WATERMARK, or say where it ends with `--bootstrap-until`.",
+        "Read history by a table without a WATERMARK, or state where it ends with `--bootstrap-until`.",
         "fsql deploy orders.sql --bootstrap  # whose tables are all live",
     ),
 )

@@ -73,7 +73,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E510",
-        "keys and values make no map",
+        "invalid keys or values of a map",
         "A key of a MAP is NULL, or MAP_FROM_ARRAYS has arrays of different lengths.",
         "Filter out such rows, or replace NULL: COALESCE(key, '').",
         "SELECT MAP[s, 1] FROM t;  -- a row with s = NULL",
@@ -159,12 +159,12 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E523",
         "not a CSV record",
         "A record needs a field for each column; a closing quote is followed by a delimiter or the end.",
-        "Repair the record, or give the table the options `delimiter`, `quote` and `escape` of the file.",
+        "Correct the record, or give the table the options `delimiter`, `quote` and `escape` of the file.",
         'a,"b  -- of two columns',
     ),
     (
         "E524",
-        "not a kind of change",
+        "unknown kind of change",
         "The kind of a change, in the field that 'op_column' names, is +I, -U, +U or -D; NULL is +U.",
         "Correct the row, or reject it: 'on_error' = 'reject'.",
         '{"op": "delete", "k": 1}',

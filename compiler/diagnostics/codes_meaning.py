@@ -136,7 +136,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "E316",
         "invalid position in GROUP BY",
         "`GROUP BY 2` refers to the second column of SELECT, which must exist and must not be `*`.",
-        "Write the expression in place of its position.",
+        "Write the expression instead of its position.",
         "SELECT a FROM t GROUP BY 2;",
     ),
     (
@@ -282,7 +282,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
             "The options of LIKE define for each part of the other table, or for ALL, whether it is"
             " included, excluded or overwritten."
         ),
-        "Correct the option as the message says.",
+        "Correct the option as described in the message.",
         "CREATE TABLE u LIKE t (EXCLUDING COLUMNS);",
     ),
     (
@@ -292,7 +292,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
             "MATCH_RECOGNIZE needs an ORDER BY and a PATTERN that matches at least one row. DEFINE and"
             " MEASURES can use only the variables of the pattern."
         ),
-        "Correct the clause as the message says.",
+        "Correct the clause as described in the message.",
         "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY at PATTERN (A) DEFINE B AS a > 1);",
     ),
     (

@@ -18,7 +18,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "E202",
         "function does not exist",
         "There is no function of that name.",
-        "Use a function listed in the language reference.",
+        "Correct the name, or use a function of `docs/functions.md`.",
         "SELECT LENGHT(s) FROM t;",
     ),
     (
@@ -116,7 +116,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "E216",
         "unknown type",
         "There is no type of that name, or it does not take these arguments.",
-        "Use one of the types in the documentation, such as BIGINT, DECIMAL(p, s), STRING or TIMESTAMP.",
+        "Use one of the types of `docs/language.md`, such as BIGINT, DECIMAL(p, s), STRING or TIMESTAMP.",
         "CREATE TABLE t (a BIGIT) WITH ('connector' = 'blackhole');",
     ),
     (
@@ -178,7 +178,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "E224",
         "setting is not supported",
         "SET names a setting that does not exist, or a value with which results would differ.",
-        "Remove the statement, and do as the message says.",
+        "Remove the statement; the message names the replacement.",
         "SET 'table.local-time-zone' = 'Europe/Olso';",
     ),
     (
@@ -199,7 +199,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "W202",
         "setting has no effect",
         "SET names a setting of another system that cannot change the results here.",
-        "Remove the statement, or do as the message says.",
+        "Remove the statement; the message names the replacement, if there is one.",
         "SET 'parallelism.default' = '4'; SELECT a FROM t;",
     ),
 )

@@ -9,7 +9,7 @@ PROJECT_ROWS: Final = (
         "E701",
         "settings file cannot be read",
         "`fsql.toml`, or the settings file of the user, cannot be opened, is not UTF-8, or is not TOML.",
-        'Correct the file at the place shown. TOML needs quotes around text: `script = "queries/a.sql"`.',
+        'Correct the line that is shown. TOML needs quotes around text: `script = "queries/a.sql"`.',
         "script = queries/clicks.sql",
     ),
     (
@@ -37,7 +37,7 @@ PROJECT_ROWS: Final = (
         "E711",
         "malformed file of tests",
         "A file of cases cannot be read, or has an unknown block or malformed rows.",
-        "Correct the place that is shown; `docs/projects.md` describes the form.",
+        "Correct the line that is shown; `docs/projects.md` describes the format.",
         "```json inputs views",
     ),
     (

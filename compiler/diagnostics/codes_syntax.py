@@ -12,7 +12,7 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
         "E101",
         "syntax error",
         "The grammar does not allow this token here: a keyword is misspelled, missing or redundant.",
-        "Correct the statement; the message says which tokens are expected.",
+        "Correct the statement; the message lists tokens that are expected.",
         "SELCT a FROM t;",
     ),
     (
@@ -40,7 +40,7 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
         "E105",
         "incomplete statement",
         "The script ends, or a semicolon follows, before the statement is complete.",
-        "Complete the statement; the message says which tokens are expected.",
+        "Complete the statement; the message lists tokens that are expected.",
         "SELECT a FROM;",
     ),
     (

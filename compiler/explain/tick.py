@@ -80,7 +80,7 @@ def _stage_lines(
     if isinstance(stage.head, t.FoldHead):
         yield f"  policy: {_policy_text(stage.head)}; operator: {stage.head.operator}"
         if stage.head.marks_replacements:
-            yield "  marks replacements, takes nothing back"
+            yield "  marks replacements, retracts nothing"
     if details:
         yield f"  columns: {columns_text(t.schema_of(stage, t.HEAD))}"
     width = max((len(_step_name(step.input)) for step in stage.steps), default=0)

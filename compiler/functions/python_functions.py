@@ -269,7 +269,7 @@ def rows_of(compute: Callable[..., object], types: Types) -> Callable[..., objec
         if made is None:
             return []
         if not isinstance(made, Iterable) or isinstance(made, str | bytes | dict):
-            raise NotOfTypeError(f"a value of type {type(made).__name__}, and no rows")
+            raise NotOfTypeError(f"a value of type {type(made).__name__}, not rows")
         rows = [_as_row(each, columns) for each in islice(made, ROWS_OF_CALL_MAX + 1)]
         if len(rows) > ROWS_OF_CALL_MAX:
             raise NotOfTypeError(f"more than {ROWS_OF_CALL_MAX:,} rows")
@@ -284,10 +284,10 @@ def _as_row(given: object, columns: Sequence[tuple[str, SqlType]]) -> dict[objec
         return given
     if isinstance(given, tuple) or (isinstance(given, list) and len(columns) > 1):
         if len(given) != len(columns):
-            raise NotOfTypeError(f"a row of {len(given)} values, and not of {len(columns)}")
+            raise NotOfTypeError(f"a row of {len(given)} values, not of {len(columns)}")
         return {name: value for (name, _), value in zip(columns, given, strict=True)}
     if len(columns) > 1:
-        raise NotOfTypeError(f"a row of type {type(given).__name__}, and no tuple")
+        raise NotOfTypeError(f"a row of type {type(given).__name__}, not a tuple")
     return {columns[0][0]: given}
 
 

@@ -86,7 +86,7 @@ _TO_PYTHON: Final[Mapping[Kind, Callable[..., object]]] = {
 
 
 def _wrong(value: object, sql_type: SqlType) -> NotOfTypeError:
-    return NotOfTypeError(f"a value of type {type(value).__name__}, and not {sql_type}")
+    return NotOfTypeError(f"a value of type {type(value).__name__}, not {sql_type}")
 
 
 def _out_of_range(sql_type: SqlType) -> NotOfTypeError:
@@ -135,7 +135,7 @@ def _decimal(value: object, sql_type: SqlType) -> Value:
     else:
         cut = 10 ** min(-shift, len(digits) + 1)
         if unscaled % cut:
-            raise NotOfTypeError(f"a number with more digits behind the point than {sql_type} has")
+            raise NotOfTypeError(f"a number with more digits after the point than {sql_type} has")
         unscaled //= cut
     if unscaled >= 10**sql_type.precision:
         raise _out_of_range(sql_type)

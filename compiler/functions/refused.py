@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_COLUMN = "let the input bring the value, in a column of its own"
+_COLUMN = "read the value from a column of the input"
 
 NOT_DETERMINISTIC: Final[Mapping[str, str]] = {
     "RAND": _COLUMN,
@@ -27,7 +27,7 @@ LATER: Final[Mapping[str, str | None]] = {
 }
 """Functions of the language that this version does not carry out; and what may serve."""
 
-_FILE: Final = "write the file in place of a table: FROM 'rows.csv'"
+_FILE: Final = "write the file instead of a table: FROM 'rows.csv'"
 _NUMBERS: Final = (
     "write UNNEST(SEQUENCE(1, n)) AS u(x), or declare a table with 'connector' = 'datagen'"
 )
@@ -81,9 +81,9 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
         "write CROSS JOIN UNNEST(SPLIT(text, separator)) AS u(x)",
     ),
     "LIST_PREPEND": "use ARRAY_PREPEND(array, x), whose arguments are in the other order",
-    "LIST_EXTRACT": "use ELEMENT_AT, which counts from 1 and has no negative places",
+    "LIST_EXTRACT": "use ELEMENT_AT, which counts from 1 and has no negative positions",
     **dict.fromkeys(
-        ("LIST_POSITION", "LIST_INDEXOF"), "use ARRAY_POSITION, which is 0 of no place"
+        ("LIST_POSITION", "LIST_INDEXOF"), "use ARRAY_POSITION, which is 0 where there is none"
     ),
     "LIST_UNIQUE": "use CARDINALITY(ARRAY_DISTINCT(array))",
     "SIZE": "use CARDINALITY",

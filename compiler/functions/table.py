@@ -87,5 +87,5 @@ def match_call(call: Call) -> Match:
     match = match_signature(
         FUNCTIONS[call.function], [argument.type for argument in call.arguments]
     )
-    assert match is not None, f"no signature of {call.function} fits a bound call"
+    assert match is not None, f"no signature of {call.function} matches a bound call"
     return match

@@ -206,7 +206,7 @@ def _postgres_pieces(text: str) -> list[Piece]:
         if found is None:
             letters = re.match(r'"|[A-Za-z]+', text[at:])
             assert letters is not None
-            raise PatternError(f"has {letters[0]}, which is not supported; text stands in quotes")
+            raise PatternError(f"has {letters[0]}, which is not supported; write text in quotes")
         quoted, template, sign = found.groups()
         pieces.append(_POSTGRES[template] if template else text_piece(quoted or sign or ""))
         at = found.end()

@@ -19,7 +19,7 @@ _UNNEST: Final = "write CROSS JOIN UNNEST(array) AS u(x)"
 _WITHIN: Final = (
     "bound the time in ON: b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR"
 )
-_NO_CATALOG: Final = "remove it; a script declares all tables that it uses, and there is no catalog"
+_NO_CATALOG: Final = "remove it; a script declares all tables that it uses; there is no catalog"
 NO_RECURSION: Final = "a query cannot read itself; UNNEST(SEQUENCE(1, n)) makes numbers"
 _NO_RANDOMNESS: Final = (
     "results do not vary from run to run: filter rows with a condition on a column"
@@ -158,7 +158,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "DISTRIBUTED": "remove DISTRIBUTED BY; rows are distributed by the keys of joins and groups",
     "RLIKE": "write REGEXP_LIKE(a, 'pattern')",
     "REGEXP": "write REGEXP_LIKE(a, 'pattern')",
-    "GLOB": "use LIKE, with % in place of *",
+    "GLOB": "use LIKE, with % instead of *",
     "RETURNING": "remove it; read the table that INSERT writes with another script",
     "FETCH": "write LIMIT",
     "SAMPLE": _NO_RANDOMNESS,

@@ -60,7 +60,7 @@ class ShellSession:
         source = SourceText(_NAME, text)
         (statement,) = parse_script(source, self.parameters).statements
         if isinstance(statement, syntax.CreateTable) and statement.query is not None:
-            message = "CREATE TABLE AS cannot stand in a shell"
+            message = "CREATE TABLE AS is not allowed in the shell"
             helps = ("create the table with its columns, then INSERT INTO it",)
             label = Label(statement.query.span)
             raise FsqlError([Diagnostic("E314", message, label, helps=helps)], source)

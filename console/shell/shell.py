@@ -31,7 +31,7 @@ Statements end with ; and may take several lines.
   SHOW TABLES, SHOW VIEWS, DESCRIBE name, SHOW CREATE TABLE name, EXPLAIN query
   help, quit                        without ;
 """
-_GREETING: Final = "fsql {version}: statements end with ; help lists what there is, quit ends\n"
+_GREETING: Final = "fsql {version}: statements end with ; help lists the statements, quit ends\n"
 
 
 class Prompt(Protocol):

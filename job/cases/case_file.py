@@ -191,7 +191,7 @@ class _Reader:
         if role not in _ROLES:
             near = near_name(role, _ROLES)
             helps = (f"a similar word is {near}",) if near else ()
-            message = f'"{role}" is no kind of rows: it is one of {", ".join(_ROLES)}'
+            message = f'"{role}" is not a kind of rows; kinds are {", ".join(_ROLES)}'
             raise self._wrong(message, fence, helps)
         allowed = ("text",) if role == ERROR else tuple(_LANGUAGES)
         if role not in {INPUT, ERROR}:

@@ -42,9 +42,9 @@ def json_rows(text: str) -> list[Row]:
         try:
             row = json.loads(line, parse_int=Decimal, parse_float=Decimal)
         except ValueError as error:
-            raise RowsError(number, f"the line is no JSON: {error}") from None
+            raise RowsError(number, f"the line is not JSON: {error}") from None
         if not isinstance(row, dict):
-            raise RowsError(number, "the line is no JSON object")
+            raise RowsError(number, "the line is not a JSON object")
         rows.append(row)
     return rows
 

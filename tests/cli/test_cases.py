@@ -237,7 +237,7 @@ def test_a_case_that_expects_nothing_is_recorded(cases: Path) -> None:
 WRONG = {
     "```json inputs t\n```\n": (
         "E711",
-        '"inputs" is no kind of rows: it is one of input, output, table, late, rejects, error',
+        '"inputs" is not a kind of rows; kinds are input, output, table, late, rejects, error',
     ),
     "```json input t\n": ("E711", "the block is not closed before the file ends"),
     "```text output t\n```\n": ("E711", "rows of output are given as json, jsonl, csv"),
@@ -274,5 +274,5 @@ def test_what_does_not_fit_the_script(cases: Path) -> None:
     assert 'the case has no rows for table "items"' in fsql("test", cases.name).out
     cases.write_text(CASES.replace('"total": 5}', '"total": 5'))
     out = fsql("test", cases.name).out
-    assert "error[FSQL-E711]: the line is no JSON: " in out
+    assert "error[FSQL-E711]: the line is not JSON: " in out
     assert "orders.md:26:1" in out

@@ -105,7 +105,7 @@ def test_a_plan_of_another_version_is_refused(plan: Path) -> None:
 def test_text_that_compiles_to_another_plan_is_refused(plan: Path) -> None:
     rewrite(plan, script_text=SCRIPT.replace(">", "<"))
     assert fsql("explain", plan).err.splitlines()[0] == (
-        "error[FSQL-E607]: this version of fsql makes another plan of the compiled script"
+        "error[FSQL-E607]: this version of fsql compiles the script to another plan"
     )
 
 

@@ -237,7 +237,7 @@ def test_state_of_another_plan_is_refused(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.err == (
         "error[FSQL-E623]: the description of the job is invalid:"
-        " this version of fsql makes another plan of the script\n"
+        " this version of fsql compiles the script to another plan\n"
         "  = help: use one version of fsql for all processes of a job and for its state\n"
     )
 

@@ -376,5 +376,5 @@ def test_the_model_refuses_input_without_an_end() -> None:
         "1 | CREATE TABLE t (line STRING) WITH ('connector' = 'words');\n"
         "  |              ^\n"
         "  = help: set the number of rows: 'count' = '1000'\n"
-        "  = help: or leave out --engine model\n"
+        "  = help: or remove --engine model\n"
     )

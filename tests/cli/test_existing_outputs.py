@@ -86,7 +86,7 @@ def test_nothing_is_appended_to_half_a_line(folder: Path, flags: tuple[str, ...]
 def test_both_flags_exclude_each_other(folder: Path) -> None:
     said = fsql("run", "--append", "--overwrite", folder / "job.sql")
     assert (said.code, said.out) == (2, "")
-    assert said.err.endswith("Error: --overwrite and --append exclude each other\n")
+    assert said.err.endswith("Error: --overwrite and --append cannot be used together\n")
 
 
 @ways

@@ -50,7 +50,7 @@ def test_a_file_twice_and_others(directory: Path) -> None:
     [
         (
             "SELECT * FROM 'rows.dat'",
-            "error[FSQL-E225]: the format of 'rows.dat' cannot be told from its name",
+            "error[FSQL-E225]: the format of 'rows.dat' cannot be inferred from its name",
         ),
         ("SELECT * FROM 'none.jsonl'", 'error[FSQL-E531]: path "{0}/none.jsonl" cannot be read'),
         (

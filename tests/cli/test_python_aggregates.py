@@ -270,7 +270,9 @@ def test_a_call_that_returns_other_rows_fails(name: str, said: str) -> None:
 
 def test_a_function_that_is_no_aggregate_is_none() -> None:
     query = "CREATE AGGREGATE FUNCTION f(s STRING) RETURNS STRING LANGUAGE PYTHON AS 'm:letters'; SELECT 1"
-    assert last_error(query) == 'error[FSQL-E411]: function "m:letters" is no aggregate function'
+    assert (
+        last_error(query) == 'error[FSQL-E411]: function "m:letters" is not an aggregate function'
+    )
 
 
 def test_check_tells_what_is_kept(folder: Path) -> None:

@@ -102,7 +102,7 @@ def test_what_a_shell_refuses() -> None:
     text = f"{TABLE}CREATE TABLE c WITH ('connector' = 'blackhole') AS SELECT n FROM t;"
     code, out, err = fsql("shell", text=text)
     assert (code, out) == (1, "")
-    assert "error[FSQL-E314]: CREATE TABLE AS cannot stand in a shell" in err
+    assert "error[FSQL-E314]: CREATE TABLE AS is not allowed in the shell" in err
     text = "CREATE TABLE i (n INT) WITH ('connector' = 'stdin'); SELECT n FROM i;"
     assert "standard input cannot be read" in fsql("shell", text=text).err
 

@@ -48,7 +48,7 @@ def test_parameters_without_a_script() -> None:
     code, _, err = fsql("sim", "run", "-D", "a=b")
     assert (code, err.splitlines()[-1]) == (
         2,
-        "Error: -D needs a script",
+        "Error: -D requires a script",
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def test_a_master_is_that_of_spark(tmp_path: Path) -> None:
     said = fsql("stats", "--state", tmp_path, "--master", "local[1]")
     assert said.code == 2
-    assert "--master is given with --spark" in said.err
+    assert "--master requires --spark" in said.err
 
 
 def test_spark_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_many_workers_are_three_curves() -> None:
 
 def test_without_statistics() -> None:
     texts, curves = drawn(history_svg("none", [], [tick(1, 900.0, "why")]))
-    said = "no statistics: nothing is known of the load of workers"
+    said = "no statistics: the load of workers is not known"
     assert texts == ["none", "seconds", said, "ticks that are not shown: 1"]
     assert curves == 0
 

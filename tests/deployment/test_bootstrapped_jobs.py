@@ -54,11 +54,11 @@ def test_a_job_without_history_is_refused_and_not_deployed(
     said = cluster.say("deploy", script, "--bootstrap")
     assert _error(said) == (
         "error[FSQL-E662]: the job cannot be bootstrapped:"
-        ' no table lies before table "visits", which is live'
+        ' no table comes before table "visits", which is live'
     )
     said = cluster.say("deploy", script, "--bootstrap", "--bootstrap-until", "2026-01-01T00:00:00Z")
     assert _error(said) == (
         "error[FSQL-E662]: the job cannot be bootstrapped:"
-        ' table "visits" is live: where its rows will lie is not known yet'
+        ' table "visits" is live: the positions of its rows are not known yet'
     )
     assert json.loads(cluster.call("list", "--json").out)["jobs"] == []

@@ -131,8 +131,8 @@ def test_what_is_wrong_is_said(cluster: TestCluster, tmp_path: Path) -> None:
     assert '"m2=x" is not of the form name=number' in error("deploy", path, "--on", "m2=x")
     more = "--joining and --on together cannot be more than --workers"
     assert more in error("deploy", path, "--on", "m2=1", "--joining", "1")
-    assert "--listen is given with --machine" in error("up", "--listen", "tcp://127.0.0.1:*")
-    both = "--stats and --coordination are not given with --machine"
+    assert "--listen requires --machine" in error("up", "--listen", "tcp://127.0.0.1:*")
+    both = "--stats and --coordination cannot be used with --machine"
     assert both in error("up", "--machine", "m2", "--stats", "built-in")
 
 

@@ -155,7 +155,7 @@ def test_the_agent_starts_a_service_again_that_ends(
 def test_a_master_is_that_of_spark(tmp_path: Path) -> None:
     said = fsql("up", "--dir", tmp_path / "none", "--stats-master", "local[1]")
     assert said.code == 2
-    assert "--stats-master is given with --stats spark" in said.err
+    assert "--stats-master requires --stats spark" in said.err
     assert not (tmp_path / "none").exists()
 
 

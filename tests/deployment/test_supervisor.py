@@ -139,7 +139,7 @@ def test_a_run_ends_if_its_state_directory_is_deleted(tmp_path: Path) -> None:
     [error] = raised.value.diagnostics
     assert (error.code, error.message, error.helps) == (
         "E621",
-        f'the state directory "{tmp_path}" cannot be used: it was deleted while the job ran',
+        f'the state directory "{tmp_path}" cannot be used: it was deleted while the job was running',
         ("restore a copy of a snapshot: fsql snapshot restore COPY --state DIRECTORY",),
     )
 

@@ -149,8 +149,8 @@ def test_data_that_is_damaged_is_said_with_the_end_of_the_log(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--id", "1"), "--id and --server are given together"),
-        (("--server", "1:2"), "--id and --server are given together"),
+        (("--id", "1"), "--id and --server must be given together"),
+        (("--server", "1:2"), "--id and --server must be given together"),
         (
             ("--id", "2", "--server", "1:2"),
             "--id 2 is more than the number of --server options",

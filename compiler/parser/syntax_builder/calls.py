@@ -179,7 +179,7 @@ def lambda_(
     names = []
     for each in listed:
         if not isinstance(each, syntax.ColumnReference):
-            label = Label(each.span, f'before "{arrow.text}" stand names')
+            label = Label(each.span, f'only names are allowed before "{arrow.text}"')
             help_ = "write x -> x + 1, or (total, x) -> total + x"
             message = "a parameter of a lambda must be a name"
             raise FsqlError([Diagnostic("E101", message, label, helps=(help_,))])

@@ -242,7 +242,7 @@ def test_a_damaged_profile_is_left_out(damage: object, reason: str, tmp_path: Pa
         path.write_bytes(damage(profile_bytes(Profile())))
     given = given_profile(path)
     assert given.profile is None
-    assert given.problem.startswith(f'profile "{path}" is left out: ')
+    assert given.problem.startswith(f'profile "{path}" is ignored: ')
     assert reason in given.problem
     plan = plan_of(windows_over(tmp_path), 2)
     begun = with_first_plan(plan, "", first_plan(plan, "", given))
