@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Arrays"
 INTRODUCTION: Final = """\
-Places count from 1. Elements are compared as by `=`, but NULL equals NULL and NaN equals NaN.
+Positions count from 1. Elements are compared as by `=`, but NULL equals NULL and NaN equals NaN.
 
-A lambda, `x -> a` or `x => a`, gives a value for each element, which is what `x` means in `a`. It can use columns, aggregates, other
+A lambda, `x -> a` or `x => a`, has a value for each element, which `x` stands for in `a`. It can use columns, aggregates, other
 lambdas and any scalar function, but no subquery; a parameter hides a column of its name. It is computed for all elements in their order,
 and the first that fails fails the row. In these functions `->` after a comma and a name begins a lambda; write an access to JSON in
 parentheses: `(j -> 'key')`.
@@ -32,10 +32,12 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "ELEMENT_AT(MAP['a', 1], 'a') = 1",
     ),
     "join_texts": entry(
-        "The texts of an ARRAY of STRING with a separator between them; NULL elements are left out.",
+        "The texts of an ARRAY of STRING with a separator between them; NULL elements are skipped.",
         "ARRAY_JOIN(ARRAY['a', NULL, 'b'], '-') = 'a-b'",
     ),
-    "array_contains": entry("Whether an element is equal.", "ARRAY_CONTAINS(ARRAY[1, 2], 2)"),
+    "array_contains": entry(
+        "Whether an element is equal to the value.", "ARRAY_CONTAINS(ARRAY[1, 2], 2)"
+    ),
     "array_contains_all": entry(
         "Whether the first has all elements of the second.",
         "ARRAY_CONTAINS_ALL(ARRAY[1, 2, 3], ARRAY[3, 1])",
@@ -44,11 +46,11 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "Whether the two have an element in common.", "ARRAYS_OVERLAP(ARRAY[1, 2], ARRAY[2, 3])"
     ),
     "array_position": entry(
-        "The position of the first element that is equal; 0 if there is none.",
+        "The position of the first element that is equal to the value; 0 if there is none.",
         "ARRAY_POSITION(ARRAY['a', 'b'], 'b') = 2",
     ),
     "array_positions": entry(
-        "The positions of all elements that are equal; an empty array if there are none.",
+        "The positions of all elements that are equal to the value; an empty array if there are none.",
         "ARRAY_POSITIONS(ARRAY['a', 'b', 'a'], 'a') = ARRAY[1, 3]",
     ),
     "flatten": form(
@@ -80,15 +82,15 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The elements that are not equal to a value.", "ARRAY_REMOVE(ARRAY[1, 2, 1], 1) = ARRAY[2]"
     ),
     "array_replace": entry(
-        "Elements that are equal to a value replaced by another; either may be NULL. NULL of a NULL array.",
+        "The array with elements that are equal to a value replaced by another; either may be NULL. NULL for a NULL array.",
         "ARRAY_REPLACE(ARRAY[1, 2], 1, 3) = ARRAY[3, 2]",
     ),
     "array_append": entry(
-        "The array with an element appended, which may be NULL. NULL of a NULL array.",
+        "The array with an element appended, which may be NULL. NULL for a NULL array.",
         "ARRAY_APPEND(ARRAY[1], 2) = ARRAY[1, 2]",
     ),
     "array_prepend": entry(
-        "The array with an element prepended, which may be NULL. NULL of a NULL array.",
+        "The array with an element prepended, which may be NULL. NULL for a NULL array.",
         "ARRAY_PREPEND(ARRAY[1], 2) = ARRAY[2, 1]",
     ),
     "array_insert": entry(
@@ -96,9 +98,9 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "ARRAY_INSERT(ARRAY[1, 2], 2, 3) = ARRAY[1, 3, 2]",
     ),
     "array_repeat": entry(
-        "A value, which may be NULL, n times. NULL of a NULL count.",
+        "A value, which may be NULL, n times. NULL for a NULL count.",
         "ARRAY_REPEAT('a', 2) = ARRAY['a', 'a']",
-        fails="FSQL-E502 of more than 1,000,000 elements",
+        fails="FSQL-E502 for more than 1,000,000 elements",
     ),
     "array_reverse": entry(
         "The elements in reverse order.", "ARRAY_REVERSE(ARRAY[1, 2]) = ARRAY[2, 1]"
@@ -144,7 +146,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "TRANSFORM": form(
         "(ARRAY<T>, x -> R) ARRAY<R>; (MAP<K, V>, (k, v) -> L, (k, v) -> W) MAP<L, W>",
-        "The values of a lambda for the elements; of a map, keys and values by a lambda each. NULL of a NULL array or map.",
+        "The values of a lambda for the elements; of a map, keys and values by a lambda each. NULL for a NULL array or map.",
         "TRANSFORM(ARRAY[1, 2], x -> x * 10) = ARRAY[10, 20]",
         "TRANSFORM(MAP['a', 1], (k, v) -> UPPER(k), (k, v) -> v + 1) = MAP['A', 2]",
         fails="as the lambda does, and FSQL-E510 if a key becomes NULL",
@@ -152,7 +154,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "FILTER": form(
         "(ARRAY<T>, x -> BOOLEAN) ARRAY<T>; (MAP<K, V>, (k, v) -> BOOLEAN) MAP<K, V>",
-        "The elements, or the entries, for which a lambda is TRUE. NULL of a NULL array or map.",
+        "The elements, or the entries, for which a lambda is TRUE. NULL for a NULL array or map.",
         "FILTER(ARRAY[1, NULL, 3], x -> x > 1) = ARRAY[3]",
         "FILTER(MAP['a', 1, 'b', 2], (k, v) -> v > 1) = MAP['b', 2]",
         fails="as the lambda does",
@@ -160,7 +162,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "REDUCE": form(
         "(ARRAY<T>, R, (total, x) -> R) R; (MAP<K, V>, R, (total, k, v) -> R) R",
-        "Begins with the second argument, and takes each element into it by a lambda. The type is the one that the second argument and the lambda have in common, a DECIMAL with 38 digits. NULL of a NULL array or map. The last two arguments may change places, as in DuckDB.",
+        "The last value of an accumulator: it begins with the second argument, and a lambda computes it anew for each element. The type is the common type of the second argument and the lambda, a DECIMAL with 38 digits. NULL for a NULL array or map. The last two arguments may be swapped, as in DuckDB.",
         "REDUCE(ARRAY[1, 2, 3], 0, (total, x) -> total + x) = 6",
         "REDUCE(ARRAY['a', 'b'], '', (s, x) -> s || x) = 'ab'",
         "REDUCE(MAP['a', 1, 'b', 2], 0, (total, k, v) -> total + v) = 3",
@@ -169,45 +171,45 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "ANY_MATCH": form(
         "(ARRAY<T>, x -> BOOLEAN) BOOLEAN",
-        "Whether a lambda is TRUE for any element; else NULL if it is NULL for one. NULL of a NULL array.",
+        "Whether a lambda is TRUE for any element; else NULL if it is NULL for one. NULL for a NULL array.",
         "ANY_MATCH(ARRAY[1, 2], x -> x > 1)",
         "ANY_MATCH(ARRAY[1, NULL], x -> x > 1) IS NULL",
         fails="as the lambda does",
     ),
     "ALL_MATCH": form(
         "(ARRAY<T>, x -> BOOLEAN) BOOLEAN",
-        "Whether a lambda is FALSE for no element; NULL if it is NULL for one and FALSE for none. NULL of a NULL array.",
+        "Whether a lambda is FALSE for no element; NULL if it is NULL for one and FALSE for none. NULL for a NULL array.",
         "ALL_MATCH(ARRAY[1, 2], x -> x > 0)",
         fails="as the lambda does",
     ),
     "NONE_MATCH": form(
         "(ARRAY<T>, x -> BOOLEAN) BOOLEAN",
-        "Whether a lambda is TRUE for no element: the opposite of `ANY_MATCH`. NULL of a NULL array.",
+        "Whether a lambda is TRUE for no element: the opposite of `ANY_MATCH`. NULL for a NULL array.",
         "NONE_MATCH(ARRAY[1, 2], x -> x > 2)",
         fails="as the lambda does",
     ),
     "TRANSFORM_KEYS": form(
         "(MAP<K, V>, (k, v) -> L) MAP<L, V>",
-        "The map with the keys that a lambda gives. NULL of a NULL map.",
+        "The map with the keys that a lambda gives. NULL for a NULL map.",
         "TRANSFORM_KEYS(MAP['a', 1], (k, v) -> k || v::STRING) = MAP['a1', 1]",
         fails="as the lambda does, and FSQL-E510 if a key becomes NULL",
     ),
     "TRANSFORM_VALUES": form(
         "(MAP<K, V>, (k, v) -> W) MAP<K, W>",
-        "The map with the values that a lambda gives. NULL of a NULL map.",
+        "The map with the values that a lambda gives. NULL for a NULL map.",
         "TRANSFORM_VALUES(MAP['a', 1], (k, v) -> v + 1) = MAP['a', 2]",
         fails="as the lambda does",
     ),
     "MAP_FILTER": form(
         "(MAP<K, V>, (k, v) -> BOOLEAN) MAP<K, V>",
-        "The entries for which a lambda is TRUE, as `FILTER`. NULL of a NULL map.",
+        "The entries for which a lambda is TRUE, as `FILTER`. NULL for a NULL map.",
         "MAP_FILTER(MAP['a', 1, 'b', 2], (k, v) -> k > 'a') = MAP['b', 2]",
         fails="as the lambda does",
     ),
     "sequence": entry(
-        "The whole numbers from one to another, both included, by a step; 1 or -1 unless given.",
+        "The whole numbers from one to another, both included, by a step, which is 1 or -1 by default.",
         "SEQUENCE(1, 3) = ARRAY[1, 2, 3]",
         "SEQUENCE(5, 1, -2) = ARRAY[5, 3, 1]",
-        fails="FSQL-E502 if the step is 0, and of more than 1,000,000 elements",
+        fails="FSQL-E502 if the step is 0, and for more than 1,000,000 elements",
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Entry:
-    """What a function means: `examples` are conditions that are TRUE, `fails` says which rows fail."""
+    """What a function means: `examples` are conditions that are TRUE, `fails` states which rows fail."""
 
     meaning: str
     examples: tuple[str, ...]
@@ -26,7 +26,7 @@ def entry(meaning: str, *examples: str, fails: str = "") -> Entry:
 def form(
     signatures: str, meaning: str, *examples: str, fails: str = "", also: tuple[str, ...] = ()
 ) -> Entry:
-    """Return the entry of what is written like a function and means an expression; `;` parts its forms."""
+    """Return the entry of an expression that is written like a function; `;` separates its forms."""
     return Entry(meaning, examples, fails, tuple(signatures.split("; ")), also)
 
 

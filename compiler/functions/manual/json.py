@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 TITLE: Final = "JSON"
 INTRODUCTION: Final = """\
 JSON is a STRING. A text that is not JSON after RFC 8259, that nests deeper than 200 levels, or that has half of a surrogate pair gives
-NULL and fails no row. JSON results are written without spaces, with the keys in their order and numbers as they were
+NULL, and does not fail the row. JSON results are written without spaces, with the keys in their order and numbers as they were
 written; for a key that occurs twice, the last value is used.
 
 A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; it may
 begin with `lax `. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS`, `JSON_PATH_QUERY_ARRAY` and `JSON_PATH_QUERY_FIRST` a path may have wildcards: `[*]`, the elements of
-an array, and `.*`, the values of an object. There are no filters or ranges: `JSON_ITEMS`, with UNNEST for a row each, or FILTER with a lambda.
+an array, and `.*`, the values of an object. There are no filters or ranges: use `JSON_ITEMS` with UNNEST, which makes a row of each, or FILTER with a lambda.
 """
 
 _DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
 
 ENTRIES: Final[Mapping[str, Entry]] = {
     "json_value": entry(
-        "The text of the string, number or boolean at a path; NULL of null, of objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails.",
+        "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails.",
         f"JSON_VALUE({_DOCUMENT}, '$.a.b[0]' RETURNING INT) = 1",
         f"JSON_VALUE({_DOCUMENT}, '$.c') = 'x'",
         f"CAST(JSON_VALUE({_DOCUMENT}, '$.a.b[1]') AS DOUBLE) = 2.5",
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
     ),
     "json_query": entry(
-        "The object or array at a path, or the whole one; NULL of others, and where there is nothing, or are several values. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array.",
+        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array.",
         f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
         """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
         """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",
@@ -45,7 +45,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         """JSON_QUERY_WRAPPED_IF_NEEDED('{"a": [1]}', '$.a') = '[1]'""",
     ),
     "json_path_query_array": entry(
-        "All values at a path, as an array, which may be empty; NULL of what is not JSON.",
+        "All values at a path, as an array, which may be empty; NULL for what is not JSON.",
         """JSON_PATH_QUERY_ARRAY('{"a": [{"b": 1}, {"b": 2}]}', '$.a[*].b') = '[1,2]'""",
         "JSON_PATH_QUERY_ARRAY('{}', '$.a[*]') = '[]'",
     ),
@@ -54,63 +54,63 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         """JSON_PATH_QUERY_FIRST('[{"a": 1}, {"a": 2}]', '$[*].a') = '1'""",
     ),
     "json_extract": entry(
-        "Whatever is at a path, as JSON; NULL where there is nothing.",
+        "The value at a path, as JSON; NULL where there is nothing.",
         f"JSON_EXTRACT({_DOCUMENT}, '$.c') = '\"x\"'",
     ),
     "json_extract_string": entry(
-        "Whatever is at a path: a string without its quotes, NULL of null, all others as JSON.",
+        "The value at a path: a string without its quotes, NULL for null, all others as JSON.",
         f"JSON_EXTRACT_STRING({_DOCUMENT}, '$.c') = 'x'",
         f"JSON_EXTRACT_STRING({_DOCUMENT}, '$.a.b') = '[1,2.50]'",
     ),
     "json_extract_path": entry(
-        "Whatever is at the steps, as JSON; a step is a key, or an index of an array.",
+        "The value at the end of the steps, as JSON; a step is a key, or an index of an array.",
         f"JSON_EXTRACT_PATH({_DOCUMENT}, 'a', 'b', '0') = '1'",
     ),
     "json_extract_path_text": entry(
-        "As `JSON_EXTRACT_PATH`, a string without its quotes, NULL of null.",
+        "As `JSON_EXTRACT_PATH`, a string without its quotes, NULL for null.",
         f"JSON_EXTRACT_PATH_TEXT({_DOCUMENT}, 'c') = 'x'",
     ),
     "json_exists": entry(
-        "Whether there is anything at a path, null too; FALSE of what is not JSON.",
+        "Whether there is a value at a path, which may be null; FALSE for what is not JSON.",
         f"JSON_EXISTS({_DOCUMENT}, '$.d')",
         f"NOT JSON_EXISTS({_DOCUMENT}, '$.e')",
     ),
     "json_get": entry(
-        "The value of a key, or the element of an array at a place from 0, negative from the end, as JSON; NULL where there is none. It is the operator `->`.",
+        "The value of a key, or the element of an array at a position, from 0, or from the end if negative, as JSON; NULL where there is none. It is the operator `->`.",
         f"{_DOCUMENT} -> 'a' -> 'b' -> 0 = '1'",
         f"JSON_GET({_DOCUMENT}, 'c') = '\"x\"'",
     ),
     "json_get_text": entry(
-        "As `JSON_GET`, a string without its quotes, NULL of null. It is the operator `->>`.",
+        "As `JSON_GET`, a string without its quotes, NULL for null. It is the operator `->>`.",
         f"{_DOCUMENT} ->> 'c' = 'x'",
         f"{_DOCUMENT} -> 'a' ->> 'b' = '[1,2.50]'",
     ),
     "is_json": entry(
-        "Whether the text is JSON of a kind, a literal: `value`, `object`, `array` or `scalar`. It is the test `IS JSON OBJECT`.",
+        "Whether the text is JSON of a kind, a literal: `value`, `object`, `array` or `scalar`. Also `s IS JSON OBJECT`.",
         "'[1]' IS JSON",
         "'[1]' IS NOT JSON OBJECT",
         "IS_JSON('[1]', 'array')",
     ),
     "json_valid": entry("Whether the text is JSON.", "JSON_VALID('[1]')", "NOT JSON_VALID('[1,]')"),
     "json_typeof": entry(
-        "What the document, or what is at a path, is: `object`, `array`, `string`, `number`, `boolean` or `null`. NULL where there is nothing.",
+        "The kind of the document, or of the value at a path: `object`, `array`, `string`, `number`, `boolean` or `null`. NULL where there is nothing.",
         f"JSON_TYPEOF({_DOCUMENT}, '$.d') = 'null'",
     ),
     "json_array_length": entry(
-        "The number of elements of an array, or of the one at a path; NULL of others.",
+        "The number of elements of an array, or of the one at a path; NULL for other values.",
         f"JSON_ARRAY_LENGTH({_DOCUMENT}, '$.a.b') = 2",
     ),
     "json_keys": entry(
-        "The keys of an object, or of the one at a path, in their order; NULL of others.",
+        "The keys of an object, or of the one at a path, in their order; NULL for other values.",
         f"JSON_KEYS({_DOCUMENT}) = ARRAY['a', 'c', 'd']",
     ),
     "json_items": entry(
-        "The elements of an array, or of the one at a path, each as JSON; NULL of others. All values at a path with wildcards.",
+        "The elements of an array, or of the one at a path, each as JSON; NULL for other values. All values at a path with wildcards.",
         """JSON_ITEMS('{"a": [{"b": 1}, {"b": "x"}]}', '$.a[*].b') = ARRAY['1', '"x"']""",
         "JSON_ITEMS('[1, \"a\"]') = ARRAY['1', '\"a\"']",
     ),
     "json_array_contains": entry(
-        "Whether an array has a string, a boolean, or a whole number that is written so; NULL of others than arrays.",
+        "Whether an array contains a string, a boolean, or a whole number that is written in the same way; NULL for other documents.",
         "JSON_ARRAY_CONTAINS('[1, 2]', 2)",
     ),
     "json_string": entry(
@@ -119,7 +119,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "JSON_STRING(ARRAY[1, NULL]) = '[1,null]'",
     ),
     "json_object": entry(
-        "An object of keys and values; a value may be NULL, a pair without a key is left out. Also `JSON_OBJECT(KEY 'a' VALUE 1)`. The result of another function that gives JSON is not quoted.",
+        "An object of keys and values; a value may be NULL, a pair without a key is skipped. Also `JSON_OBJECT(KEY 'a' VALUE 1)`. The result of another function that gives JSON is not quoted.",
         "JSON_OBJECT('a', 1, 'b', NULL) = '{\"a\":1,\"b\":null}'",
         "JSON_OBJECT(KEY 'a' VALUE 1) = '{\"a\":1}'",
         "JSON_OBJECT('a', JSON_ARRAY(1)) = '{\"a\":[1]}'",
@@ -132,14 +132,14 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "json_quote": entry("The text as a JSON string.", "JSON_QUOTE('a\"b') = '\"a\\\"b\"'"),
     "json_unquote": entry(
-        "The text that a JSON string is; NULL of others.", "JSON_UNQUOTE('\"a\"') = 'a'"
+        "The text of a JSON string; NULL for other values.", "JSON_UNQUOTE('\"a\"') = 'a'"
     ),
     "json_merge_patch": entry(
-        "A document changed by another, after RFC 7396: null removes a key.",
+        "A document changed by a merge patch (RFC 7396): null removes a key.",
         'JSON_MERGE_PATCH(\'{"a":1,"b":2}\', \'{"a":null}\') = \'{"b":2}\'',
     ),
     "json_strip_nulls": entry(
-        "Without the keys whose value is null, at any depth.",
+        "The document without the keys whose value is null, at any depth.",
         'JSON_STRIP_NULLS(\'{"a":null,"b":[null]}\') = \'{"b":[null]}\'',
     ),
 }

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 TITLE: Final = "Maps"
 INTRODUCTION: Final = """\
 A map has each key once, and its entries in the order of their keys. Of several entries with one key the last
-counts. `m[k]` and [ELEMENT_AT](arrays.md#element_at) give the value of a key,
+is kept. `m[k]` and [ELEMENT_AT](arrays.md#element_at) give the value of a key,
 [CARDINALITY](arrays.md#cardinality) the number of entries; [MAP_AGG](../language.md#aggregate-functions) makes a
-map of many rows.
+map from many rows.
 """
 
 ENTRIES: Final[Mapping[str, Entry]] = {
@@ -39,19 +39,19 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "MAP_ENTRIES(MAP['a', 1]) = ARRAY[ROW('a', 1)]",
         "MAP_ENTRIES(MAP['a', 1])[1].key = 'a'",
     ),
-    "map_contains_key": entry("Whether there is a key.", "MAP_CONTAINS_KEY(MAP['a', 1], 'a')"),
+    "map_contains_key": entry("Whether the map has the key.", "MAP_CONTAINS_KEY(MAP['a', 1], 'a')"),
     "map_contains_value": entry(
-        "Whether a key has a value.",
+        "Whether any key has the value.",
         "MAP_CONTAINS_VALUE(MAP['a', 1], 1)",
         "NOT MAP_CONTAINS_VALUE(MAP['a', 1], 2)",
     ),
     "map_concat": entry(
-        "The entries of all maps; of a key that several have, that of the last.",
+        "The entries of all maps; for a key of several maps, the entry of the last.",
         "MAP_CONCAT(MAP['a', 1], MAP['a', 2, 'b', 3]) = MAP['a', 2, 'b', 3]",
     ),
     "str_to_map": entry(
-        "The map of a text, by the separator of its entries, `,` unless given, and that of key and value, `=`"
-        " unless given. An entry without a separator is a key whose value is NULL. An empty separator does"
+        "The map that a text describes, by the separator of its entries, by default `,`, and that of key and value,"
+        " by default `=`. An entry without a separator is a key whose value is NULL. An empty separator does"
         " not separate.",
         "STR_TO_MAP('a=1,b=2') = MAP['a', '1', 'b', '2']",
         "STR_TO_MAP('a:1;b', ';', ':') = MAP['a', '1', 'b', NULL]",

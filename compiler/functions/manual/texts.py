@@ -17,33 +17,31 @@ Positions and lengths count code points, from 1 unless stated otherwise.
 _LONG: Final = "FSQL-E502 if the result has more than 1,000,000 characters"
 
 ENTRIES: Final[Mapping[str, Entry]] = {
-    "lower": entry(
-        "Converted to lower case, by the full mapping of Unicode.", "LOWER('ÄB') = 'äb'"
-    ),
+    "lower": entry("The text in lower case, by the full mapping of Unicode.", "LOWER('ÄB') = 'äb'"),
     "upper": entry(
-        "Converted to upper case, by the full mapping of Unicode.", "UPPER('straße') = 'STRASSE'"
+        "The text in upper case, by the full mapping of Unicode.", "UPPER('straße') = 'STRASSE'"
     ),
     "initcap": entry(
-        "The first letter of each word in upper case, the others in lower case; a word is a run of letters and digits.",
+        "The text with the first letter of each word in upper case and the others in lower case; a word is a run of letters and digits.",
         "INITCAP('new YORK') = 'New York'",
     ),
     "trim": entry(
-        "Without spaces (U+0020), or any of some characters, at both ends; also `TRIM(BOTH 'x' FROM s)`.",
+        "The text without spaces (U+0020), or without any of the given characters, at both ends; also `TRIM(BOTH 'x' FROM s)`.",
         "TRIM('  a ') = 'a'",
         "TRIM('xayx', 'xy') = 'a'",
         "TRIM(LEADING 'x' FROM 'xax') = 'ax'",
     ),
     "ltrim": entry(
-        "Without spaces, or any of some characters, at the beginning; also `TRIM(LEADING FROM s)`.",
+        "The text without spaces, or without any of the given characters, at the beginning; also `TRIM(LEADING FROM s)`.",
         "LTRIM(' a ') = 'a '",
     ),
     "rtrim": entry(
-        "Without spaces, or any of some characters, at the end; also `TRIM(TRAILING FROM s)`.",
+        "The text without spaces, or without any of the given characters, at the end; also `TRIM(TRAILING FROM s)`.",
         "RTRIM(' a ') = ' a'",
     ),
     "char_length": entry("The number of code points.", "CHAR_LENGTH('é') = 1"),
     "substring": entry(
-        "The characters from a position on, all or as many as given; positions below 1 count towards the length. Also `SUBSTRING(s FROM 2 FOR 3)`.",
+        "The characters from a position on: all, or as many as the third argument; positions below 1 count towards the length. Also `SUBSTRING(s FROM 2 FOR 3)`.",
         "SUBSTRING('abcd', 2, 2) = 'bc'",
         "SUBSTRING('abcd' FROM 3) = 'cd'",
     ),
@@ -54,12 +52,12 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "CONCAT_WS('-', 'a', NULL, 'b') = 'a-b'",
     ),
     "replace": entry(
-        "All occurrences of a text replaced; an empty one changes nothing.",
+        "The text with all occurrences of the second argument replaced by the third; an empty second argument changes nothing.",
         "REPLACE('abab', 'b', 'x') = 'axax'",
     ),
     "starts_with": entry("Whether the text begins with the other.", "STARTS_WITH('abc', 'ab')"),
     "ends_with": entry("Whether the text ends with the other.", "ENDS_WITH('abc', 'bc')"),
-    "contains": entry("Whether the other occurs in the text.", "CONTAINS('abc', 'b')"),
+    "contains": entry("Whether the text contains the other.", "CONTAINS('abc', 'b')"),
     "split": entry(
         "The parts between separators; the separator is a literal. The parts of `''` are one empty text.",
         "SPLIT('a,b', ',') = ARRAY['a', 'b']",
@@ -75,43 +73,45 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "SPLIT_PART('a,b', ',', -1) = 'b'",
     ),
     "position": entry(
-        "Where the first text begins in the second, searched from a position on; 0 if it does not occur.",
+        "The position at which the first text occurs in the second, searched from a position on; 0 if it does not occur.",
         "POSITION('b', 'abc') = 2",
         "LOCATE('a', 'aba', 2) = 3",
     ),
     "instr": entry(
-        "Where the second text begins in the first; 0 if it does not occur.",
+        "The position at which the second text occurs in the first; 0 if it does not occur.",
         "INSTR('abc', 'c') = 3",
     ),
     "left": entry(
-        "The first n characters; of a negative n, all but the last -n.",
+        "The first n characters; for a negative n, all but the last -n.",
         "LEFT('abc', 2) = 'ab'",
         "LEFT('abc', -1) = 'ab'",
     ),
     "right": entry(
-        "The last n characters; of a negative n, all but the first -n.", "RIGHT('abc', 2) = 'bc'"
+        "The last n characters; for a negative n, all but the first -n.", "RIGHT('abc', 2) = 'bc'"
     ),
     "lpad": entry(
-        "Padded at the beginning, or truncated at the end, to n characters; padded with spaces by default.",
+        "The text padded at the beginning, or truncated at the end, to n characters; padded with spaces by default.",
         "LPAD('7', 3, '0') = '007'",
         fails=_LONG,
     ),
     "rpad": entry(
-        "Padded or truncated at the end to n characters; padded with spaces by default.",
+        "The text padded or truncated at the end to n characters; padded with spaces by default.",
         "RPAD('abc', 2) = 'ab'",
         fails=_LONG,
     ),
     "repeat": entry("The text n times.", "REPEAT('ab', 2) = 'abab'", fails=_LONG),
     "reverse": entry("The characters in reverse order.", "REVERSE('abc') = 'cba'"),
     "translate": entry(
-        "Each character of the second text is replaced by the one at the same position in the third, or removed if there is none.",
+        "The text with each character of the second argument replaced by the one at the same position in the third, or removed if there is none.",
         "TRANSLATE('abcd', 'abc', 'xy') = 'xyd'",
     ),
     "overlay": entry(
-        "The characters from a position on are replaced, by default as many as the replacement has.",
+        "The text with characters from a position on replaced; by default, as many as the replacement has.",
         "OVERLAY('abcdef', 'X', 2, 3) = 'aXef'",
     ),
-    "ascii": entry("The code point of the first character; 0 of an empty text.", "ASCII('A') = 65"),
+    "ascii": entry(
+        "The code point of the first character; 0 for an empty text.", "ASCII('A') = 65"
+    ),
     "chr": entry("The character of a code point; NULL if there is none.", "CHR(233) = 'é'"),
     "levenshtein": entry(
         "The Levenshtein distance: the number of single-character changes between two texts.",
@@ -123,24 +123,24 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "REGEXP_LIKE('GET /a', '^[A-Z]+ ')",
     ),
     "regexp_ilike": entry(
-        "As `REGEXP_LIKE`, without regard to case. `s ~ 'a'`, `s ~* 'a'`, `s !~ 'a'` and `s !~* 'a'` are these two and their opposites.",
+        "As `REGEXP_LIKE`, without regard to case. `s ~ 'a'` is `REGEXP_LIKE`, `s ~* 'a'` is `REGEXP_ILIKE`, and `!~` and `!~*` are their negations.",
         "REGEXP_ILIKE('GET /a', '^get')",
         "'abc' ~ 'b.'",
         "'abc' !~ 'B'",
         "'abc' ~* 'B'",
     ),
     "similar_to": entry(
-        "Whether the whole text matches a pattern of SQL: `%` and `_` as in LIKE, and `|`, `*`, `+`, `?`, `{2}`, `(…)` and `[…]` as in a regular expression; a backslash takes the next character as it is. It is the test `s SIMILAR TO 'pattern'`.",
+        "Whether the whole text matches a pattern of SQL: `%` and `_` as in LIKE, and `|`, `*`, `+`, `?`, `{2}`, `(…)` and `[…]` as in a regular expression; a backslash makes the next character literal. Also `s SIMILAR TO 'pattern'`.",
         "'abc' SIMILAR TO '(a|b)%'",
         "'abc' NOT SIMILAR TO 'a'",
         "SIMILAR_TO('aab', 'a+b')",
     ),
     "regexp_extract": entry(
-        "The text of a group of the first match; of all of it unless given; NULL where there is none.",
+        "The text of a group of the first match, or of the whole match if no group is given; NULL if there is none.",
         "REGEXP_EXTRACT('id=42;', 'id=([0-9]+)', 1) = '42'",
     ),
     "regexp_replace": entry(
-        "All matches replaced; `$1` is the first group, `$0` the match, `\\$` a dollar sign.",
+        "The text with all matches replaced; in the replacement, `$1` is the first group, `$0` the match, and `\\$` a dollar sign.",
         "REGEXP_REPLACE('a1b2', '([0-9])', '<$1>') = 'a<1>b<2>'",
     ),
     "regexp_substr": entry(
@@ -149,7 +149,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "regexp_count": entry("The number of matches.", "REGEXP_COUNT('a1b22', '[0-9]+') = 2"),
     "regexp_instr": entry(
-        "Where the first match begins; 0 if there is none.", "REGEXP_INSTR('abc', 'c') = 3"
+        "The position of the first match; 0 if there is none.", "REGEXP_INSTR('abc', 'c') = 3"
     ),
     "regexp_full_match": entry(
         "Whether the expression matches the whole text.",
@@ -169,11 +169,11 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "REGEXP_ESCAPE('a.b') = 'a\\.b'",
     ),
     "octet_length": entry(
-        "The number of bytes of its UTF-8, or of BYTES.",
+        "The number of bytes of the text in UTF-8, or of BYTES.",
         "OCTET_LENGTH('é') = 2",
         "OCTET_LENGTH(X'00ff') = 2",
     ),
-    "bit_length": entry("The number of bits of its UTF-8.", "BIT_LENGTH('é') = 16"),
+    "bit_length": entry("The number of bits of the text in UTF-8.", "BIT_LENGTH('é') = 16"),
     "substring_index": entry(
         "The part before the n-th separator; for a negative n, the part after the n-th from the end.",
         "SUBSTRING_INDEX('a.b.c', '.', 2) = 'a.b'",
@@ -192,46 +192,52 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     ),
     "space": entry("n spaces.", "SPACE(2) = '  '", fails=_LONG),
     "mask": entry(
-        "Upper case letters, lower case letters and digits as `X`, `x` and `n`, all others as `-`.",
+        "The text with upper case letters, lower case letters and digits replaced by `X`, `x` and `n`, and all others by `-`.",
         "MASK('Ab-12') = 'Xx-nn'",
     ),
-    "mask_left": entry("The first n characters masked.", "MASK_LEFT('abc12', 2) = 'xxc12'"),
-    "mask_right": entry("The last n characters masked.", "MASK_RIGHT('abc12', 2) = 'abcnn'"),
+    "mask_left": entry(
+        "The text with the first n characters masked.", "MASK_LEFT('abc12', 2) = 'xxc12'"
+    ),
+    "mask_right": entry(
+        "The text with the last n characters masked.", "MASK_RIGHT('abc12', 2) = 'abcnn'"
+    ),
     "mask_keep_left": entry(
-        "All but the first n characters masked.", "MASK_KEEP_LEFT('abc12', 2) = 'abxnn'"
+        "The text with all but the first n characters masked.",
+        "MASK_KEEP_LEFT('abc12', 2) = 'abxnn'",
     ),
     "mask_keep_right": entry(
-        "All but the last n characters masked.", "MASK_KEEP_RIGHT('abc12', 2) = 'xxx12'"
+        "The text with all but the last n characters masked.",
+        "MASK_KEEP_RIGHT('abc12', 2) = 'xxx12'",
     ),
     "printf": form(
         "(STRING, any, ...) STRING",
-        "A text by a pattern, a literal: `%s` stands for a value of any type as CAST to STRING writes it, `%d` for an integer, `%f` for a number with 6 digits after the point, or `%.2f` with 2, rounded half away from zero; `%%` is `%`. A number before these is the least width; the flag `-` puts the value to the left, `0` fills with zeros, `+` shows the sign, and `,` groups digits. NULL is written `null`, as in Flink.",
+        "A text formatted by a pattern, which is a literal: `%s` is a value of any type as CAST to STRING writes it, `%d` an integer, `%f` a number with 6 digits after the point, or `%.2f` with 2, rounded half away from zero; `%%` is `%`. A number before the letter is the minimum width; the flag `-` aligns the value to the left, `0` fills with zeros, `+` shows the sign, and `,` groups digits. NULL is written `null`, as in Flink.",
         "PRINTF('%s has %d of %.1f%%', 'ann', 3, 12.25) = 'ann has 3 of 12.3%'",
         "PRINTF('[%5d|%-5d|%05d|%+d]', 42, 42, 42, 42) = '[   42|42   |00042|+42]'",
         "PRINTF('%,d %s', 1234567, NULL) = '1,234,567 null'",
     ),
     "is_alpha": entry(
-        "Whether the text has letters only, and at least one; FALSE of NULL.",
+        "Whether the text has letters only, and at least one; FALSE for NULL.",
         "IS_ALPHA('aé')",
         "NOT IS_ALPHA('a1')",
     ),
     "is_digit": entry(
-        "Whether the text has decimal digits only, and at least one; FALSE of NULL.",
+        "Whether the text has decimal digits only, and at least one; FALSE for NULL.",
         "IS_DIGIT('012')",
         "NOT IS_DIGIT('')",
     ),
     "is_decimal": entry(
-        "Whether the text is a number: digits, with a sign, a point and an exponent or without; FALSE of NULL.",
+        "Whether the text is a number: digits, with an optional sign, point and exponent; FALSE for NULL.",
         "IS_DECIMAL('-1.5e3')",
         "NOT IS_DECIMAL('1,5')",
     ),
     "soundex": entry(
-        "The American Soundex of its ASCII letters; `''` if it has none. H and W do not separate letters of the same sound.",
+        "The American Soundex code of the ASCII letters; `''` if it has none. H and W do not separate letters of the same sound.",
         "SOUNDEX('Robert') = 'R163'",
         "SOUNDEX('Ashcraft') = 'A261'",
     ),
     "hamming": entry(
-        "The Hamming distance: at how many positions two texts of equal length differ; NULL for other lengths.",
+        "The Hamming distance: the number of positions at which two texts of equal length differ; NULL if their lengths differ.",
         "HAMMING('abc', 'abd') = 1",
     ),
     "jaro_similarity": entry(
@@ -245,14 +251,18 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         fails="FSQL-E502 if the product of the lengths is above 1,000,000",
     ),
     "normalize": entry(
-        "Converted to a normal form of Unicode: NFC by default, NFD, NFKC or NFKD, a literal or a bare word.",
+        "The text in a normal form of Unicode: NFC by default, NFD, NFKC or NFKD, a literal or a bare word.",
         "CHAR_LENGTH(NORMALIZE('é', NFD)) = 2",
     ),
-    "strip_accents": entry("Without accents.", "STRIP_ACCENTS('é') = 'e'"),
+    "strip_accents": entry("The text without accents.", "STRIP_ACCENTS('é') = 'e'"),
     "casefold": entry(
-        "By the full case folding of Unicode, for comparisons without case.",
+        "The text by the full case folding of Unicode, for comparisons without regard to case.",
         "CASEFOLD('Straße') = 'strasse'",
     ),
-    "quote_literal": entry("In single quotes, as SQL writes it.", "QUOTE_LITERAL('a') = '''a'''"),
-    "quote_ident": entry("In double quotes, as SQL writes a name.", "QUOTE_IDENT('a') = '\"a\"'"),
+    "quote_literal": entry(
+        "The text in single quotes, as an SQL literal.", "QUOTE_LITERAL('a') = '''a'''"
+    ),
+    "quote_ident": entry(
+        "The text in double quotes, as an SQL name.", "QUOTE_IDENT('a') = '\"a\"'"
+    ),
 }

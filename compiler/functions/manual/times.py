@@ -17,9 +17,9 @@ A function of times takes a TIMESTAMP as it is, and a TIMESTAMP_LTZ as the local
 singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up. A month later is the same day of
 the month, or the last one where the month is shorter.
 
-A pattern is a literal, checked before the job runs. What is not listed here is refused. Names of days and months are English,
-and are read in any case. A text has to match the whole pattern; parts that the pattern does not have are January, the first
-day, and midnight.
+A pattern is a literal, checked before the job runs. Other parts are refused. Names of days and months are English,
+and are read in any case. A text must match the whole pattern; where the pattern lacks a part, it is January, the first
+day, or midnight.
 
 | part | Java: `DATE_FORMAT`, `TO_TIMESTAMP` | strftime: `STRFTIME`, `STRPTIME` | PostgreSQL: `TO_CHAR` |
 |---|---|---|---|
@@ -56,21 +56,21 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         f"TO_CHAR({_AT}, 'FMDay') = 'Sunday'",
     ),
     "to_timestamp": entry(
-        "The timestamp that a text names: by a Java pattern, or of the form that JSON input has.",
+        "The timestamp that a text names, by a Java pattern, or in the form of JSON input.",
         "TO_TIMESTAMP('17.05.2026 12:30', 'dd.MM.yyyy HH:mm') = TIMESTAMP '2026-05-17 12:30:00'",
         "TO_TIMESTAMP('2026-05-17T12:30:00+02:00') = TIMESTAMP '2026-05-17 10:30:00'",
         fails=f"{UNREADABLE}; {YEARS}",
     ),
     "TO_TIMESTAMP_LTZ": form(
         "(BIGINT, 0 or 3) TIMESTAMP_LTZ; (STRING) TIMESTAMP_LTZ; (STRING, STRING) TIMESTAMP_LTZ; (STRING, STRING, STRING) TIMESTAMP_LTZ",
-        "The instant of a number of seconds (0) or milliseconds (3, the default) since 1970, or the one that a text names: by a Java pattern, `yyyy-MM-dd HH:mm:ss` unless it is given, in the zone of the script or in one that is given. Precision, pattern and zone are constants.",
+        "The instant of a number of seconds (0) or milliseconds (3, the default) since 1970, or the one that a text names: by a Java pattern, by default `yyyy-MM-dd HH:mm:ss`, in the zone of the script or in a given one. Precision, pattern and zone are constants.",
         "TO_TIMESTAMP_LTZ(1779021000, 0) = TIMESTAMP_LTZ '2026-05-17 12:30:00Z'",
         "TO_TIMESTAMP_LTZ('17.05.2026 12:30', 'dd.MM.yyyy HH:mm', 'Europe/Oslo') = TIMESTAMP_LTZ '2026-05-17 10:30:00Z'",
         fails=f"{UNREADABLE}; {YEARS}",
     ),
     "CONVERT_TZ": form(
         "(STRING, STRING, STRING) STRING",
-        "The text `yyyy-MM-dd HH:mm:ss` of a local time in the first zone, as the local time in the second; NULL if it is no such text. The zones are constants.",
+        "The text `yyyy-MM-dd HH:mm:ss` of a local time in the first zone, as the local time in the second; NULL if the text is not of that form. The zones are constants.",
         "CONVERT_TZ('2026-05-17 12:30:00', 'UTC', 'America/New_York') = '2026-05-17 08:30:00'",
         "CONVERT_TZ('today', 'UTC', 'America/New_York') IS NULL",
         fails=YEARS,
@@ -80,7 +80,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "TRY_TO_TIMESTAMP('17.5.', 'dd.MM.yyyy') IS NULL",
     ),
     "to_date": entry(
-        "The date that a text names: by a Java pattern, or `yyyy-MM-dd`.",
+        "The date that a text names, by a Java pattern, or as `yyyy-MM-dd`.",
         "TO_DATE('17/05/2026', 'dd/MM/yyyy') = DATE '2026-05-17'",
         "TO_DATE('2026-05-17') = DATE '2026-05-17'",
         fails=UNREADABLE,
@@ -97,13 +97,13 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "As `STRPTIME`, NULL where that fails.", "TRY_STRPTIME('x', '%Y') IS NULL"
     ),
     "from_unixtime": entry(
-        "Seconds since 1970 as text, by a Java pattern; `yyyy-MM-dd HH:mm:ss` unless given.",
+        "Seconds since 1970 as text, by a Java pattern, by default `yyyy-MM-dd HH:mm:ss`.",
         "FROM_UNIXTIME(60) = '1970-01-01 00:01:00'",
         "FROM_UNIXTIME(0, 'yyyy') = '1970'",
         fails=YEARS,
     ),
     "unix_timestamp": entry(
-        "Seconds since 1970, rounded down: of a timestamp, or of a text by a Java pattern, `yyyy-MM-dd HH:mm:ss` unless given. It has no form without arguments, which would read the clock.",
+        "Seconds since 1970, rounded down: of a timestamp, or of a text by a Java pattern, by default `yyyy-MM-dd HH:mm:ss`. It has no form without arguments, which would read the clock.",
         "UNIX_TIMESTAMP(TIMESTAMP '1970-01-01 00:01:00') = 60",
         "UNIX_TIMESTAMP('1970-01-01 00:01:00') = 60",
         "UNIX_TIMESTAMP('1970', 'yyyy') = 0",
@@ -163,12 +163,12 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         fails=YEARS,
     ),
     "timestamp_diff": entry(
-        "How many whole units fit between two times, rounded towards zero: the greatest n for which the first time plus n units is not after the second.",
+        "The number of whole units between two times, rounded towards zero: the greatest n for which the first time plus n units is not after the second.",
         "TIMESTAMPDIFF(MONTH, DATE '2024-01-31', DATE '2024-02-28') = 0",
         "TIMESTAMPDIFF(HOUR, TIMESTAMP '2024-01-01 10:00:00', TIMESTAMP '2024-01-01 08:30:00') = -1",
     ),
     "date_diff": entry(
-        "How many beginnings of a unit lie between two times.",
+        "The number of beginnings of a unit between two times.",
         "DATE_DIFF(MONTH, DATE '2024-01-31', DATE '2024-02-01') = 1",
         "DATE_DIFF('year', DATE '2024-12-31', DATE '2024-01-01') = 0",
     ),
@@ -203,7 +203,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
     "dayname": entry("The English name of the day of the week.", f"DAYNAME({_AT}) = 'Sunday'"),
     "monthname": entry("The English name of the month.", f"MONTHNAME({_AT}) = 'May'"),
     "date_bin": entry(
-        "The beginning of the bin that a timestamp is in; bins have a width and begin at an origin, 1970-01-01 unless given.",
+        "The beginning of the bin that a timestamp is in; bins have a width and begin at an origin, by default 1970-01-01.",
         f"DATE_BIN(INTERVAL '15' MINUTE, {_AT}) = TIMESTAMP '2026-05-17 12:30:00'",
         f"DATE_BIN(INTERVAL '1' HOUR, {_AT}, TIMESTAMP '2026-01-01 00:20:00') = TIMESTAMP '2026-05-17 12:20:00'",
         fails=f"FSQL-E502 if the width is not positive; {YEARS}",
