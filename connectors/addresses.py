@@ -14,12 +14,12 @@ def loopback(address: str) -> tuple[str, int]:
     """Return host and port of `HOST:PORT`; the host must be the loopback interface.
 
     Raises:
-        FsqlError: E534, if the address is not of that form, or leads elsewhere.
+        FsqlError: E534, if the address is not of that form, or not on the loopback.
     """
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (port.isascii() and port.isdigit() and int(port) <= PORT_MAX and host):
-        raise _refused(address, "it is not of the form HOST:PORT")
+        raise _address_error(address, "it is not of the form HOST:PORT")
     if host == "localhost":
         return "127.0.0.1", int(port)
     try:
@@ -27,11 +27,11 @@ def loopback(address: str) -> tuple[str, int]:
     except ValueError:
         inside = False
     if not inside:
-        raise _refused(address, "rows go unencrypted, so only this machine can be named")
+        raise _address_error(address, "rows go unencrypted, so only this machine can be named")
     return host, int(port)
 
 
-def not_listening(code: str, address: str, reason: OSError) -> FsqlError:
+def listen_error(code: str, address: str, reason: OSError) -> FsqlError:
     """Return the error of an address that cannot be listened on: E531 of a source, E532 of a sink."""
     why = os.strerror(reason.errno).lower() if reason.errno else str(reason)
     message = f'address "{address}" cannot be listened on: {why}'
@@ -39,6 +39,6 @@ def not_listening(code: str, address: str, reason: OSError) -> FsqlError:
     return FsqlError([Diagnostic(code, message, helps=helps)])
 
 
-def _refused(address: str, reason: str) -> FsqlError:
+def _address_error(address: str, reason: str) -> FsqlError:
     helps = ("write 127.0.0.1:PORT",)
     return FsqlError([Diagnostic("E534", f'address "{address}" is refused: {reason}', helps=helps)])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OutputStream(Protocol):
-    """What bytes are written to: a binary stream, say."""
+    """A target for bytes, such as a binary stream."""
 
     def write(self, data: memoryview, /) -> object:
         """Write all of the bytes."""
@@ -30,14 +30,14 @@ class OutputStream(Protocol):
 class ConnectorContext:
     """The run that a source or a sink belongs to.
 
-    `clock` returns the seconds by which a generator keeps its rate.  `stdin` is the descriptor of standard
+    `clock` returns the seconds that a generator uses for its rate.  `stdin` is the descriptor of standard
     input, `stdout` the stream that is written as standard output.  If `front_logs` is given, input that
     cannot be read again is read through its log there.  `journal` is the prefix of the path at which a sink
     keeps its position; without one the sink belongs to a run without state.  With `append` a new job appends
     to its files; otherwise it empties them.  `memory` has the rows of tables of the program itself, by the
-    name of the table.  `columns_read` has the columns that the job makes use of, by the name of the table; of
-    a table that is not there it may use all.  `shard` is the number of the shard that a sink writes, if its
-    table is sharded.
+    name of the table.  `columns_read` has the columns that the job uses, by the name of the table; if a table
+    is not in it, all of its columns may be used.  `shard` is the number of the shard that a sink writes, if
+    its table is sharded.
     """
 
     base_directory: Path

@@ -1,7 +1,7 @@
-"""Sources and sinks opened, each by its table's option `connector`.
+"""Opens sources and sinks, by the option `connector` of their tables.
 
-The modules of a connector are imported where they are needed, so that a job loads no connector that it does
-not use.  Whatever cannot be opened is a `FsqlError` with a code and what to do.
+The modules of a connector are imported on demand, so that a job loads no connector that it does not use.  If
+opening fails, a `FsqlError` with a code and a remedy is raised.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class SinkModule(Protocol):
     """The module `sink` of a connector that writes."""
 
     def open_sink(self, sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
-        """Return what takes the rows of a table; it is opened by the code that delivers them.
+        """Return the sink of a table; the code that delivers rows opens it.
 
         Raises:
-            FsqlError: E533 or E534, if the options cannot be followed.
+            FsqlError: E533 or E534, if the options are not valid.
         """
 
 
@@ -66,7 +66,7 @@ def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
 
 
 def infer_columns(options: tuple[tuple[str, str], ...], context: ConnectorContext) -> Schema:
-    """Return the columns of a table with these options, as its input has them.
+    """Return the columns of a table with these options, inferred from its input.
 
     Raises:
         FsqlError: E225, if they cannot be inferred; E531, E533 or E535, if the input cannot be read.
@@ -92,10 +92,10 @@ def open_sink(  # noqa: PLR0913 - what a context is made of
     append: bool = False,
     shard: int | None = None,
 ) -> Sink:
-    """Return what takes the rows of a table; `ConnectorContext` has what the arguments mean.
+    """Return the sink of a table; the arguments are those of `ConnectorContext`.
 
     Raises:
-        FsqlError: E533 or E534, if the options cannot be followed.
+        FsqlError: E533 or E534, if the options are not valid.
     """
     settings = settings_of(sink.options)
     context = ConnectorContext(
@@ -106,10 +106,10 @@ def open_sink(  # noqa: PLR0913 - what a context is made of
 
 
 def sink_lines(sink: SinkTable) -> ReleasedLines:
-    """Return what makes lines of the rows of a table.
+    """Return the encoder of released rows of a table.
 
     Raises:
-        FsqlError: E534, if its format has no place for its changes.
+        FsqlError: E534, if its format cannot represent its changes.
     """
     return ReleasedLines(make_encoder(sink, settings_of(sink.options)))
 
@@ -120,7 +120,7 @@ def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
     If the table is sharded, positions precede the columns.
 
     Raises:
-        FsqlError: E534, if its format has no place for its changes.
+        FsqlError: E534, if its format cannot represent its changes.
     """
     settings = settings_of(sink.options)
     if sink.shards is not None:

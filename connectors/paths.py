@@ -1,8 +1,8 @@
 """Paths that tables name: how they are resolved, and the errors if that fails.
 
-A relative path is taken from the directory of the script.  Where `data_roots` are given, a path must
-lead to a place under one of them after every link and `..` in it is followed; so a user who can write a
-query cannot read or write all files of the machine.
+A relative path is resolved in the directory of the script.  If `data_roots` are given, a path must be under
+one of them after every link and `..` in it is resolved, so that a user who can write a query cannot read or
+write all files of the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def resolve(path: str, base_directory: Path, data_roots: Sequence[Path]) -> Path:
-    """Return the place that a path leads to.
+    """Return the resolved path.
 
     Raises:
         FsqlError: E533, if it is not under one of the data roots.
@@ -27,7 +27,7 @@ def resolve(path: str, base_directory: Path, data_roots: Sequence[Path]) -> Path
     try:
         resolved = (base_directory / path).resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise cannot_open("E531", path, _reason(error)) from None
+        raise open_error("E531", path, _reason(error)) from None
     if data_roots and not any(resolved.is_relative_to(root.resolve()) for root in data_roots):
         roots = ", ".join(str(root) for root in data_roots)
         message = f'path "{path}" leads out of the data roots'
@@ -36,7 +36,7 @@ def resolve(path: str, base_directory: Path, data_roots: Sequence[Path]) -> Path
     return resolved
 
 
-def cannot_open(code: str, path: str | Path, reason: OSError | str, *helps: str) -> FsqlError:
+def open_error(code: str, path: str | Path, reason: OSError | str, *helps: str) -> FsqlError:
     """Return the error of a path that cannot be opened: E531 for reading, E532 for writing."""
     purpose = "read" if code == "E531" else "written"
     message = f'path "{path}" cannot be {purpose}: {_reason(reason)}'
@@ -45,14 +45,14 @@ def cannot_open(code: str, path: str | Path, reason: OSError | str, *helps: str)
     return FsqlError([Diagnostic(code, message, helps=helps)])
 
 
-def failed(action: str, path: str | Path, reason: OSError) -> FsqlError:
-    """Return the error of reading or writing that failed on the way."""
+def io_error(action: str, path: str | Path, reason: OSError) -> FsqlError:
+    """Return the error of a read or write that has failed."""
     message = f'{action} "{path}" failed: {_reason(reason)}'
     return FsqlError([Diagnostic("E535", message)])
 
 
-def near(path: Path) -> tuple[str, ...]:
-    """Return the help that names what the directory has instead of a missing file."""
+def similar_name_help(path: Path) -> tuple[str, ...]:
+    """Return the help for a missing file: a file in its directory with a similar name."""
     if any(part.endswith(":") for part in path.parts):  # https://…, s3://…
         return ("only files of this machine are read: download it first",)
     try:

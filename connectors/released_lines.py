@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReleasedLines:
-    """The lines of what goes to a sink."""
+    """Encodes the rows of a sink as lines."""
 
     def __init__(self, encoder: LineEncoder) -> None:
         self._encoder = encoder

@@ -25,7 +25,7 @@ def has_layout(settings: Settings, layout: Layout) -> bool:
 
 
 def has_envelope(settings: Settings) -> bool:
-    """Return whether the kind of a change stands around the rows of a table, so that it has no place."""
+    """Return whether the format writes the kind of a change around the row, not as a column."""
     if settings.connector.option(FORMAT.key) is None:
         return False
     format_ = DECLARED.format(settings.text(FORMAT.key))

@@ -1,12 +1,12 @@
 """Side outputs: malformed and late rows as JSON lines, to show what a result leaves out.
 
-Both are written when the barrier passes them, so they agree with the results that stand beside them.
+Both are written when the barrier releases them, so they are consistent with the results.
 
-A line of rejects says where the row came from and what is wrong with it:
+A line of rejects has the origin of the row and the reason:
 
     {"source":"t","split":"a.jsonl","row":3,"line":4,"byte":61,"code":"FSQL-E513",…}
 
-`row` counts from 0 and `line` from 1; what is not known is null.  A line of late rows has the columns that
+`row` counts from 0 and `line` from 1; unknown values are null.  A line of late rows has the columns that
 the window operator was given, followed by the row's origin (`source`, `split`, `row`) and the `reason`.
 """
 
@@ -57,12 +57,12 @@ class Origins:
     """The table, split and row of an origin, by name."""
 
     def __init__(self, names: Mapping[int, str], splits: Mapping[int, Sequence[Split]]) -> None:
-        """Know the tables and their splits by the tables' ordinals."""
+        """Take the names and splits of the tables, by ordinal."""
         self._names = names
         self._splits = splits
 
     def columns(self, origins: Ints) -> list[pa.Array]:
-        """Return table, split and row number of each origin; NULL for a punctuation, which is no row."""
+        """Return table, split and row number of each origin; NULL for a punctuation, which is not a row."""
         splits, index = np.unique(origins >> _ROW_BITS, return_inverse=True)
         names = [self._name(int(split) << _ROW_BITS) for split in splits]
         rows = origins & (1 << _ROW_BITS) - 1
@@ -82,7 +82,7 @@ class Origins:
 
 
 class DeadLetterLines:
-    """Makes lines of malformed rows."""
+    """Encodes malformed rows as lines."""
 
     header = b""
 
@@ -110,15 +110,15 @@ class DeadLetterLines:
 
 
 class LateLines:
-    """Makes lines of late rows: several operators write to one output, each with columns of its own."""
+    """Encodes late rows as lines: several operators write to one output, each with its own columns."""
 
     header = b""
 
     def __init__(self, windows: Mapping[int, Schema], origins: Origins) -> None:
-        """Know the columns of each window operator's input."""
+        """Take the columns of the input of each window operator."""
         self._origins = origins
         self._encoders = {
-            number: _encoder((*columns, *_renamed(_LATE, columns)))
+            number: _encoder((*columns, *_rename(_LATE, columns)))
             for number, columns in windows.items()
         }
 
@@ -142,8 +142,8 @@ def _arrays(rows: Sequence[tuple[Value, ...]], columns: Schema) -> list[pa.Array
     return [to_arrow(each, column.type) for each, column in zip(values, columns, strict=True)]
 
 
-def _renamed(added: Schema, columns: Schema) -> Schema:
-    """Return `added` with underscores in front of names that `columns` have already."""
+def _rename(added: Schema, columns: Schema) -> Schema:
+    """Return `added`, with underscores before names that `columns` already has."""
     taken = {column.name for column in columns}
     renamed = []
     for column in added:

@@ -1,4 +1,4 @@
-"""Stores whose position lives as long as their process: nowhere, and a stream that it owns."""
+"""Stores whose position lives as long as their process: one that drops rows, and one for a stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NullStore:
-    """Keeps nothing: the blackhole.  It has whatever its process has been given."""
+    """Drops all bytes, and keeps the position in memory."""
 
     def __init__(self) -> None:
         self._position = START
@@ -29,14 +29,14 @@ class NullStore:
 
     @property
     def empty(self) -> bool:
-        """Return that nothing is known to stand before."""
+        """Return True: no earlier bytes are known."""
         return True
 
     def append(self, data: Sequence[memoryview]) -> None:
         """Drop the bytes."""
 
     def commit(self, position: Root) -> None:
-        """Note the position."""
+        """Keep the position."""
         self._position = position
 
     def sync(self) -> None:
@@ -49,8 +49,8 @@ class NullStore:
 class StreamStore(NullStore):
     """A stream such as standard output, in the process that owns it.
 
-    A bundle is written when it is whole.  The position is lost with the process, and what was written since
-    the last snapshot comes again from the next process: within one, nothing comes twice.
+    A bundle is written when it is complete.  The position is lost with the process, and rows written since
+    the last snapshot are written again by the next process; one process writes no row twice.
     """
 
     def __init__(self, stream: OutputStream, name: str) -> None:
@@ -60,12 +60,12 @@ class StreamStore(NullStore):
         self._added: list[memoryview] = []
 
     def open(self, opening: OpenRequest) -> Root:
-        """Return what the process has written; parts of a bundle that never became whole are forgotten."""
+        """Return the position that the process has written; drop the parts of an incomplete bundle."""
         self._added = []
         return super().open(opening)
 
     def append(self, data: Sequence[memoryview]) -> None:
-        """Keep the bytes until their bundle is whole."""
+        """Keep the bytes until their bundle is complete."""
         self._added += data
 
     def commit(self, position: Root) -> None:
@@ -80,5 +80,5 @@ class StreamStore(NullStore):
                 self._stream.write(piece)
             self._stream.flush()
         except OSError as error:
-            raise paths.failed("writing", self._name, error) from None
+            raise paths.io_error("writing", self._name, error) from None
         super().commit(position)

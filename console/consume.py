@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from fsql.connectors.addresses import loopback, not_listening
+from fsql.connectors.addresses import listen_error, loopback
 from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import Existing, check_existing, locked_output
 from fsql.connectors.file.store import FileStore
@@ -96,4 +96,4 @@ def _server(
     try:
         return ConsumerServer(loopback(address), store, on_stored, key=key)
     except OSError as error:
-        raise not_listening("E532", address, error) from None
+        raise listen_error("E532", address, error) from None

@@ -37,7 +37,7 @@ def merge_table(
     files = shard_paths(insert, compiled.script.base_directory)
     for path in files:
         if not path.is_file():
-            raise paths.cannot_open("E531", path, "it is not there", *paths.near(path))
+            raise paths.open_error("E531", path, "it is not there", *paths.similar_name_help(path))
     if str(target) != "-":
         check_output(compiled, str(target))
     with _open_target(target, existing) as file:
@@ -47,7 +47,7 @@ def merge_table(
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise paths.failed("writing", target, error) from None
+            raise paths.io_error("writing", target, error) from None
     text = f"merged {merged.rows:,} rows, {merged.bytes:,} bytes, of {len(files)} shards\n"
     fields = {"rows": merged.rows, "bytes": merged.bytes, "shards": len(files)}
     reporter.inform("merged", fields, text)
@@ -78,6 +78,6 @@ def _open_target(target: Path, existing: Existing) -> Iterator[BinaryIO]:
         try:
             file = target.open("wb")
         except OSError as error:
-            raise paths.cannot_open("E532", target, error) from None
+            raise paths.open_error("E532", target, error) from None
         with file:
             yield file

@@ -117,7 +117,7 @@ class FileUses:
         """
         for other in self._uses:
             if other != use and _meet(use, other):
-                raise paths.cannot_open("E532", use.path, other.purpose, "choose another path")
+                raise paths.open_error("E532", use.path, other.purpose, "choose another path")
 
     def of(self, table: str, option: str) -> list[FileUse]:
         """Return the files that an option of a table names: none, one, or those of its shards."""

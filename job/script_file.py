@@ -41,7 +41,9 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
         from fsql.connectors import paths
 
         missing = isinstance(error, FileNotFoundError)
-        unreadable = paths.cannot_open("E531", name, error, *(paths.near(path) if missing else ()))
+        unreadable = paths.open_error(
+            "E531", name, error, *(paths.similar_name_help(path) if missing else ())
+        )
         raise ScriptError(unreadable.diagnostics) from None
     if content.startswith(PLAN_START):
         # Imported only for plans: scripts do not need it.

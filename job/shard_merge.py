@@ -194,7 +194,7 @@ def _lines(sink: SinkTable, path: Path) -> Iterator[bytes]:
                 yield line
     except (OSError, pa.ArrowInvalid) as error:
         reason = error if isinstance(error, OSError) else str(error)
-        raise paths.cannot_open("E531", path, reason) from None
+        raise paths.open_error("E531", path, reason) from None
 
 
 def _no_shard(path: Path, reason: str) -> FsqlError:

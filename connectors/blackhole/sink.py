@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NullEncoder:
-    """Makes no lines."""
+    """Encodes no lines."""
 
     header = b""
 
@@ -29,6 +29,6 @@ class NullEncoder:
 
 
 def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
-    """Return what drops the rows."""
+    """Return a sink that drops the rows."""
     del sink, settings, context
     return LocalSink(NullStore(), NullEncoder())

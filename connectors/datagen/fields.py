@@ -1,4 +1,4 @@
-"""The values of generated columns: each a function of a seed, a name and the number of the row."""
+"""The values of generated columns: functions of a seed, a column name and the row number."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class FieldOptions:
     given: Mapping[str, str] = field(default_factory=dict)
     step_us: int = _SECOND_US
 
-    def wrong(self, key: str, reason: str) -> FsqlError:
+    def option_error(self, key: str, reason: str) -> FsqlError:
         """Return the error of an option."""
         message = f"option 'fields.{self.column}.{key}' {reason}"
         return FsqlError([Diagnostic("E534", message)])
 
 
 def make_column(column: Column, seed: int, options: FieldOptions) -> Maker:
-    """Return what makes the values of a column.
+    """Return the function that makes the values of a column.
 
     Raises:
         FsqlError: E534, if the options do not fit its type.
@@ -87,9 +87,9 @@ def make_column(column: Column, seed: int, options: FieldOptions) -> Maker:
         return maker
     part = _number(options, "null_rate", float)
     if not 0 <= part <= 1:
-        raise options.wrong("null_rate", f"is {rate}; it must be from 0 to 1")
+        raise options.option_error("null_rate", f"is {rate}; it must be from 0 to 1")
     if part and not column.nullable:
-        raise options.wrong("null_rate", "cannot be more than 0: the column is NOT NULL")
+        raise options.option_error("null_rate", "cannot be more than 0: the column is NOT NULL")
     nulls = _key(seed, f"{column.name} is null")
 
     def with_nulls(numbers: Ints) -> pa.Array:
@@ -125,7 +125,7 @@ def _maker(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     if sql_type.kind is Kind.STRING:
         return _numbered_text(options) if kind == "sequence" else _words(key, options)
     if kind == "sequence":
-        raise options.wrong("kind", f"cannot be sequence: the column is {sql_type}")
+        raise options.option_error("kind", f"cannot be sequence: the column is {sql_type}")
     if sql_type.kind is Kind.DOUBLE:
         return _random_double(key, options)
     if sql_type.kind is Kind.BOOLEAN:
@@ -160,7 +160,9 @@ def _check_keys(sql_type: SqlType, kind: str, options: FieldOptions) -> None:
         effective |= {"distinct"}
     for each in options.given:
         if each not in effective | {"kind", "null_rate"}:
-            raise options.wrong(each, f"has no effect: the column is {sql_type}, made by {kind}")
+            raise options.option_error(
+                each, f"has no effect: the column is {sql_type}, made by {kind}"
+            )
 
 
 # --- Values that options name ---
@@ -179,7 +181,7 @@ _READERS: Final[Mapping[Kind, Callable[[str], Any]]] = {
     Kind.STRING: str,
     Kind.TIMESTAMP: read_timestamp,
 }
-"""What reads values; those of other kinds are integers."""
+"""The functions that read values; values of other kinds are integers."""
 
 
 def _number(options: FieldOptions, name: str, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
@@ -187,9 +189,9 @@ def _number(options: FieldOptions, name: str, read: Callable[[str], Any]) -> Any
     try:
         value = read(text)
     except (ValueError, InvalidOperation, RowFailure):
-        raise options.wrong(name, f"is '{text}', which is no value of the column") from None
+        raise options.option_error(name, f"is '{text}', which is no value of the column") from None
     if isinstance(value, float) and not math.isfinite(value):
-        raise options.wrong(name, f"is '{text}', which is no value of the column")
+        raise options.option_error(name, f"is '{text}', which is no value of the column")
     return value
 
 
@@ -197,7 +199,7 @@ def _whole(sql_type: SqlType, options: FieldOptions, name: str, default: int) ->
     """Return an option as an integer: digits of a DECIMAL, days of a DATE, microseconds of a TIMESTAMP.
 
     Raises:
-        FsqlError: E534, if it is no value of the type.
+        FsqlError: E534, if it is not a value of the type.
     """
     if name not in options.given:
         return default
@@ -205,12 +207,12 @@ def _whole(sql_type: SqlType, options: FieldOptions, name: str, default: int) ->
     bits = _WHOLE[sql_type.kind]
     most = min(1 << bits, 10**sql_type.precision) if sql_type.kind is Kind.DECIMAL else 1 << bits
     if not -most < value < most:
-        raise options.wrong(name, f"is {options.given[name]}, which is out of range")
+        raise options.option_error(name, f"is {options.given[name]}, which is out of range")
     return value
 
 
 def _reader(sql_type: SqlType) -> Callable[[str], Any]:
-    """Return what reads a value of a type."""
+    """Return the function that reads a value of a type."""
     if sql_type.kind is Kind.DECIMAL:
         return lambda text: _digits(text, sql_type.scale)
     return _READERS.get(sql_type.kind, int)
@@ -262,7 +264,7 @@ def _duration(options: FieldOptions, name: str) -> int | None:
         return None
     value = duration_us(options.given[name])
     if value is None:
-        raise options.wrong(
+        raise options.option_error(
             name, f"is '{options.given[name]}'; it must be a duration such as `10 s`"
         )
     return value
@@ -279,7 +281,9 @@ def _random_whole(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> M
     least = _whole(sql_type, options, "min", least_by_default)
     most = _whole(sql_type, options, "max", max(least, most_by_default))
     if most < least:
-        raise options.wrong("max", f"is {options.given['max']}, which is less than the least value")
+        raise options.option_error(
+            "max", f"is {options.given['max']}, which is less than the least value"
+        )
     span = np.uint64(most - least + 1)
 
     def make(numbers: Ints) -> pa.Array:
@@ -292,7 +296,9 @@ def _random_double(key: np.uint64, options: FieldOptions) -> Maker:
     least = _number(options, "min", float) if "min" in options.given else 0.0
     most = _number(options, "max", float) if "max" in options.given else max(least, 1.0)
     if most < least:
-        raise options.wrong("max", f"is {options.given['max']}, which is less than the least value")
+        raise options.option_error(
+            "max", f"is {options.given['max']}, which is less than the least value"
+        )
     return lambda numbers: pa.array(least + _fractions(_hashes(key, numbers)) * (most - least))
 
 
@@ -310,11 +316,11 @@ def _words(key: np.uint64, options: FieldOptions) -> Maker:
 
 def _choice(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     if "values" not in options.given:
-        raise options.wrong(
+        raise options.option_error(
             "kind", f"is choice; give the values: 'fields.{options.column}.values' = 'a, b'"
         )
     if sql_type.parts:
-        raise options.wrong("values", f"cannot be given: the column is {sql_type}")
+        raise options.option_error("values", f"cannot be given: the column is {sql_type}")
     texts = [each.strip() for each in options.given["values"].split(",")]
     values = []
     for text in texts:
@@ -323,13 +329,13 @@ def _choice(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     try:
         column = to_arrow(values, sql_type)
     except (pa.ArrowException, OverflowError, ValueError):
-        raise options.wrong("values", f"has a value that does not fit {sql_type}") from None
+        raise options.option_error("values", f"has a value that does not fit {sql_type}") from None
     count = np.uint64(len(values))
     return lambda numbers: column.take(pa.array((_hashes(key, numbers) % count).astype(np.int64)))
 
 
 def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
-    """Return what makes arrays, rows and maps of values without options.
+    """Return the function that makes arrays, rows and maps, whose values have no options.
 
     Raises:
         FsqlError: E534, for another type.
@@ -358,6 +364,6 @@ def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
 
 
 def _maps(lists: Maker, sql_type: SqlType, numbers: Ints) -> pa.Array:
-    """Return lists of entries as maps: by key, each once."""
+    """Return lists of entries as maps, sorted by key, each key once."""
     made = from_arrow(lists(numbers), sql_type)
     return to_arrow([map_of_entries(cast("tuple[Value, ...]", each)) for each in made], sql_type)

@@ -1,8 +1,8 @@
-"""Compressed files of lines: which are, how they are read, and how they are written.
+"""Compressed files of lines: detection, reading and writing.
 
-A file is read from its beginning, wherever a reader continues: the part before is
-decompressed and skipped.  A file that is written consists of one member (gzip) or frame (zstd) for each
-bundle of rows, so that what was written before a failure stays readable; any program reads them as one file.
+A file is always read from its beginning: a reader that continues decompresses and skips the part before.  A
+written file consists of one member (gzip) or frame (zstd) for each bundle of rows, so that it stays readable
+after a failure; other programs read them as one file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def codec_of(path: Path, option: str) -> str | None:
 
 
 class CompressedBlocks:
-    """The bytes of a compressed file, from some place of the decompressed stream on."""
+    """The bytes of a compressed file, from an offset of the decompressed stream on."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class CompressedBlocks:
             self._stream = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec)
             self._skip(source_offset)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._read_error(error) from None
         except BaseException:
             self._file.close()
             raise
@@ -78,7 +78,7 @@ class CompressedBlocks:
         try:
             data: bytes = self._stream.read(self._block_bytes)
         except (OSError, pa.ArrowInvalid) as error:
-            raise self._failed(error) from None
+            raise self._read_error(error) from None
         return data
 
     def content_before(self, byte: int) -> str:
@@ -87,7 +87,7 @@ class CompressedBlocks:
         return self._identity
 
     def bytes_passed(self, byte: int) -> int:
-        """Return how many compressed bytes were taken."""
+        """Return how many compressed bytes were read."""
         del byte
         return self._file.tell()
 
@@ -107,7 +107,7 @@ class CompressedBlocks:
                 raise not_replayable(self._path, source_offset, "it ends before that")
             rest -= len(passed)
 
-    def _failed(self, error: Exception) -> FsqlError:
+    def _read_error(self, error: Exception) -> FsqlError:
         self._file.close()
         reason = str(error)
         message = f'reading "{self._path}" failed: {reason[:1].lower()}{reason[1:]}'
@@ -116,7 +116,7 @@ class CompressedBlocks:
 
 
 class CompressedLines:
-    """Makes compressed pieces of lines: one for each bundle, or part of one."""
+    """Encodes and compresses lines: one piece for each bundle, or part of a bundle."""
 
     def __init__(self, lines: ContentsEncoder, codec: str) -> None:
         self._lines = lines
@@ -136,7 +136,7 @@ class CompressedLines:
 
 
 def _identity(descriptor: int) -> str:
-    """Return a hash of the length of a file, its first bytes, and its last."""
+    """Return a hash of the length of a file, its first bytes, and its last bytes."""
     size = os.fstat(descriptor).st_size
     hasher = xxhash.xxh3_128(str(size).encode())
     for start in (0, max(size - CHECKED_BYTES, 0)):

@@ -1,6 +1,6 @@
-"""The file operations of sinks, as one small layer, which tests replace by one that fails.
+"""The file operations of sinks in one small layer, which tests replace by one that fails.
 
-Everything is written at a place that the caller names, never at an end that another process may have moved.
+Everything is written at an offset that the caller gives, never at an end that another process may have moved.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ class FileLayer:
     def open(self, path: Path, *, private: bool = False) -> int:
         """Return a descriptor to read and write a file, which is created if it is not there.
 
-        A new file that is `private` is readable by its owner alone.
+        A new file that is `private` is readable by its owner only.
         """
         mode = 0o600 if private else 0o666
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
 
     def duplicate(self, descriptor: int) -> int:
-        """Return another descriptor of the same file, which stays when that one is closed."""
+        """Return another descriptor of the same file, which stays open when this one is closed."""
         return os.dup(descriptor)
 
     def size(self, descriptor: int) -> int:
-        """Return how long the file is."""
+        """Return the length of the file."""
         return os.fstat(descriptor).st_size
 
     def read(self, descriptor: int, count: int, start: int) -> bytes:
@@ -52,11 +52,11 @@ class FileLayer:
         os.ftruncate(descriptor, size)
 
     def sync(self, descriptor: int) -> None:
-        """Return when all written bytes survive a loss of power."""
+        """Make all written bytes survive a loss of power."""
         os.fsync(descriptor)
 
     def sync_directory(self, path: Path) -> None:
-        """Return when the names in a directory survive the loss of power."""
+        """Make the names in a directory survive a loss of power."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -71,7 +71,7 @@ class FileLayer:
         """Remove a file, if it is there."""
         path.unlink(missing_ok=True)
 
-    def removed(self, descriptor: int) -> bool:
+    def is_removed(self, descriptor: int) -> bool:
         """Return whether the file has been removed from its directory."""
         return os.fstat(descriptor).st_nlink == 0
 

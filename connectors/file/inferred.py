@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from fsql.formats.settings import Settings
 
 _FILES: Final = 8
-"""From how many files columns are inferred, the first by name."""
+"""From how many files columns are inferred: the first ones by name."""
 _BYTES: Final = 1 << 20
-"""How much of each file is looked at."""
+"""How many bytes of each file are examined."""
 
 
 def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
@@ -38,7 +38,7 @@ def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
     for file in found:
         context.resolve(str(file.path))
     if settings.reads_changes or has_envelope(settings):
-        raise _not_inferred(found[0], "its records are changes")
+        raise _inference_error(found[0], "its records are changes")
     try:
         if has_layout(settings, Layout.FILE):
             columns = infer_file_columns(found[0].path, settings)
@@ -46,15 +46,15 @@ def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
             columns = infer_line_columns(_samples(found[:_FILES], settings), settings)
         _check_names(columns)
     except NotInferredError as error:
-        raise _not_inferred(found[0], str(error)) from None
+        raise _inference_error(found[0], str(error)) from None
     return columns
 
 
 def _check_names(columns: Schema) -> None:
-    """Check that names of columns differ: names in SQL have no case.
+    """Check that the names of columns differ, ignoring case.
 
     Raises:
-        NotInferredError: two do not.
+        NotInferredError: if two are equal.
     """
     known: dict[str, str] = {}
     for column in columns:
@@ -65,7 +65,7 @@ def _check_names(columns: Schema) -> None:
         raise NotInferredError("it has a column twice")
 
 
-def _not_inferred(file: FoundFile, reason: str) -> FsqlError:
+def _inference_error(file: FoundFile, reason: str) -> FsqlError:
     message = f'the columns of "{file.path}" cannot be inferred: {reason}'
     helps = ("declare the columns in CREATE TABLE",)
     return FsqlError([Diagnostic("E225", message, helps=helps)])

@@ -26,7 +26,7 @@ _NEW: Final = ".new"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """All rows below `position` are in the first `length` bytes; `owner` is whose rows they are."""
+    """All rows below `position` are in the first `length` bytes; `owner` identifies the job."""
 
     epoch: int
     position: tuple[int, int]
@@ -58,7 +58,7 @@ class Journal:
         return sorted(found, key=lambda entry: (entry.epoch, entry.position), reverse=True)
 
     def begin(self, entry: Entry) -> bool:
-        """Write the first entry of an epoch, for good, and remove the journals of those before.
+        """Write the first entry of an epoch durably, and remove the journals of earlier epochs.
 
         Returns whether no later epoch has begun in the meantime.
         """
@@ -70,12 +70,12 @@ class Journal:
         return all(epoch is None or epoch <= entry.epoch for epoch in epochs.values())
 
     @property
-    def superseded(self) -> bool:
+    def is_superseded(self) -> bool:
         """Return whether a later epoch has begun, and removed this one's journal."""
-        return self._descriptor is not None and self._files.removed(self._descriptor)
+        return self._descriptor is not None and self._files.is_removed(self._descriptor)
 
     def append(self, entry: Entry) -> None:
-        """Write an entry; it survives the end of the process, not the loss of power."""
+        """Write an entry; it survives the end of the process, but not a loss of power."""
         assert self._descriptor is not None
         line = _line(entry)
         try:
@@ -88,11 +88,11 @@ class Journal:
         self.size += len(line)
 
     def renew(self, entry: Entry) -> None:
-        """Write an entry for good; the ones before it are not needed any more."""
+        """Write an entry durably; earlier entries are no longer needed."""
         self._begin(entry)
 
     def duplicate(self) -> int | None:
-        """Return another descriptor of the written file, None if none was begun."""
+        """Return another descriptor of the written file, None if there is none."""
         return None if self._descriptor is None else self._files.duplicate(self._descriptor)
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Journal:
             self._files.close(descriptor)
 
     def _begin(self, entry: Entry) -> None:
-        """Put a journal of this one entry in the place of the epoch's, at once."""
+        """Atomically replace the journal of the epoch by one with this entry only."""
         self.close()
         own = self._path(entry.epoch)
         new = own.with_name(own.name + _NEW)
@@ -122,7 +122,7 @@ class Journal:
         return sorted(path for path in found if self._epoch(path) is not None)
 
     def _epoch(self, path: Path) -> int | None:
-        """Return the epoch of a journal, or of one that was to take its place; None if it is neither."""
+        """Return the epoch of a journal, or of its unfinished replacement; None for other files."""
         name, _, rest = path.name.removeprefix(f"{self._prefix.name}.").partition(_SUFFIX)
         mine = path.name.startswith(f"{self._prefix.name}.") and rest in {"", _NEW}
         return int(name) if mine and name.isdigit() else None

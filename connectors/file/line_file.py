@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LineFile:
-    """A store that hands each line to the operating system as it comes, and keeps no position."""
+    """A store that passes each line to the operating system at once, and keeps no position."""
 
     def __init__(self, path: Path, *, append: bool = False) -> None:
         self._path = path
@@ -33,13 +33,13 @@ class LineFile:
         del opening
         if not self._path.parent.is_dir():
             help_ = f'create the directory "{self._path.parent}"'
-            raise paths.cannot_open("E532", self._path, "its directory does not exist", help_)
+            raise paths.open_error("E532", self._path, "its directory does not exist", help_)
         mode = os.O_APPEND if self._append else os.O_TRUNC
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | mode
         try:
             self._descriptor = os.open(self._path, flags, 0o666)
         except OSError as error:
-            raise paths.cannot_open("E532", self._path, error) from None
+            raise paths.open_error("E532", self._path, error) from None
         return START
 
     @property
@@ -51,7 +51,7 @@ class LineFile:
         """Write whole lines.
 
         Raises:
-            FsqlError: E535, if the operating system refuses them: the disk is full, say.
+            FsqlError: E535, if the operating system refuses, for example because the disk is full.
         """
         assert self._descriptor is not None
         for piece in data:
@@ -60,7 +60,7 @@ class LineFile:
                 try:
                     rest = rest[os.write(self._descriptor, rest) :]
                 except OSError as error:
-                    raise paths.failed("writing", self._path, error) from None
+                    raise paths.io_error("writing", self._path, error) from None
 
     def commit(self, position: Root) -> None:
         """Do nothing: no position is kept."""
@@ -80,4 +80,4 @@ class LineFile:
         try:
             os.close(descriptor)
         except OSError as error:
-            raise paths.failed("writing", self._path, error) from None
+            raise paths.io_error("writing", self._path, error) from None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def metadata_of(table: Table) -> tuple[str, ...]:
-    """Return what the last columns of a table have: for each its key."""
+    """Return the metadata keys of the last columns of a table."""
     keys = dict(table.options).get(METADATA)
     return () if keys is None else tuple(keys.split(","))
 
@@ -64,7 +64,7 @@ class MetadataReader:
     """Reads a file, and adds the metadata columns."""
 
     def __init__(self, inner: SplitReader, name: str, keys: tuple[str, ...]) -> None:
-        """Read by `inner` the file of that name."""
+        """Read the file of that name with `inner`."""
         self._inner = inner
         self._name = name
         self._keys = keys

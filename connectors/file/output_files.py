@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LOCKS: Final = Path("/proc/locks")
 _PROCESSES: Final = Path("/proc")
 _END_SECONDS: Final = 15.0
-"""How long processes may take to end whose launcher was killed; they hold its locks until then."""
+"""How long processes may take to end after their launcher was killed; they hold its locks until then."""
 _UNKNOWN_SECONDS: Final = 1.0
 """How long to retry if no process is found to hold the lock: it may have been released meanwhile."""
 _POLL_SECONDS: Final = 0.05
@@ -46,8 +46,8 @@ def check_existing(path: Path, existing: Existing) -> None:
         FsqlError: E541, if it is not empty and that was not expected, or if it ends within a line that rows
             would be appended to.
     """
-    if existing is Existing.REFUSE and path.is_dir() and (there := _first_file(path)) is not None:
-        message = f'output "{path}" is not empty: it has "{there}"'
+    if existing is Existing.REFUSE and path.is_dir() and (first := _first_file(path)) is not None:
+        message = f'output "{path}" is not empty: it has "{first}"'
         helps = (
             "--overwrite replaces its part files, --append adds to them",
             "or choose another path",
@@ -64,7 +64,7 @@ def check_existing(path: Path, existing: Existing) -> None:
                 _check_last_line(path)
             return
     except OSError as error:
-        raise paths.cannot_open("E532", path, error) from None
+        raise paths.open_error("E532", path, error) from None
     message = f'output "{path}" is not empty: it has {size:,} bytes'
     helps = ("--overwrite replaces them, --append adds rows after them", "or choose another path")
     raise FsqlError([Diagnostic("E541", message, helps=helps)])
@@ -90,7 +90,7 @@ def _check_last_line(path: Path) -> None:
 def locked_output(path: Path, *, directory: bool = False) -> Iterator[int | None]:
     """Lock the file or `directory` at `path` until the end of the block, and create it if it is not there.
 
-    Gives the descriptor that holds the lock; None if there is nothing to lock.
+    Yields the descriptor that holds the lock; None if there is nothing to lock.
 
     Raises:
         FsqlError: E532, if the file cannot be opened; E540, if another job writes it.
@@ -100,7 +100,7 @@ def locked_output(path: Path, *, directory: bool = False) -> Iterator[int | None
         return
     if not path.parent.is_dir():
         create = f'create the directory "{path.parent}"'
-        raise paths.cannot_open("E532", path, "its directory does not exist", create)
+        raise paths.open_error("E532", path, "its directory does not exist", create)
     try:
         if directory:
             path.mkdir(exist_ok=True)
@@ -108,7 +108,7 @@ def locked_output(path: Path, *, directory: bool = False) -> Iterator[int | None
         else:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise paths.cannot_open("E532", path, error) from None
+        raise paths.open_error("E532", path, error) from None
     try:
         _lock(path, descriptor)
         yield descriptor
@@ -123,20 +123,20 @@ def _lock(path: Path, descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = _holder(descriptor)
-            if pid is not None and _runs(pid):
-                raise _held(path, pid) from None
-            patience = _UNKNOWN_SECONDS if pid is None else _END_SECONDS
-            if time.monotonic() - started > patience:
-                raise _held(path, None) from None
+            if pid is not None and _is_running(pid):
+                raise _lock_error(path, pid) from None
+            wait_seconds = _UNKNOWN_SECONDS if pid is None else _END_SECONDS
+            if time.monotonic() - started > wait_seconds:
+                raise _lock_error(path, None) from None
             time.sleep(_POLL_SECONDS)
         except OSError as error:
-            raise paths.cannot_open("E532", path, error) from None
+            raise paths.open_error("E532", path, error) from None
         else:
             return
 
 
 def _holder(descriptor: int) -> int | None:
-    """Return the process that locked the file, None if the operating system does not say."""
+    """Return the process that locked the file, None if it is not known."""
     status = os.fstat(descriptor)
     major, minor = os.major(status.st_dev), os.minor(status.st_dev)
     file = f"{major:02x}:{minor:02x}:{status.st_ino}"
@@ -148,8 +148,8 @@ def _holder(descriptor: int) -> int | None:
     return pids[0] if pids and pids[0] > 0 else None
 
 
-def _runs(pid: int) -> bool:
-    """Return whether a process exists and is no zombie, which has ended and waits for its parent."""
+def _is_running(pid: int) -> bool:
+    """Return whether a process exists and is not a zombie."""
     try:
         status = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -157,7 +157,7 @@ def _runs(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def _held(path: Path, pid: int | None) -> FsqlError:
+def _lock_error(path: Path, pid: int | None) -> FsqlError:
     by = "" if pid is None else f", process {pid}"
     message = f'output "{path}" is being written by another job{by}'
     helps = ("wait for that job, or end it", "or choose another path")

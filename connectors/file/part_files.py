@@ -1,13 +1,13 @@
 """A directory of files that appear whole and never change, for formats that cannot be appended to.
 
 File number k has the rows from k times `rows_per_file` on, so what it holds depends on the rows alone:
-a process that writes it again, after a failure or for an older epoch, writes the same bytes.  A file is
+a process that writes it again, after a failure or in an older epoch, writes the same bytes.  A file is
 written under another name, synced, and renamed.
 
-The rows that do not fill a file yet are in a log beside the job's state: a bundle is appended to it, with the
-position that it leads to, before it is acknowledged.  A log belongs to one epoch and one file: another epoch,
-and the next file, begin a log with what is left, and remove the one before.  A bundle whose end is torn does
-not count.
+Rows that do not fill a file yet are in a log next to the job's state: a bundle is appended to it, with its
+end position, before it is acknowledged.  A log belongs to one epoch and one file: another epoch, or the next
+file, begins a new log with the remaining rows, and removes the previous one.  An incomplete bundle is
+ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
-from fsql.connectors.file.store import PASSING
+from fsql.connectors.file.store import TRANSIENT_ERRORS
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.sink import LOCAL_WINDOW, OpenReply, Sequencer, SinkDiskError, SinkLostError
@@ -41,7 +41,7 @@ _LOG: Final = ".rows"
 
 
 class _Frame(msgspec.Struct, frozen=True):
-    """What stands in a log before the rows of a bundle: `first` is the number of the file they belong to."""
+    """The header of a bundle in a log: `first` is the number of the file to which its rows belong."""
 
     owner: str
     first: int
@@ -56,7 +56,7 @@ def has_log(prefix: Path) -> bool:
 
 
 def _logs(prefix: Path) -> dict[tuple[int, int], Path]:
-    """Return the logs that there are, by epoch and number of the file."""
+    """Return the existing logs, by epoch and number of the file."""
     name = re.compile(re.escape(prefix.name) + r"\.(\d+)\.(\d+)" + re.escape(_LOG))
     matches = [(name.fullmatch(path.name), path) for path in prefix.parent.iterdir()]
     return {(int(found[1]), int(found[2])): path for found, path in matches if found}
@@ -91,7 +91,7 @@ class PartFiles:
 
     @property
     def missing_reason(self) -> str | None:
-        """Return None: it is here."""
+        """Return None: it is in this process."""
         return None
 
     @property
@@ -112,14 +112,14 @@ class PartFiles:
         try:
             self._directory.mkdir(exist_ok=True)
         except OSError as error:
-            raise paths.cannot_open("E532", self._directory, error) from None
+            raise paths.open_error("E532", self._directory, error) from None
         try:
             position = self._resume(opening)
             if self._journal is not None:
                 self._begin_log(position)
             self._write_files(position)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._translate(error) from None
         if not opening.option.keeps_position:
             position = opening.begins
         self._sequencer = Sequencer(position)
@@ -130,7 +130,7 @@ class PartFiles:
 
         Raises:
             FsqlError: E535, if the operating system refuses.
-            SinkLostError: if it is not what follows, or a later epoch has begun.
+            SinkLostError: if the bundle does not follow, or a later epoch has begun.
         """
         sequencer = self._sequencer
         if sequencer is None:
@@ -157,7 +157,7 @@ class PartFiles:
         """Return at once: all stored bundles are acknowledged."""
 
     def sync(self) -> None:
-        """Return when everything stored survives the loss of power; files are synced when they are written.
+        """Make everything stored survive a loss of power; files are synced when they are written.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -168,12 +168,12 @@ class PartFiles:
         try:
             self._files.sync(log)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._translate(error) from None
         finally:
             self._files.close(log)
 
     def close(self) -> None:
-        """Close the log; a run that keeps no state writes the rows that do not fill a file.
+        """Close the log; a run without state writes the remaining rows.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -187,7 +187,7 @@ class PartFiles:
             self._files.close(log)
 
     def _resume(self, opening: OpenRequest) -> Root:
-        """Restore the contents of the last log; without one, remove what an earlier job left."""
+        """Restore the contents of the last log; without one, remove the files of an earlier job."""
         logs = self._logs()
         if logs and max(logs)[0] > opening.epoch:
             raise SinkLostError(f"epoch {max(logs)[0]} has begun, and this is {opening.epoch}")
@@ -196,16 +196,18 @@ class PartFiles:
             if found is not None:
                 position, self._number, self._rows = found
                 if opening.option.keeps_position and position < opening.begins:
-                    raise self._unfit("it lacks rows that it had")
+                    raise self._mismatch_error("it lacks rows that it had")
                 return position
         if opening.begins != START and self._journal is not None:
-            raise self._unfit("nothing is known of what it has")
-        there = sorted(path for path in self._directory.iterdir() if PART_NAME.fullmatch(path.name))
+            raise self._mismatch_error("nothing is known of what it has")
+        existing = sorted(
+            path for path in self._directory.iterdir() if PART_NAME.fullmatch(path.name)
+        )
         self._number = 0
-        if self._append and there:
-            self._number = int(there[-1].name[len("part-") :][:8]) + 1
+        if self._append and existing:
+            self._number = int(existing[-1].name[len("part-") :][:8]) + 1
         elif not self._append:
-            for path in there:
+            for path in existing:
                 self._files.remove(path)
         return START
 
@@ -214,24 +216,24 @@ class PartFiles:
         self._added = []
         try:
             if self._log is not None:
-                if self._files.removed(self._log):
+                if self._files.is_removed(self._log):
                     raise SinkLostError(f"a later epoch than {self._epoch} has begun")
                 self._log_size = self._append_frame(self._log, self._log_size, position, added)
             self._rows = pa.concat_tables([self._rows, added])
             self._write_files(position)
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._translate(error) from None
 
     def _write_files(self, position: Root) -> None:
-        """Write the files that have all their rows, and at the end the last one; begin a log for the rest."""
+        """Write the complete files, and at the end of the input the last one; begin a log for the rest."""
         count = self._parts.rows_per_file
-        begun = False
+        started = False
         while self._rows.num_rows >= count:
             self._write_part(self._rows.slice(0, count))
             self._rows = self._rows.slice(count)
             self._number += 1
-            begun = True
-        if begun:
+            started = True
+        if started:
             self._rows = self._rows.combine_chunks()
             if self._journal is not None:
                 self._begin_log(position)
@@ -257,7 +259,7 @@ class PartFiles:
         return {} if self._journal is None else _logs(self._journal)
 
     def _begin_log(self, position: Root) -> None:
-        """Begin a log with the rows that do not fill a file, for good, and remove those before."""
+        """Begin a log with the remaining rows, durably, and remove earlier logs."""
         assert self._journal is not None
         before = self._logs()
         own = (self._epoch, self._number)
@@ -299,7 +301,7 @@ class PartFiles:
         return size + len(head) + data.size
 
     def _read_log(self, path: Path) -> tuple[Root, int, pa.Table] | None:
-        """Return position, number of the file and rows of a log, None if not one bundle of it is whole."""
+        """Return position, number of the file and rows of a log, None if no bundle in it is complete."""
         data = memoryview(path.read_bytes())
         found: tuple[Root, int, pa.Table] | None = None
         tables = [self._parts.schema.empty_table()]
@@ -312,20 +314,20 @@ class PartFiles:
             if len(rows) < frame.bytes or xxhash.xxh3_128_hexdigest(rows) != frame.hash:
                 break
             if frame.owner != self._owner:
-                raise self._unfit(f"it has rows of {frame.owner}, not of {self._owner}")
+                raise self._mismatch_error(f"it has rows of {frame.owner}, not of {self._owner}")
             tables.append(pa.ipc.open_stream(pa.py_buffer(rows)).read_all())
             found = Root(*frame.position), frame.first, pa.concat_tables(tables)
             data = data[end + 1 + frame.bytes :]
         return found
 
-    def _failed(self, error: OSError) -> FsqlError | SinkLostError:
-        """Return what an error of the operating system means."""
+    def _translate(self, error: OSError) -> FsqlError | SinkLostError:
+        """Return the error to raise for an error of the operating system."""
         path = error.filename or self._directory
-        if error.errno in PASSING:
+        if error.errno in TRANSIENT_ERRORS:
             return SinkDiskError(f'writing "{path}": {error.strerror}')
-        return paths.failed("writing", path, error)
+        return paths.io_error("writing", path, error)
 
-    def _unfit(self, reason: str) -> FsqlError:
+    def _mismatch_error(self, reason: str) -> FsqlError:
         message = f'output "{self._directory}" does not match the position of the job: {reason}'
         helps = (
             "bring the directory back as it was",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def shard_path(path: Path, shard: int, shards: int) -> Path:
-    """Return the path of a shard of the table with that `path`: `a.jsonl.gz` gives `a-0-of-4.jsonl.gz`.
+    """Return the path of a shard of the table at `path`: `a-0-of-4.jsonl.gz` for `a.jsonl.gz`.
 
     >>> from pathlib import Path
     >>> shard_path(Path("out/a.jsonl.gz"), 0, 4).as_posix()
@@ -32,7 +32,7 @@ def shard_path(path: Path, shard: int, shards: int) -> Path:
 
 
 def shard_pattern(path: Path) -> Path:
-    """Return the pattern of the paths of all shards, by that of the first.
+    """Return the pattern of the paths of all shards, given the path of the first.
 
     >>> from pathlib import Path
     >>> shard_pattern(shard_path(Path("out/a-0-of-9.jsonl"), 0, 4)).as_posix()
@@ -43,7 +43,7 @@ def shard_pattern(path: Path) -> Path:
 
 
 class ShardLines:
-    """Makes lines of the rows of a shard, with the field `position` before the columns of the table."""
+    """Encodes the rows of a shard as lines, with the field `position` before the columns of the table."""
 
     header = b""
 

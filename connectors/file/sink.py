@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
-    """Return what writes the file.
+    """Return the sink that writes the file.
 
     Raises:
-        FsqlError: E533 or E534, if the options cannot be followed.
+        FsqlError: E533 or E534, if the options are not valid.
     """
     path = context.resolve(settings.text("path"))
     if has_layout(settings, Layout.FILE):
@@ -53,7 +53,7 @@ def file_store(
 ) -> Store:
     """Return the store of lines in a file; `journal` keeps the position, if there is one.
 
-    With `append` a new job writes at the end of the file; without, it empties the file.
+    With `append` a new job writes at the end of the file; otherwise it empties the file.
     """
     if journal is None:
         return LineFile(path, append=append)

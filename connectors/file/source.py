@@ -1,7 +1,7 @@
 """The source of connector `file`: each file is a split.
 
 A reader takes big blocks, cuts them into lines and decodes as many lines at a time as it is asked for.
-Which rows there are, and their numbers, depend on the bytes alone.
+Rows and their numbers depend on the bytes only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fsql.connectors.live.live_splits import (
     InflowSplit,
     bound_options,
     front_log_of,
-    ignore_note,
+    ignore_notice,
     is_followed,
 )
 from fsql.connectors.live.log_split import LogSplit
@@ -49,7 +49,7 @@ _HEADER_BLOCK_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class FileSplit:
-    """A file of lines; its rows begin at its beginning, or at a place that a reader of it has named."""
+    """A file of lines; it is read from its beginning, or from a source offset."""
 
     name: str
     path: Path
@@ -106,7 +106,7 @@ class FileSplit:
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise paths.cannot_open("E531", self.path, error) from None
+            raise paths.open_error("E531", self.path, error) from None
         if self.codec is not None:
             return CompressedBlocks(descriptor, self.path, self.codec, block_bytes, source_offset)
         try:
@@ -156,5 +156,5 @@ def _followed_split(table: Table, settings: Settings, context: ConnectorContext)
     if log is not None:
         return LogSplit(name, log, decoder, bounds)
     return InflowSplit(
-        name, lambda: open_follower(table, settings, context, ignore_note), decoder, bounds
+        name, lambda: open_follower(table, settings, context, ignore_notice), decoder, bounds
     )

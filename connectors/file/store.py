@@ -1,17 +1,17 @@
 """A file that a job writes: whole lines, and a journal of the position up to which it has them.
 
-Rows are written first and then the journal, so that whatever moment a process is killed at, the journal
-names a position and a length that belong together.  What stands after that length comes again, and it is
-the same bytes, since the sequence of an output does not depend on failures.  So those that stand there
-already are compared and left alone, and who reads along (`tail -f`) sees a file that only grows.  Where they
-differ after all, after a loss of power say, the file is cut there.
+Rows are written before the journal, so that after a kill at any moment the journal has a position and a
+length that belong together.  Bytes after that length are delivered again, and are the same, since the
+sequence of an output does not depend on failures.  So existing bytes are compared instead of written again,
+and a reader of the file (`tail -f`) sees it only grow.  If they differ, for example after a loss of power,
+the file is cut there.
 
-Every write names its place in the file.  So one who still writes for an epoch that is over writes what is
-there, or will be there, anyway.  That is so with `exactly-once` alone: what is promised less has other rows
-in each epoch, so before it writes it looks whether a later one has begun.
+Every write has its offset in the file.  So a process of an older epoch writes only bytes that are, or will
+be, in the file anyway.  That holds for `exactly-once` only: with other delivery options each epoch has other
+rows, so the store checks before each write whether a later epoch has begun.
 
-A loss of power may lose what was written after the last `sync`.  The journal's hashes show it, and the store
-then has the position of the last entry whose bytes are all there.
+A loss of power may lose bytes written after the last `sync`.  The hashes in the journal detect that; the
+store then has the position of the last entry whose bytes are complete.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from fsql.runtime.sink import OpenRequest
 
 JOURNAL_BYTES_MAX: Final = 4 << 20
-"""How long a journal may become before everything is synced and it is written again."""
+"""The length of a journal above which everything is synced and the journal is rewritten."""
 _READ_BYTES: Final = 1 << 20
-PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+TRANSIENT_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors that may be resolved while the job waits."""
 
 
@@ -76,7 +76,7 @@ class FileStore:
         self._epoch = 0
         self._position = START
         self._length = 0
-        self._there_before = 0
+        self._old_length = 0
         self._hashed_from = 0
         self._hasher = xxhash.xxh3_128()
 
@@ -92,11 +92,11 @@ class FileStore:
         self._same_in_all_epochs = exactly_once and not self._compressed
         self._epoch = opening.epoch
         self._owner = opening.owner
-        with self._storage_error():
+        with self._translate_errors():
             entries = self._journal.entries()
         self._check(entries, opening)
-        self._descriptor = self._opened()
-        with self._storage_error():
+        self._descriptor = self._open_file()
+        with self._translate_errors():
             if not entries and not self._append:
                 self._files.truncate(self._descriptor, 0)
             if opening.option.keeps_position:
@@ -108,13 +108,13 @@ class FileStore:
             if not self._same_in_all_epochs:
                 # The next rows may differ from those in the file.
                 self._files.truncate(self._descriptor, self._length)
-                self._there_before = self._length
+                self._old_length = self._length
             self._restart_hash()
             self._files.sync(self._descriptor)
             self._files.sync_directory(self._path.parent)
             newest = self._journal.begin(self._entry())
         if not newest:
-            raise self._superseded()
+            raise self._epoch_error()
         return self._position
 
     @property
@@ -130,35 +130,35 @@ class FileStore:
             SinkLostError: if there is no room, or a later epoch has begun.
         """
         assert self._descriptor is not None
-        with self._storage_error():
-            if not self._same_in_all_epochs and self._journal.superseded:
-                raise self._superseded()
+        with self._translate_errors():
+            if not self._same_in_all_epochs and self._journal.is_superseded:
+                raise self._epoch_error()
             for piece in data:
                 octets = piece.cast("B")
                 self._hasher.update(octets)
-                rest = octets[self._same(octets) :]
+                rest = octets[self._count_equal(octets) :]
                 start = self._length + len(octets) - len(rest)
-                if rest and start < self._there_before:
+                if rest and start < self._old_length:
                     self._files.truncate(self._descriptor, start)
-                    self._there_before = start
+                    self._old_length = start
                 self._files.write(self._descriptor, rest, start)
                 self._length += len(octets)
 
     def commit(self, position: Root) -> None:
-        """Write what there is now into the journal.
+        """Write the current position and length into the journal.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
             SinkLostError: if there is no room.
         """
         self._position = position
-        with self._storage_error():
+        with self._translate_errors():
             self._journal.append(self._entry())
         if self._journal.size > JOURNAL_BYTES_MAX:
             self._renew_journal()
 
     def sync(self) -> None:
-        """Return when the file and its journal survive the loss of power; any thread may wait for that.
+        """Make the file and its journal survive a loss of power; any thread may call this.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -169,7 +169,7 @@ class FileStore:
             journal = self._journal.duplicate()
         descriptors = [each for each in (file, journal) if each is not None]
         try:
-            with self._storage_error():
+            with self._translate_errors():
                 for descriptor in descriptors:
                     self._files.sync(descriptor)
         finally:
@@ -186,44 +186,44 @@ class FileStore:
 
     def _renew_journal(self) -> None:
         assert self._descriptor is not None
-        with self._storage_error(), self._descriptors:
+        with self._translate_errors(), self._descriptors:
             self._files.sync(self._descriptor)
             self._restart_hash()
             self._journal.renew(self._entry())
 
-    def _opened(self) -> int:
+    def _open_file(self) -> int:
         if not self._path.parent.is_dir():
             help_ = f'create the directory "{self._path.parent}"'
-            raise paths.cannot_open("E532", self._path, "its directory does not exist", help_)
+            raise paths.open_error("E532", self._path, "its directory does not exist", help_)
         if self._path.exists() and not self._path.is_file():
             help_ = "a job that keeps state writes to regular files, standard output or a consumer"
-            raise paths.cannot_open("E532", self._path, "it is not a regular file", help_)
+            raise paths.open_error("E532", self._path, "it is not a regular file", help_)
         try:
             return self._files.open(self._path)
         except OSError as error:
-            raise paths.cannot_open("E532", self._path, error) from None
+            raise paths.open_error("E532", self._path, error) from None
 
     def _check(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
         if entries and entries[0].epoch > opening.epoch:
             raise SinkLostError(f"epoch {entries[0].epoch} has begun, and this is {opening.epoch}")
         if entries and entries[0].owner != self._owner:
-            raise self._unfit(f"it has rows of {entries[0].owner}, not of {self._owner}")
+            raise self._mismatch_error(f"it has rows of {entries[0].owner}, not of {self._owner}")
         if not entries and opening.begins != START:
-            raise self._unfit("nothing is known of what it has")
+            raise self._mismatch_error("nothing is known of what it has")
 
     def _resume_from(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
-        """Take up the best entry whose bytes are there."""
+        """Continue from the last entry whose bytes are complete."""
         assert self._descriptor is not None
         self._position = START
         self._length = 0 if entries else self._files.size(self._descriptor)
         if entries:
             found = next((entry for entry in entries if self._holds(entry)), None)
             if found is None:
-                raise self._unfit("it is shorter than it was, or has other bytes")
+                raise self._mismatch_error("it is shorter than it was, or has other bytes")
             self._position, self._length = Root(*found.position), found.length
         if self._position < opening.begins:
-            raise self._unfit("it lacks rows that it had")
-        self._there_before = self._files.size(self._descriptor)
+            raise self._mismatch_error("it lacks rows that it had")
+        self._old_length = self._files.size(self._descriptor)
 
     def _resume_at_last_line(self, opening: OpenRequest) -> None:
         """Continue after the last whole line; a torn line is cut off."""
@@ -259,16 +259,16 @@ class FileStore:
         return hasher.hexdigest() == entry.hash
 
     def _restart_hash(self) -> None:
-        """Begin a hash shortly before the end: what stands before needs no check any more."""
+        """Begin a hash shortly before the end; earlier bytes need no check any more."""
         assert self._descriptor is not None
         self._hashed_from = max(self._length - CHECKED_BYTES, 0)
         count = self._length - self._hashed_from
         self._hasher = xxhash.xxh3_128(self._files.read(self._descriptor, count, self._hashed_from))
 
-    def _same(self, octets: memoryview) -> int:
-        """Return how many of the bytes the file already has at their place."""
+    def _count_equal(self, octets: memoryview) -> int:
+        """Return how many of the bytes the file already has at their offset."""
         assert self._descriptor is not None
-        overlap = min(self._there_before - self._length, len(octets))
+        overlap = min(self._old_length - self._length, len(octets))
         if overlap <= 0:
             return 0
         there = self._files.read(self._descriptor, overlap, self._length)
@@ -288,21 +288,21 @@ class FileStore:
             self._owner,
         )
 
-    def _superseded(self) -> SinkLostError:
+    def _epoch_error(self) -> SinkLostError:
         return SinkLostError(f"a later epoch than {self._epoch} has begun")
 
-    def _unfit(self, reason: str) -> FsqlError:
+    def _mismatch_error(self, reason: str) -> FsqlError:
         message = f'output "{self._path}" does not match the position of the job: {reason}'
         helps = ("bring the file back as it was", "or start again with an empty state directory")
         return FsqlError([Diagnostic("E537", message, helps=helps)])
 
     @contextmanager
-    def _storage_error(self) -> Iterator[None]:
-        """Return the error for an error of the operating system."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Translate errors of the operating system."""
         try:
             yield
         except OSError as error:
             path = error.filename or self._path
-            if error.errno in PASSING:
+            if error.errno in TRANSIENT_ERRORS:
                 raise SinkDiskError(f'writing "{path}": {error.strerror}') from None
-            raise paths.failed("writing", path, error) from None
+            raise paths.io_error("writing", path, error) from None

@@ -1,7 +1,7 @@
 """Generated text: an endless source of documents or lines of words, the same in every run.
 
 Row i depends on (seed, i) alone: a hash of the two gives the length of the line, a hash of it and of a
-word's place gives the word.  So neither the size of the chunks nor a restart changes a row, and any row
+word's index gives the word.  So neither the size of the chunks nor a restart changes a row, and any row
 can be made without those before it.
 
 With a rate, row i becomes available when it falls due (`pace.py`), counted from a start on the connector's
@@ -46,7 +46,7 @@ _SPREAD: Final = 0.5
 _CHUNK_WORDS: Final = 1 << 19
 """About how many words a chunk has at most; 3 to 4 MB of text."""
 _ROWS_AHEAD: Final = 64
-"""How many rows are made at a time while there is time: one alone takes a quarter of their time."""
+"""How many rows are made ahead at a time: a single row takes a quarter of the time of all."""
 
 
 class Lengths(Protocol):
@@ -87,7 +87,7 @@ class LogNormalLengths:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedText:
-    """The generated lines: `rows` of them, or without end if that is None.
+    """The generated lines: `rows` of them, or an endless stream if that is None.
 
     `pace` says when rows fall due, if not at once.  `start` is when row 0 falls due, in seconds of the clock;
     None makes the first row of a reader due at its first read.
@@ -112,7 +112,7 @@ class GeneratorSplit:
 
     @property
     def rows(self) -> int | None:
-        """Return how many rows there are, None if they have no end."""
+        """Return the number of rows, None if the stream is endless."""
         return self.text.rows
 
     def open(self, source_offset: SourceOffset | None = None) -> GeneratorReader:

@@ -1,4 +1,4 @@
-"""The options that generated rows have, whatever the connector."""
+"""The options that all connectors for generated rows have in common."""
 
 from __future__ import annotations
 

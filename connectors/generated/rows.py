@@ -1,7 +1,7 @@
 """Generated rows: columns that are functions of the numbers of the rows.
 
-Any row can be made without those before it, so a reader goes on at any row; neither the size of the chunks
-nor a restart changes a row.
+Any row can be made without those before it, so a reader can continue at any row; neither the size of the
+chunks nor a restart changes a row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHUNK_ROWS: Final = 16_384
 class RowSplit:
     """The only split of a generator: `columns` makes the rows with the given numbers.
 
-    There are `rows` of them, or they have no end if that is None.  `pace` says when rows fall due, if not at
+    There are `rows` of them, or an endless stream if that is None.  `pace` says when rows fall due, if not at
     once, and `start` when row 0 does, in seconds of the clock; None makes the first row of a reader due at
     its first read.
     """

@@ -1,8 +1,8 @@
 """Words by Zipf's law: the text that generators write, as a function of numbers.
 
 The word of rank r (from 0) is r times rarer than the first, plus one: its probability is proportional
-to 1 / (r + 1).  Which word stands somewhere depends on a 64-bit hash of the place alone, so any part of
-the text can be made by itself, and the same part is the same in every run.
+to 1 / (r + 1).  A word depends on a 64-bit hash of its position only, so any part of the text can be made by
+itself, and is the same in every run.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class ZipfWords:
         first, syllables = 0, 1
         while first < self.vocabulary:
             numbers = np.arange(min(len(_SYLLABLES) ** syllables, self.vocabulary - first))
-            places = len(_SYLLABLES) ** np.arange(syllables)[::-1]
-            digits = numbers[:, None] // places % len(_SYLLABLES)
+            powers = len(_SYLLABLES) ** np.arange(syllables)[::-1]
+            digits = numbers[:, None] // powers % len(_SYLLABLES)
             data.append(_SYLLABLES[digits].reshape(-1))
             lengths.append(np.full(len(numbers), 2 * syllables))
             first, syllables = first + len(numbers), syllables + 1

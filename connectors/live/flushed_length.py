@@ -1,8 +1,8 @@
-"""How much of a front log survives the loss of power, in a file that its writer keeps and readers look at.
+"""The durable length of a front log, in a file that its writer writes and readers poll.
 
-A row that has been released must not be lost, or the row that comes next gets its position and is dropped as
-one that was delivered.  So readers read no further than this length.  The file itself is not synced: every
-length that was ever written to it is true, so an old one is too small at worst.
+A row that has been released must not be lost: otherwise the next row would get its position and be dropped as
+already delivered.  So readers read no further than this length.  The file itself is not synced: every length
+that was written to it is correct, so an old one is at worst too small.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class FlushedLengthWriter:
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         self._descriptor = os.open(directory / _NAME, flags, 0o600)
-        self.length = _decoded(os.pread(self._descriptor, _RECORD_BYTES, 0)) or 0
+        self.length = _decode(os.pread(self._descriptor, _RECORD_BYTES, 0)) or 0
 
     def write(self, length: int) -> None:
-        """Let readers read up to `length`.
+        """Allow readers to read up to `length`.
 
         Raises:
             OSError: if the disk fails.
         """
-        os.pwrite(self._descriptor, _encoded(length), 0)
+        os.pwrite(self._descriptor, _encode(length), 0)
         self.length = length
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class FlushedLengthReader:
         self._length = 0
 
     def read(self) -> int:
-        """Return the length; the one before while another is being written, 0 before there is any.
+        """Return the length: the previous one while another is being written, 0 if there is none.
 
         Raises:
             OSError: if the disk fails.
@@ -66,7 +66,7 @@ class FlushedLengthReader:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 return 0
-        length = _decoded(os.pread(self._descriptor, _RECORD_BYTES, 0))
+        length = _decode(os.pread(self._descriptor, _RECORD_BYTES, 0))
         if length is not None:
             self._length = length
         return self._length
@@ -78,12 +78,12 @@ class FlushedLengthReader:
             os.close(descriptor)
 
 
-def _encoded(length: int) -> bytes:
+def _encode(length: int) -> bytes:
     digits = b"%020d" % length
     return digits + _hash_of(digits) + b"\n"
 
 
-def _decoded(record: bytes) -> int | None:
+def _decode(record: bytes) -> int | None:
     """Return the length in a record, None if it is not whole."""
     digits, record_hash = record[:20], record[20:-1]
     if len(record) < _RECORD_BYTES or record_hash != _hash_of(digits):

@@ -55,7 +55,7 @@ def segments(directory: Path) -> list[Segment]:
 def trim(directory: Path, byte: int) -> None:
     """Remove the segments that are not needed for reading from `byte` on.
 
-    The content before its source offset, which a resuming reader checks.
+    The bytes before a source offset that a resuming reader checks are kept.
     """
     known = segments(directory)
     for segment, following in pairwise(known):
@@ -63,8 +63,8 @@ def trim(directory: Path, byte: int) -> None:
             segment.path.unlink(missing_ok=True)
 
 
-def _written_end(directory: Path) -> int | None:
-    """Return the length of a log that is complete, None if more may come."""
+def _read_end(directory: Path) -> int | None:
+    """Return the length of a complete log, None if it may still grow."""
     try:
         return int((directory / _END).read_text())
     except FileNotFoundError:
@@ -83,14 +83,14 @@ class LogWriter:
     ) -> None:
         """Continue after the last whole line; there is never much more than `bytes_max` on disk.
 
-        If it is only known what the log has up to `known_end`, the rest is cut off: no reader has seen it.
+        If the log is recorded only up to `known_end`, the rest is cut off: no reader has seen it.
 
         Raises:
             FsqlError: E532 or E535, if the log cannot be written; E536, if its end is lost.
         """
         self.directory = directory
         self.before_flush: list[Callable[[], None]] = []
-        """Make durable what belongs to the written lines."""
+        """Functions that make data durable that belongs to the written lines."""
         self._bytes_max = bytes_max
         self._segment_bytes = min(segment_bytes, max(bytes_max // 4, 1))
         self._descriptor: int | None = None
@@ -99,34 +99,34 @@ class LogWriter:
                 each.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _FILES.sync_directory(each.parent)
             self._flushed = FlushedLengthWriter(directory)
-            self.ended = _written_end(directory) is not None
+            self.ended = _read_end(directory) is not None
             self._resume(known_end)
         except OSError as error:
-            raise paths.cannot_open("E532", directory, error) from None
+            raise paths.open_error("E532", directory, error) from None
 
     @property
     def line_end(self) -> int:
-        """Return the place after the last whole line."""
+        """Return the offset after the last complete line."""
         return self._line_end
 
     @property
     def length(self) -> int:
-        """Return how many bytes were ever written."""
+        """Return the total number of bytes written."""
         return self._start + self._size
 
     @property
     def unflushed(self) -> int:
-        """Return how many bytes were written that readers do not see yet."""
+        """Return the number of written bytes that readers do not see yet."""
         return self.length - self._flushed.length
 
     def room(self) -> int:
-        """Return how many bytes may be written until something is trimmed."""
+        """Return how many bytes may be written before a part is trimmed."""
         known = segments(self.directory)
         first = known[0].start if known else self._start
         return max(self._bytes_max - (self.length - first), 0)
 
     def append(self, data: bytes) -> int:
-        """Write bytes; return how many there was space for on the disk.
+        """Write bytes; return how many fitted on the disk.
 
         Raises:
             FsqlError: E535, if the operating system refuses for another reason.
@@ -143,7 +143,7 @@ class LogWriter:
                 if end is not None:
                     self._begin(self.length)
         except OSError as error:
-            raise paths.failed("writing", self.directory, error) from None
+            raise paths.io_error("writing", self.directory, error) from None
         newline = data.rfind(b"\n", 0, written)
         if newline >= 0:
             self._line_end = self.length - written + newline + 1
@@ -178,7 +178,7 @@ class LogWriter:
             _FILES.replace(new, self.directory / _END)
             _FILES.sync_directory(self.directory)
         except OSError as error:
-            raise paths.failed("writing", self.directory, error) from None
+            raise paths.io_error("writing", self.directory, error) from None
         self.ended = True
 
     def flush(self) -> None:
@@ -195,7 +195,7 @@ class LogWriter:
             os.fdatasync(self._descriptor)
             self._flushed.write(self.length)
         except OSError as error:
-            raise paths.failed("writing", self.directory, error) from None
+            raise paths.io_error("writing", self.directory, error) from None
 
     def close(self) -> None:
         """Close the log; more may be written by another writer."""
@@ -205,10 +205,10 @@ class LogWriter:
             self._flushed.close()
 
     def _resume(self, known_end: int | None) -> None:
-        """Open the last segment, cut after its last whole line, and at the end that is known.
+        """Open the last segment, and cut it after its last complete line, or at `known_end`.
 
         Raises:
-            FsqlError: E536, if it ends before what readers were let see.
+            FsqlError: E536, if it is shorter than the length that readers have seen.
         """
         known = segments(self.directory)
         while known_end is not None and known and known[-1].start > known_end:
@@ -217,10 +217,10 @@ class LogWriter:
         if not self.ended:
             content = known[-1].path.read_bytes() if known else b""
             if start + len(content) < self._flushed.length:
-                raise _end_lost(self.directory, start + len(content), self._flushed.length)
+                raise _lost_end_error(self.directory, start + len(content), self._flushed.length)
             lines = content if known_end is None else content[: known_end - start]
             whole = lines.rfind(b"\n") + 1
-            # Before the cut: if this process ends between the two, that is not taken for a loss.
+            # Before the cut: if this process ends in between, the missing bytes are not considered lost.
             self._flushed.write(min(self._flushed.length, start + whole))
             if whole < len(content):
                 os.truncate(known[-1].path, whole)
@@ -229,7 +229,7 @@ class LogWriter:
         self.flush()
 
     def _begin(self, start: int) -> None:
-        """Open a segment; those before it, and all names, survive the loss of power."""
+        """Open a segment; make earlier segments, and all names, durable."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         descriptor = os.open(self.directory / f"{start:0{_DIGITS}}", flags, 0o600)
         if self._descriptor is not None:
@@ -243,7 +243,7 @@ class LogWriter:
         _FILES.sync_directory(self.directory)
 
     def _write(self, data: memoryview) -> int:
-        """Write as much as there is space for, which may be nothing."""
+        """Write as much as there is space for, possibly nothing."""
         assert self._descriptor is not None
         before = self._size
         while data:
@@ -258,7 +258,7 @@ class LogWriter:
         return self._size - before
 
 
-def _end_lost(directory: Path, length: int, read: int) -> FsqlError:
+def _lost_end_error(directory: Path, length: int, read: int) -> FsqlError:
     message = f'front log "{directory}" ends at byte {length:,}: its end is lost'
     note = f"rows up to byte {read:,} may have been released"
     helps = ("restore the log", "or start the job again, with an empty state directory")
@@ -266,7 +266,7 @@ def _end_lost(directory: Path, length: int, read: int) -> FsqlError:
 
 
 class LogBlocks:
-    """The bytes of a log from some place on, once they are durable: whole lines, but for very long ones."""
+    """The durable bytes of a log from an offset on: whole lines, except for very long ones."""
 
     def __init__(self, directory: Path, byte: int) -> None:
         self._directory = directory
@@ -282,7 +282,7 @@ class LogBlocks:
             FsqlError: E535, if the operating system fails to read; E536, if they have been removed.
         """
         try:
-            end = _written_end(self._directory)
+            end = _read_end(self._directory)
             limit = self._flushed.read() if end is None else end
             data = self._read_segment(limit)
             if not data and self._find_segment():
@@ -290,7 +290,7 @@ class LogBlocks:
             if not data:
                 self._check_length()
         except OSError as error:
-            raise paths.failed("reading", self._directory, error) from None
+            raise paths.io_error("reading", self._directory, error) from None
         lines = data.rfind(b"\n") + 1
         if lines or (len(data) < _BLOCK_BYTES and self._byte + len(data) != end):
             data = data[:lines]
@@ -302,7 +302,7 @@ class LogBlocks:
         return byte
 
     def content_before(self, byte: int) -> str:
-        """Return the hash of the last bytes before a place.
+        """Return the hash of the last bytes before an offset.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.
@@ -310,7 +310,7 @@ class LogBlocks:
         try:
             return xxhash.xxh3_128_hexdigest(self._bytes_before(byte))
         except OSError as error:
-            raise paths.failed("reading", self._directory, error) from None
+            raise paths.io_error("reading", self._directory, error) from None
 
     def check(self, source_offset: SourceOffset) -> None:
         """Check that the log has the lines that were read before `source_offset`.
@@ -340,28 +340,32 @@ class LogBlocks:
             os.close(descriptor)
 
     def _read_segment(self, limit: int) -> bytes:
-        """Return the bytes of the open segment from here on, up to a place of the log and to a block."""
+        """Return the next bytes of the open segment, up to `limit` in the log and at most one block."""
         size = min(_BLOCK_BYTES, limit - self._byte)
         if self._descriptor is None or self._segment is None or size <= 0:
             return b""
         return os.pread(self._descriptor, size, self._byte - self._segment.start)
 
     def _check_length(self) -> None:
-        """Check that nothing was cut off that has been read: of a line that was longer than a block."""
+        """Check that bytes that have been read, of a line longer than a block, were not cut off."""
         if self._descriptor is not None and self._segment is not None:
             length = self._segment.start + os.fstat(self._descriptor).st_size
             if length < self._byte:
-                raise self._lost(f'front log "{self._directory}" was cut to {length:,} bytes')
+                raise self._lost_data_error(
+                    f'front log "{self._directory}" was cut to {length:,} bytes'
+                )
 
-    def _lost(self, message: str) -> FsqlError:
+    def _lost_data_error(self, message: str) -> FsqlError:
         note = f"a reader has come to byte {self._byte:,}"
         return FsqlError([Diagnostic("E536", message, notes=(note,))])
 
     def _find_segment(self) -> bool:
-        """Open the segment in which the next byte stands, or will; return whether it is another one."""
+        """Open the segment that has, or will have, the next byte; return whether it is another one."""
         known = segments(self._directory)
         if known and known[0].start > self._byte:
-            raise self._lost(f'front log "{self._directory}" begins at byte {known[0].start:,}')
+            raise self._lost_data_error(
+                f'front log "{self._directory}" begins at byte {known[0].start:,}'
+            )
         found = next((each for each in reversed(known) if each.start <= self._byte), None)
         if found is None or found == self._segment:
             return False

@@ -1,4 +1,4 @@
-"""A front log as a coordinator uses it."""
+"""The front log that a coordinator trims."""
 
 from __future__ import annotations
 

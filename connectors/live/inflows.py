@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
-from fsql.connectors.addresses import not_listening
+from fsql.connectors.addresses import listen_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 _READ_BYTES: Final = 1 << 20
 _WAIT_SECONDS: Final = 0.1
 _UNFLUSHED_BYTES_MAX: Final = 1 << 20
-"""How much may have come without a pause until readers see it."""
+"""How many bytes may arrive without a pause before they are flushed."""
 _FULL_SECONDS: Final = 0.05
 """How long to wait until there may be room again."""
 
 
 class Inflow(Protocol):
-    """Where bytes come from."""
+    """A source of bytes."""
 
     def read(self, bytes_max: int, seconds: float) -> bytes | None:
-        """Return the bytes that come within `seconds`, None if none do; no bytes at the end."""
+        """Return the bytes that arrive within `seconds`, None if none do; no bytes at the end."""
 
     def close(self) -> None:
         """Release what is held."""
 
 
 class Outflow(Protocol):
-    """Where bytes go."""
+    """A target of bytes."""
 
     ended: bool
 
@@ -82,9 +82,9 @@ class DescriptorInflow:
 
 
 class SocketInflow:
-    """What comes by connections to an address, one at a time.
+    """The bytes of connections to an address, one connection at a time.
 
-    A line that a connection leaves unfinished ends with it: whether it is whole, its row must show.
+    An unfinished line ends with its connection; whether it is complete is decided when it is decoded.
     """
 
     def __init__(self, address: tuple[str, int], *, ends_with_connection: bool) -> None:
@@ -97,7 +97,7 @@ class SocketInflow:
         try:
             self._listener = socket.create_server(address, family=family, backlog=8)
         except OSError as error:
-            raise not_listening("E531", f"{address[0]}:{address[1]}", error) from None
+            raise listen_error("E531", f"{address[0]}:{address[1]}", error) from None
         self._ends_with_connection = ends_with_connection
         self._peer: socket.socket | None = None
         self._within_line = False
@@ -151,7 +151,7 @@ class PipeOutflow:
         self.unflushed = 0
 
     def room(self) -> int:
-        """Return as much as may be written before anybody reads."""
+        """Return how much can be written without waiting for the reader."""
         writable = _ready(self._descriptor, select.POLLOUT, _WAIT_SECONDS)
         return select.PIPE_BUF if writable else 0
 
@@ -163,7 +163,7 @@ class PipeOutflow:
         """Do nothing: written bytes can be read."""
 
     def end(self) -> None:
-        """Let the reader come to the end, which it does when the pipe is closed."""
+        """End the stream: the reader sees the end when the pipe is closed."""
         self.ended = True
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class Feed:
         on_failure: Callable[[FsqlError], None],
         clock: LogClock | None = None,
     ) -> None:
-        """Begin; `on_failure` is called in the thread, for any reason that ends it."""
+        """Start the thread; it calls `on_failure` if it ends because of an error."""
         self._inflow = inflow
         self._outflow = outflow
         self._on_failure = on_failure
@@ -198,7 +198,7 @@ class Feed:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and close both sides; what was taken in is out by then, if there is room for it."""
+        """Stop, and close both sides; bytes that were read are written before, if there is room."""
         self._stopped.set()
         self._thread.join()
 
@@ -208,7 +208,7 @@ class Feed:
         except FsqlError as error:
             self._on_failure(error)
         except OSError as error:
-            self._on_failure(paths.failed("reading", "the input", error))
+            self._on_failure(paths.io_error("reading", "the input", error))
         except Exception as error:  # noqa: BLE001 - rows would be lost without an error
             self._on_failure(_internal_error(error))
         finally:
@@ -223,7 +223,8 @@ class Feed:
     def _copy_lines(self) -> None:
         """Copy bytes until the end.
 
-        They are flushed as soon as nothing more has come: what comes during a flush goes with the next one.
+        They are flushed as soon as no more bytes are available; bytes that arrive during a flush are flushed
+        next.
         """
         while not self._stopped.is_set() and not self._outflow.ended:
             if self._outflow.unflushed >= _UNFLUSHED_BYTES_MAX:
@@ -232,7 +233,7 @@ class Feed:
             if room == 0:
                 self._outflow.flush()
                 if self._clock is not None:
-                    self._clock.on_activity()  # what it sends meanwhile waits: that is no silence
+                    self._clock.on_activity()  # the source may be sending: that is not silence
                 self._stopped.wait(_FULL_SECONDS)
                 continue
             unflushed = self._outflow.unflushed

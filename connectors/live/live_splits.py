@@ -43,13 +43,13 @@ _BLOCK_BYTES: Final = 1 << 20
 _MIB: Final = 1 << 20
 
 
-def ignore_note(note: str) -> None:
+def ignore_notice(note: str) -> None:
     """Report nothing."""
     del note
 
 
 def needs_front_log(table: Table) -> bool:
-    """Return whether what the table reads cannot be read again."""
+    """Return whether the input of the table cannot be read again."""
     connector = settings_of(table.options).connector
     if connector.option(FOLLOW) is not None:
         return is_followed(table)
@@ -62,7 +62,7 @@ def is_followed(table: Table) -> bool:
 
 
 def is_live(table: Table) -> bool:
-    """Return whether rows of the table come at times of their own, not as fast as they are read."""
+    """Return whether the rows of the table arrive over time, not as fast as they are read."""
     return needs_front_log(table) or dict(table.options).get("rate") is not None
 
 
@@ -76,11 +76,11 @@ def open_feed(
     front_logs: Path,
     on_failure: Callable[[FsqlError], None],
     context: ConnectorContext,
-    on_note: Callable[[str], None] = ignore_note,
+    on_notice: Callable[[str], None] = ignore_notice,
 ) -> Feed:
-    """Begin to write what comes for a table into its log, in a thread.
+    """Begin to write the input of a table to its log, in a thread.
 
-    `on_failure` and `on_note`, which is told what a user may want to know, are called in that thread.
+    `on_failure`, and `on_notice` with notices for the user, are called in that thread.
 
     Raises:
         FsqlError: E531, E532, E534, E535 or E536, if it is not possible.
@@ -94,7 +94,7 @@ def open_feed(
     try:
         clock = _log_clock(directory, log, bound_options(table, settings))
         if journal is not None:
-            inflow = open_follower(table, settings, context, on_note)
+            inflow = open_follower(table, settings, context, on_notice)
             inflow.resume(journal, log)
             log.before_flush.append(journal.sync)
         elif settings.connector.name == "stdin":
@@ -108,7 +108,7 @@ def open_feed(
 
 
 def _log_clock(directory: Path, log: LogWriter, options: BoundOptions) -> LogClock | None:
-    """Return what reads the clock for a log, None where its table has no use for one.
+    """Return the clock of a log, None if its table does not need one.
 
     Raises:
         FsqlError: E532, if the file of the bounds cannot be written.
@@ -119,12 +119,12 @@ def _log_clock(directory: Path, log: LogWriter, options: BoundOptions) -> LogClo
     try:
         writer = BoundWriter(directory, known[0].start if known else 0, log.length)
     except OSError as error:
-        raise paths.cannot_open("E532", directory, error) from None
+        raise paths.open_error("E532", directory, error) from None
     return LogClock(ArrivalClock(options), log, writer)
 
 
 def bound_options(table: Table, settings: Settings) -> BoundOptions:
-    """Return what a live table says about its clock: nothing, if its rows have no time."""
+    """Return the options of a live table about its clock; they are empty if its rows have no time."""
     if table.time is TimeKind.ARRIVAL:
         return BoundOptions(arrival=True)
     if table.time is not TimeKind.EVENT:
@@ -137,7 +137,7 @@ def bound_options(table: Table, settings: Settings) -> BoundOptions:
 
 
 def socket_inflow(settings: Settings) -> SocketInflow:
-    """Listen where a table with connector `socket` says.
+    """Listen at the address of a table with connector `socket`.
 
     Raises:
         FsqlError: E531 or E534, if it is not possible.
@@ -160,21 +160,21 @@ class StreamSplit:
         """Return a reader that returns available input and never blocks.
 
         Raises:
-            FsqlError: E531, if the stream is closed; E536, if it is to be read from a place on.
+            FsqlError: E531, if the stream is closed; E536, if it is to be read from an offset on.
         """
         if source_offset is not None and source_offset.byte:
             raise not_replayable(self.name, source_offset, "a stream can be read once only")
         try:
             descriptor = os.dup(self.descriptor)
         except OSError as error:
-            raise paths.cannot_open("E531", self.name, error) from None
-        blocks = _clocked(LiveBlocks(descriptor, self.name, self.block_bytes), self.bounds)
+            raise paths.open_error("E531", self.name, error) from None
+        blocks = _add_clock(LiveBlocks(descriptor, self.name, self.block_bytes), self.bounds)
         return LineReader(blocks, self.decoder(), header_of=self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class InflowSplit:
-    """What comes by connections to an address, or of followed files, in a run that keeps no state."""
+    """The bytes of connections to an address, or of followed files, in a run without state."""
 
     name: str
     inflow: Callable[[], Inflow]
@@ -182,10 +182,10 @@ class InflowSplit:
     bounds: BoundOptions
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
-        """Open the inflow, and return a reader of what comes.
+        """Open the inflow, and return a reader of it.
 
         Raises:
-            FsqlError: E531, if that is not possible; E536, if it is to be read from a place on.
+            FsqlError: E531, if that is not possible; E536, if it is to be read from an offset on.
         """
         if source_offset is not None and source_offset.byte:
             raise not_replayable(self.name, source_offset, "a stream can be read once only")
@@ -193,17 +193,17 @@ class InflowSplit:
         reading, writing = os.pipe()
         blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)
         blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.on_failure)
-        bounded = _clocked(blocks, self.bounds)
+        bounded = _add_clock(blocks, self.bounds)
         return LineReader(bounded, self.decoder(), header_of=self.name)
 
 
-def _clocked(blocks: Blocks, options: BoundOptions) -> Blocks:
-    """Return the blocks with the bounds that the clock gives, where a table asks for any."""
+def _add_clock(blocks: Blocks, options: BoundOptions) -> Blocks:
+    """Return the blocks with the bounds of a clock, if the table needs one."""
     return ClockedBlocks(blocks, ArrivalClock(options)) if options else blocks
 
 
 class _FedBlocks(LiveBlocks):
-    """The bytes that a feed brings, with what makes it fail."""
+    """The bytes of a feed, and its failure."""
 
     feed: Feed
     _failure: FsqlError | None = None
@@ -213,7 +213,7 @@ class _FedBlocks(LiveBlocks):
         self._failure = error
 
     def read(self) -> bytes | None:
-        """Return what is there.
+        """Return available bytes.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LogSplit:
-    """A log as a split, named as the source whose bytes it has."""
+    """A log as a split, with the name of the source."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class LogSplit:
         self._bounds = bounds
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
-        """Return a reader that stands at the first row, or at `source_offset`, and reads along.
+        """Return a reader at the first row, or at `source_offset`, which follows the log as it grows.
 
         Raises:
             FsqlError: E535, if the operating system fails to read; E536, if it cannot be read from there.

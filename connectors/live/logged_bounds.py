@@ -1,8 +1,8 @@
 """The bounds of a front log, in a file next to its segments, so that a replay finds each at its offset.
 
 A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes after it, any
-other at once.  Once there are many records, the file is rewritten without those that nobody needs any
-more: its first record says how many came before the others, and how many of these it repeats.
+other at once.  Once there are many records, the file is rewritten without those that are no longer
+needed: its first record has the number of records before the others, and how many of them are repeated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NAME: Final = "bounds"
 _RECORD_BYTES: Final = 64
 LINE_BYTES_MAX: Final = 1 << 19
-"""Half a block of a log: a line that is not longer is read as a whole."""
+"""Half a block of a log: a line up to this length is read as a whole."""
 RECORDS_MIN: Final = 1 << 14
 """The file of bounds is not rewritten before it has this many records."""
 _KINDS: Final[Mapping[bytes, type[TimeBound]]] = {
@@ -80,9 +80,9 @@ class LogClock:
         # Readers may have read a part of a line that is longer than a block.
         if bound is None or self._log.length - self._log.line_end >= LINE_BYTES_MAX:
             return
-        if self._writer.many:
+        if self._writer.is_long:
             self._log.flush()
-            self._writer.forget_before(segments(self._log.directory)[0].start)
+            self._writer.drop_before(segments(self._log.directory)[0].start)
         if isinstance(bound, Arrived):
             # No reader sees it before bytes after it, and those become readable by a flush.
             self._writer.write_unsynced(self._log.line_end, bound)
@@ -92,7 +92,7 @@ class LogClock:
 
 
 class _Records(NamedTuple):
-    """What a file of bounds has: its bounds and their places, numbered from `first` on."""
+    """The content of a file of bounds: offsets and bounds, numbered from `first` on."""
 
     first: int
     bounds: list[tuple[int, TimeBound]]
@@ -102,7 +102,7 @@ class BoundWriter:
     """Writes the bounds of a front log, or continues them."""
 
     def __init__(self, directory: Path, first_byte: int, length: int | None = None) -> None:
-        """Continue; nothing before `first_byte` is read any more, and the log ends at `length`.
+        """Continue a file; no bytes before `first_byte` are read any more, and the log ends at `length`.
 
         Raises:
             OSError: if the file cannot be written.
@@ -111,18 +111,18 @@ class BoundWriter:
         first, bounds = _records(self._path)
         self.last_us = max((b.us for _, b in bounds if not isinstance(b, AtMost)), default=0)
         """The greatest time of the clock that was reported."""
-        # A bound after the end is one of bytes that were lost before anybody could read them.
+        # A bound after the end belongs to bytes that were lost before they could be read.
         bounds = [each for each in bounds if length is None or each[0] <= length]
         self._descriptor: int | None = None
         self._synced = True
-        self._count = self._many = 0
+        self._count = self._long_count = 0
         self._last: tuple[int, TimeBound] | None = None
-        self._write_anew(_Records(first, bounds), first_byte)
+        self._rewrite(_Records(first, bounds), first_byte)
 
     def write(self, byte: int, bound: TimeBound) -> None:
-        """Write a bound at a place of the log; return when it survives the loss of power.
+        """Write a bound at an offset of the log, durably.
 
-        It replaces the last one if that is of the same kind at the same place.
+        It replaces the last bound if that has the same kind and offset.
 
         Raises:
             OSError: if the disk fails.
@@ -131,22 +131,22 @@ class BoundWriter:
         self.sync()
 
     def write_unsynced(self, byte: int, bound: TimeBound) -> None:
-        """Write a bound as `write` does; it survives the loss of power from the next `sync` on.
+        """Write a bound like `write`, but durable only after the next `sync`.
 
         Raises:
             OSError: if the disk fails.
         """
         assert self._descriptor is not None
-        again = self._last is not None and self._last[0] == byte
-        again = again and self._last is not None and type(self._last[1]) is type(bound)
-        at = self._count - again
-        os.pwrite(self._descriptor, _encoded(byte, bound), at * _RECORD_BYTES)
+        repeats = self._last is not None and self._last[0] == byte
+        repeats = repeats and self._last is not None and type(self._last[1]) is type(bound)
+        at = self._count - repeats
+        os.pwrite(self._descriptor, _encode(byte, bound), at * _RECORD_BYTES)
         self._count = at + 1
         self._last = (byte, bound)
         self._synced = False
 
     def sync(self) -> None:
-        """Return when all bounds survive the loss of power.
+        """Make all bounds survive a loss of power.
 
         Raises:
             OSError: if the disk fails.
@@ -155,18 +155,18 @@ class BoundWriter:
             os.fsync(self._descriptor)
             self._synced = True
 
-    def forget_before(self, first_byte: int) -> None:
-        """Drop the bounds below the place from which readers start, if there are many records.
+    def drop_before(self, first_byte: int) -> None:
+        """Drop the bounds below the first offset that readers need.
 
         Raises:
             OSError: if the disk fails.
         """
-        self._write_anew(_records(self._path), first_byte)
+        self._rewrite(_records(self._path), first_byte)
 
     @property
-    def many(self) -> bool:
-        """Return whether there are many records, twice as many as were needed the last time."""
-        return self._count >= self._many
+    def is_long(self) -> bool:
+        """Return whether there are so many records that the file should be rewritten."""
+        return self._count >= self._long_count
 
     def close(self) -> None:
         """Close the file."""
@@ -174,18 +174,18 @@ class BoundWriter:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
-    def _write_anew(self, records: _Records, first_byte: int) -> None:
-        """Write the file without what is not needed from a place on.
+    def _rewrite(self, records: _Records, first_byte: int) -> None:
+        """Rewrite the file without the records that are not needed from an offset on.
 
-        A reader that still has the old file finds all its records there.  So none of them is replaced later.
+        A reader that has the old file open still finds its records there, so none of them is replaced later.
         """
         passed = sum(byte < first_byte for byte, _ in records.bounds)
-        repeated = _lasting(records.bounds[:passed])
+        repeated = _lasting_bounds(records.bounds[:passed])
         bounds = [*repeated, *records.bounds[passed:]]
         base = _record(len(repeated), _BASE, records.first + passed)
         new = self._path.with_suffix(".new")
-        with open(new, "wb", opener=_private) as file:
-            file.write(base + b"".join(_encoded(byte, bound) for byte, bound in bounds))
+        with open(new, "wb", opener=_open_private) as file:
+            file.write(base + b"".join(_encode(byte, bound) for byte, bound in bounds))
             file.flush()
             os.fsync(file.fileno())
         _FILES.replace(new, self._path)
@@ -193,13 +193,13 @@ class BoundWriter:
         self.close()
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
         self._count = 1 + len(bounds)
-        self._many = max(RECORDS_MIN, 2 * self._count)
+        self._long_count = max(RECORDS_MIN, 2 * self._count)
         self._last = None
         self._synced = True
 
 
 class BoundReader:
-    """Reads the bounds of a front log along, from some place on."""
+    """Reads the bounds of a growing front log, from an offset on."""
 
     def __init__(self, directory: Path, byte: int) -> None:
         self._path = directory / _NAME
@@ -207,18 +207,18 @@ class BoundReader:
         self._number = 0
         self._first = 0
         """The number of the first record of the file that is open."""
-        self._told: TimeBound | None = None
+        self._returned: TimeBound | None = None
         """The last bound of the record with the number that was returned."""
         passed = []
         while (record := self._record()) is not None and record[0] < byte:
             passed.append(record)
             self._number += 1
-        self._before = [bound for _, bound in _lasting(passed)]
+        self._before = [bound for _, bound in _lasting_bounds(passed)]
 
     def at(self, byte: int, *, beyond: bool) -> TimeBound | None:
-        """Return the next bound that holds at a place, each once.
+        """Return the next bound that is valid at an offset, each once.
 
-        `beyond` says that bytes after the place have been seen: nothing more is written at it.
+        `beyond` says that bytes after the offset have been seen: no more bounds are written at it.
         """
         if self._before:
             return self._before.pop(0)
@@ -226,17 +226,17 @@ class BoundReader:
             bound = record[1]
             if isinstance(bound, Arrived) and not beyond:
                 return None  # it may not be durable yet, or become later
-            if bound != self._told:
-                self._told = bound
+            if bound != self._returned:
+                self._returned = bound
                 return bound
             if not beyond and self._record(1) is None:
                 return None
             self._number += 1
-            self._told = None
+            self._returned = None
         return None
 
-    def next_place(self) -> int | None:
-        """Return the place of the next bound, None if there is none yet."""
+    def next_offset(self) -> int | None:
+        """Return the offset of the next bound, None if there is none yet."""
         record = self._record()
         return None if record is None else record[0]
 
@@ -246,21 +246,21 @@ class BoundReader:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
-    def _record(self, behind: int = 0) -> tuple[int, TimeBound] | None:
-        """Return the record that comes next, or one after it; None if it is not there yet."""
+    def _record(self, ahead: int = 0) -> tuple[int, TimeBound] | None:
+        """Return the next record, or one `ahead` of it; None if it does not exist yet."""
         if self._descriptor is None and not self._open():
             return None
-        found = self._read(self._number + behind)
-        if found is None and self._replaced():
+        found = self._read(self._number + ahead)
+        if found is None and self._is_rewritten():
             self.close()
             self._open()
-            found = self._read(self._number + behind)
+            found = self._read(self._number + ahead)
         return found
 
     def _read(self, number: int) -> tuple[int, TimeBound] | None:
         assert self._descriptor is not None
-        place = (1 + number - self._first) * _RECORD_BYTES
-        return _decoded(os.pread(self._descriptor, _RECORD_BYTES, place))
+        offset = (1 + number - self._first) * _RECORD_BYTES
+        return _decode(os.pread(self._descriptor, _RECORD_BYTES, offset))
 
     def _open(self) -> bool:
         """Open the file; return whether it is there."""
@@ -270,11 +270,11 @@ class BoundReader:
             return False
         self._first = _first_number(os.pread(self._descriptor, _RECORD_BYTES, 0))
         if self._number < self._first:
-            self._number, self._told = self._first, None
+            self._number, self._returned = self._first, None
         return True
 
-    def _replaced(self) -> bool:
-        """Return whether the file that is open was rewritten."""
+    def _is_rewritten(self) -> bool:
+        """Return whether the open file was rewritten."""
         assert self._descriptor is not None
         try:
             return self._path.stat().st_ino != os.fstat(self._descriptor).st_ino
@@ -283,15 +283,15 @@ class BoundReader:
 
 
 class BoundedBlocks:
-    """The bytes of a front log and its bounds, each where it was written."""
+    """The bytes of a front log with its bounds at their offsets."""
 
     def __init__(self, blocks: Blocks, bounds: BoundReader, byte: int) -> None:
-        """Take over blocks and bounds that stand at a place."""
+        """Take blocks and bounds that are positioned at an offset."""
         self._blocks = blocks
         self._bounds = bounds
         self._byte = byte
         self._data: bytes | TimeBound | None = None
-        """What was read of the blocks and not returned."""
+        """Bytes that were read and not returned yet."""
 
     def read(self) -> bytes | TimeBound | None:
         """Return the next bytes or bound; see `Blocks`.
@@ -300,7 +300,7 @@ class BoundedBlocks:
             FsqlError: E535 or E536, if the log cannot be read.
         """
         if not self._data:
-            # Before the bounds are looked at: those that stand before these bytes are there by then.
+            # Before the bounds are read: bounds before these bytes have been written by then.
             self._data = self._blocks.read()
         data = self._data
         assert data is None or isinstance(data, bytes)
@@ -308,10 +308,10 @@ class BoundedBlocks:
             bound = self._bounds.at(self._byte, beyond=data is not None)
             if bound is not None or not data:
                 return data if bound is None else bound
-            place = self._bounds.next_place()
+            offset = self._bounds.next_offset()
         except OSError as error:
-            raise paths.failed("reading", "the bounds of a front log", error) from None
-        size = len(data) if place is None else min(len(data), place - self._byte)
+            raise paths.io_error("reading", "the bounds of a front log", error) from None
+        size = len(data) if offset is None else min(len(data), offset - self._byte)
         self._data = data[size:]
         self._byte += size
         return data[:size]
@@ -330,8 +330,8 @@ class BoundedBlocks:
         self._bounds.close()
 
 
-def _lasting(passed: list[tuple[int, TimeBound]]) -> list[tuple[int, TimeBound]]:
-    """Return the records before a place that still hold at it: the last of each kind that lasts."""
+def _lasting_bounds(passed: list[tuple[int, TimeBound]]) -> list[tuple[int, TimeBound]]:
+    """Return the records before an offset that are still valid at it: the last of each lasting kind."""
     last = {type(bound): (byte, bound) for byte, bound in passed}
     return sorted(last[kind] for kind in (AtMost, Arrived) if kind in last)
 
@@ -342,10 +342,10 @@ def _records(path: Path) -> _Records:
     except FileNotFoundError:
         return _Records(0, [])
     base = _fields(data[:_RECORD_BYTES])
-    # A file of a version that did not rewrite any has no base.
+    # Files of older versions, which did not rewrite them, have no base.
     has_base = base is not None and base[1] == _BASE
-    places = range(_RECORD_BYTES if has_base else 0, len(data), _RECORD_BYTES)
-    decoded = [_decoded(data[at : at + _RECORD_BYTES]) for at in places]
+    offsets = range(_RECORD_BYTES if has_base else 0, len(data), _RECORD_BYTES)
+    decoded = [_decode(data[at : at + _RECORD_BYTES]) for at in offsets]
     bounds = [record for record in decoded if record is not None]
     return _Records(_first_number(data[:_RECORD_BYTES]) if has_base else 0, bounds)
 
@@ -356,7 +356,7 @@ def _first_number(base: bytes) -> int:
     return 0 if fields is None else fields[2] - fields[0]
 
 
-def _encoded(byte: int, bound: TimeBound) -> bytes:
+def _encode(byte: int, bound: TimeBound) -> bytes:
     kind = next(name for name, kind in _KINDS.items() if type(bound) is kind)
     return _record(byte, kind, bound.us)
 
@@ -366,8 +366,8 @@ def _record(byte: int, kind: bytes, us: int) -> bytes:
     return body + xxhash.xxh3_64_hexdigest(body)[:15].encode() + b"\n"
 
 
-def _decoded(record: bytes) -> tuple[int, TimeBound] | None:
-    """Return what a record says, None if it is not there, or not whole."""
+def _decode(record: bytes) -> tuple[int, TimeBound] | None:
+    """Return the content of a record, None if it is missing or incomplete."""
     fields = _fields(record)
     return None if fields is None else (fields[0], _KINDS[fields[1]](fields[2]))
 
@@ -383,5 +383,5 @@ def _fields(record: bytes) -> tuple[int, bytes, int] | None:
     return int(byte), kind, int(us)
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)

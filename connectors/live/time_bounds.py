@@ -1,6 +1,6 @@
 """Bounds on the event times of live input by the clock, at their offsets in the stream.
 
-`Arrived` is the time at which rows have come, where a table is ordered by that.  `AtLeast` is a lower bound
+`Arrived` is the time at which rows have arrived, if a table is ordered by that.  `AtLeast` is a lower bound
 for the times of later rows: a source was silent for the duration of its option `idle`, and its time advances
 with the clock.  `AtMost` is an upper bound: the clock at the arrival of the rows plus the option `max_ahead`.
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _SECOND_US: Final = 1_000_000
 _HOUR_US: Final = 3_600 * _SECOND_US
 _SILENCE_US: Final = 200_000
-"""After this period without rows, the time of a table that is ordered by arrival advances with the clock."""
+"""Silence after which the time of a table that is ordered by arrival advances with the clock."""
 _STEPS: Final = 16
-"""Into how many steps the clock of `max_ahead` is divided; a row may be ahead by one step more."""
+"""The number of steps into which `max_ahead` is divided; a row may be ahead by one step more."""
 
 
 def _wall_us() -> int:
@@ -40,7 +40,7 @@ class BoundOptions:
     idle_us: int | None = None
     max_ahead_us: int | None = None
     arrival: bool = False
-    """Whether the time of each row is when it came."""
+    """Whether the time of each row is its arrival."""
 
     def __bool__(self) -> bool:
         """Return whether a clock is needed."""
@@ -48,7 +48,7 @@ class BoundOptions:
 
 
 class ArrivalClock:
-    """Says which bounds belong where in a stream, as its bytes come."""
+    """Determines the bounds of a stream as its bytes arrive."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class ArrivalClock:
         self._silent_since = seconds()
         self._promised_at: float | None = None
         self._read_at_us: int | None = None
-        self._told_us = 0
+        self._reported_us = 0
         self._arrived_us: int | None = None
 
     def resume(self, us: int) -> None:
-        """Do not go back before a bound that an earlier run has reported."""
-        self._told_us = max(self._told_us, us)
+        """Continue after the bounds that an earlier run has reported."""
+        self._reported_us = max(self._reported_us, us)
 
     def on_activity(self) -> None:
         """Record that the source is not silent, or is not being read now."""
@@ -75,7 +75,7 @@ class ArrivalClock:
         self._promised_at = None
 
     def on_data(self) -> AtMost | Arrived | None:
-        """Return the bound that belongs before bytes that have come, if it is another one now."""
+        """Return the bound before bytes that have arrived, if it has changed."""
         self.on_activity()
         if self._options.arrival:
             return self._on_arrival()
@@ -89,19 +89,19 @@ class ArrivalClock:
         return AtMost(now_us + ahead_us + step_us)
 
     def _on_arrival(self) -> Arrived | None:
-        """Return the time of now, unless it is that of the last rows."""
-        self._told_us = max(self._told_us, self._now_us())
-        if self._arrived_us == self._told_us:
+        """Return the current time, unless it is that of the last rows."""
+        self._reported_us = max(self._reported_us, self._now_us())
+        if self._arrived_us == self._reported_us:
             return None
-        self._arrived_us = self._told_us
-        return Arrived(self._told_us)
+        self._arrived_us = self._reported_us
+        return Arrived(self._reported_us)
 
     def _now_us(self) -> int:
-        """Return the time in whole milliseconds, since each one takes a record of the log."""
+        """Return the time in whole milliseconds, since each distinct time takes a record of the log."""
         return self._wall_us() // 1000 * 1000
 
     def on_silence(self) -> AtLeast | None:
-        """Return the bound that belongs where nothing comes now, if the source is idle."""
+        """Return the bound during silence, if the source is idle."""
         idle_us = _SILENCE_US if self._options.arrival else self._options.idle_us
         if idle_us is None:
             return None
@@ -112,13 +112,13 @@ class ArrivalClock:
             return None
         self._promised_at = now
         if self._options.arrival:
-            self._told_us = max(self._told_us, self._now_us())
-            return AtLeast(self._told_us)
+            self._reported_us = max(self._reported_us, self._now_us())
+            return AtLeast(self._reported_us)
         return AtLeast(self._wall_us() - idle_us)
 
 
 class ClockedBlocks:
-    """The bytes of a stream that can be read once, with the bounds that the clock gives now."""
+    """The bytes of a stream that can be read once, with the current bounds of a clock."""
 
     def __init__(self, blocks: Blocks, clock: ArrivalClock) -> None:
         """Take over the blocks."""

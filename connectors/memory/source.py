@@ -36,7 +36,7 @@ class MemoryReader:
     """Reads rows in memory."""
 
     def __init__(self, rows: pa.Table, row: int) -> None:
-        """Stand before row number `row`."""
+        """Begin at row number `row`."""
         self._rows = rows
         self._row = row
 
@@ -68,7 +68,7 @@ def _contiguous(column: pa.ChunkedArray) -> pa.Array:
 
 
 def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
-    """Return the rows that the program has handed in for the table.
+    """Return the rows that the program has passed for the table.
 
     Raises:
         FsqlError: E531, if there are none: the script is not run by the library.

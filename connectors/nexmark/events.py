@@ -78,13 +78,15 @@ class Nexmark:
 
     def price(self, purpose: str, numbers: Ints) -> Ints:
         """Return prices from 1.00 to 1,000,000.00, in cents."""
-        # Whole cents hide the last bit of powers of ten, in which machines may differ.
+        # Rounding to cents hides the last bit of powers of ten, in which machines may differ.
         return _PRICES[self.below(purpose, numbers, len(_PRICES))]
 
     def text(self, purpose: str, numbers: Ints, length: int) -> pa.Array:
         """Return texts of `length` letters."""
-        places = np.repeat(numbers, length) * length + np.tile(np.arange(length), len(numbers))
-        data = _LETTERS[self.below(purpose, places, len(_LETTERS))]
+        numbers_of_letters = np.repeat(numbers, length) * length + np.tile(
+            np.arange(length), len(numbers)
+        )
+        data = _LETTERS[self.below(purpose, numbers_of_letters, len(_LETTERS))]
         offsets = np.arange(len(numbers) + 1, dtype=np.int32) * length
         return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(data))
 
@@ -93,7 +95,7 @@ class Nexmark:
         return pa.array(texts).take(pa.array(self.below(purpose, numbers, len(texts))))
 
     def person(self, purpose: str, numbers: Ints, *, hot: int) -> Ints:
-        """Return persons that have come before: `hot` is which of a hundred is the hot one."""
+        """Return earlier persons; `hot` is the index, in each hundred, of the hot person."""
         last = last_person(numbers)
         hot_ones = last // _HOT_EVERY * _HOT_EVERY + hot
         active = np.minimum(last + 1, _ACTIVE_PERSONS)
@@ -102,7 +104,7 @@ class Nexmark:
         return _FIRST_ID + np.where(is_hot, np.minimum(hot_ones, last), others)
 
     def auction(self, numbers: Ints) -> Ints:
-        """Return auctions that have begun before."""
+        """Return earlier auctions."""
         last = last_auction(numbers)
         hot_ones = last // _HOT_EVERY * _HOT_EVERY
         in_flight = np.minimum(last + 1, _AUCTIONS_IN_FLIGHT)
@@ -114,16 +116,16 @@ class Nexmark:
         """Return the channels of bids: half of them one of four."""
         hot = self.one_of("hot channel", numbers, _HOT_CHANNELS)
         number = pa.array(self._channel_number(numbers)).cast(pa.string())
-        return pc.if_else(pa.array(self._hot_channel(numbers)), hot, _joined("channel-", number))
+        return pc.if_else(pa.array(self._hot_channel(numbers)), hot, _join_text("channel-", number))
 
     def channel_id(self, numbers: Ints) -> pa.Array:
-        """Return what addresses say of the channels that are not hot, nine of ten of them."""
+        """Return the part of the address for channels that are not hot, for nine of ten of them."""
         channels = self._channel_number(numbers)
         ids = pa.array(self.below("channel id", channels, 1 << 31)).cast(pa.string())
         has_none = self._hot_channel(numbers) | (
             self.below("channel without id", channels, 10) == 0
         )
-        return pc.if_else(pa.array(has_none), "", _joined("&channel_id=", ids))
+        return pc.if_else(pa.array(has_none), "", _join_text("&channel_id=", ids))
 
     def _channel_number(self, numbers: Ints) -> Ints:
         return self.below("channel", numbers, _CHANNELS)
@@ -132,7 +134,7 @@ class Nexmark:
         return self.below("channel is hot", numbers, 2) > 0
 
     def expires(self, numbers: Ints) -> Ints:
-        """Return when auctions end: within the time of twice the auctions in flight."""
+        """Return the end of auctions: within the time of twice the number of auctions in flight."""
         events = 1 + self.below("length", numbers, _AUCTION_EVENTS_MAX)
         return self.times(numbers + events)
 
@@ -153,12 +155,12 @@ def last_person(numbers: Ints) -> Ints:
 def last_auction(numbers: Ints) -> Ints:
     """Return the last auction, from 0, up to each event; 0 before the first."""
     within = numbers % PROPORTION
-    begun = np.clip(within - PERSONS + 1, 0, AUCTIONS)
-    return np.maximum(numbers // PROPORTION * AUCTIONS + begun - 1, 0)
+    auctions = np.clip(within - PERSONS + 1, 0, AUCTIONS)
+    return np.maximum(numbers // PROPORTION * AUCTIONS + auctions - 1, 0)
 
 
 def event_numbers(kind: str, rows: Ints) -> Ints:
-    """Return the numbers of the events that the rows of a table with this kind of events are."""
+    """Return the event numbers of the rows of a table with this kind of events."""
     if kind == "all":
         return rows
     first, count = kind_range(kind)
@@ -166,7 +168,7 @@ def event_numbers(kind: str, rows: Ints) -> Ints:
 
 
 def kind_range(kind: str) -> tuple[int, int]:
-    """Return the first of 50 events that is of a kind, and how many are."""
+    """Return the index of the first of 50 events that is of a kind, and their number."""
     return {
         "person": (0, PERSONS),
         "auction": (PERSONS, AUCTIONS),
@@ -176,22 +178,22 @@ def kind_range(kind: str) -> tuple[int, int]:
 
 
 def rows_of(kind: str, events: int) -> int:
-    """Return how many of the first events are of a kind."""
+    """Return how many of the first `events` events are of a kind."""
     first, count = kind_range(kind)
     return events // PROPORTION * count + min(max(events % PROPORTION - first, 0), count)
 
 
-def _joined(*parts: object) -> pa.Array:
+def _join_text(*parts: object) -> pa.Array:
     return pc.binary_join_element_wise(*parts, "")
 
 
 def _name(events: Nexmark, numbers: Ints) -> pa.Array:
     first = events.one_of("first name", numbers, _FIRST_NAMES)
-    return _joined(first, " ", events.one_of("last name", numbers, _LAST_NAMES))
+    return _join_text(first, " ", events.one_of("last name", numbers, _LAST_NAMES))
 
 
 def _email(events: Nexmark, numbers: Ints) -> pa.Array:
-    return _joined(events.text("user", numbers, 7), "@", events.text("host", numbers, 5), ".com")
+    return _join_text(events.text("user", numbers, 7), "@", events.text("host", numbers, 5), ".com")
 
 
 def _card(events: Nexmark, numbers: Ints) -> pa.Array:
@@ -207,7 +209,7 @@ def _card(events: Nexmark, numbers: Ints) -> pa.Array:
 def _url(events: Nexmark, numbers: Ints) -> pa.Array:
     parts = [events.text(f"url {part}", numbers, 4) for part in range(3)]
     path = pc.binary_join_element_wise(*parts, "/")
-    return _joined(
+    return _join_text(
         "https://www.nexmark.com/", path, "/item.htm?query=1", events.channel_id(numbers)
     )
 

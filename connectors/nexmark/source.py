@@ -62,7 +62,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
 
 
 def _column(name: str, sql_type: SqlType, kind: str, events: Nexmark) -> Maker:
-    """Return what makes a column.
+    """Return the function that makes a column.
 
     Raises:
         FsqlError: E534.
@@ -77,7 +77,7 @@ def _column(name: str, sql_type: SqlType, kind: str, events: Nexmark) -> Maker:
     if lower in KINDS and sql_type.fields:
         return _event(lower, sql_type, events)
     known = {EVENT_TYPE: INT, DATE_TIME: TIMESTAMP}
-    raise _unknown(name, sql_type, known, (*known, *KINDS), "the table of all events")
+    raise _column_error(name, sql_type, known, (*known, *KINDS), "the table of all events")
 
 
 def _types(numbers: Ints) -> Ints:
@@ -87,7 +87,7 @@ def _types(numbers: Ints) -> Ints:
 
 
 def _event(kind: str, sql_type: SqlType, events: Nexmark) -> Maker:
-    """Return what makes the rows of one kind of event; others are NULL."""
+    """Return the function that makes the rows of one kind of event; others are NULL."""
     fields = [_field(name, type_, kind, events) for name, type_ in sql_type.fields]
     own = list(KINDS).index(kind)
 
@@ -103,11 +103,11 @@ def _field(name: str, sql_type: SqlType, kind: str, events: Nexmark) -> Maker:
     found = named.get(name.lower())
     if found is None or found[0] != sql_type:
         known = {each: column[0] for each, column in KINDS[kind].items()}
-        raise _unknown(name, sql_type, known, known, f"a {kind}")
+        raise _column_error(name, sql_type, known, known, f"a {kind}")
     return lambda numbers: found[1](events, numbers)
 
 
-def _unknown(
+def _column_error(
     name: str, sql_type: SqlType, known: Mapping[str, SqlType], names: Iterable[str], what: str
 ) -> FsqlError:
     helps: tuple[str, ...] = ()

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
-    """Return what comes by connections as a split.
+    """Return the rows received by connections as a split.
 
     Raises:
-        FsqlError: E534, if the options cannot be followed.
+        FsqlError: E534, if the options are not valid.
     """
     decoder = make_decoder(table.columns, settings)
     bounds = bound_options(table, settings)

@@ -21,7 +21,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """Return standard input as a split.
 
     Raises:
-        FsqlError: E534, if the options cannot be followed.
+        FsqlError: E534, if the options are not valid.
     """
     decoder = make_decoder(table.columns, settings)
     bounds = bound_options(table, settings)

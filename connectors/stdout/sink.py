@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
-    """Return what writes to standard output.
+    """Return the sink that writes to standard output.
 
     Raises:
-        FsqlError: E534, if the options cannot be followed.
+        FsqlError: E534, if the options are not valid.
     """
     lines = ReleasedLines(make_encoder(sink, settings))
     return LocalSink(StreamStore(context.standard_output(), "standard output"), lines)

@@ -1,4 +1,4 @@
-"""Blocks: the bytes of a stream, one after the other, from a file or from what is live."""
+"""Blocks: the consecutive bytes of a file or a live stream."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fsql.connectors.streams.replay import content_before
 
 
 class AtLeast(NamedTuple):
-    """Rows after this have at least this time, in microseconds since 1970; earlier ones count as it."""
+    """Later rows have at least this time, in microseconds since 1970; an earlier time is raised to it."""
 
     us: int
 
 
 class AtMost(NamedTuple):
-    """Rows after this have at most this event time; later ones are rejected."""
+    """Later rows have at most this event time; rows with a later one are rejected."""
 
     us: int
 
 
 class Arrived(NamedTuple):
-    """Rows after this have come at this time; it never goes back in a stream."""
+    """Later rows have arrived at this time, which ascends in a stream."""
 
     us: int
 
@@ -32,7 +32,7 @@ TimeBound = AtLeast | AtMost | Arrived
 
 
 class Blocks(Protocol):
-    """The bytes of a stream, from some place on, and bounds of the times of the rows after them."""
+    """The bytes of a stream from an offset on, and bounds of the times of the rows after them."""
 
     def read(self) -> bytes | TimeBound | None:
         """Return the next bytes, none at all at the end; None if there are none yet.
@@ -42,21 +42,21 @@ class Blocks(Protocol):
         """
 
     def content_before(self, byte: int) -> str:
-        """Return what says which bytes stand before a place, "" if they cannot be read again.
+        """Return a hash of the bytes before an offset, "" if they cannot be read again.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.
         """
 
     def bytes_passed(self, byte: int) -> int:
-        """Return how far the file is read, in bytes as it has them, where `byte` is that of the stream."""
+        """Return how many bytes of the file have been read, where `byte` is the offset in the stream."""
 
     def close(self) -> None:
         """Release what is held."""
 
 
 class FileBlocks:
-    """The bytes of an open file, which it owns, from where the descriptor stands."""
+    """The bytes of an open file, which it owns, from the position of the descriptor on."""
 
     def __init__(self, descriptor: int, name: str, block_bytes: int) -> None:
         self._descriptor = descriptor
@@ -72,10 +72,10 @@ class FileBlocks:
         try:
             return os.read(self._descriptor, self._block_bytes)
         except OSError as error:
-            raise paths.failed("reading", self._name, error) from None
+            raise paths.io_error("reading", self._name, error) from None
 
     def content_before(self, byte: int) -> str:
-        """Return the hash of the last bytes before a place.
+        """Return the hash of the last bytes before an offset.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.
@@ -83,7 +83,7 @@ class FileBlocks:
         try:
             return content_before(self._descriptor, byte)
         except OSError as error:
-            raise paths.failed("reading", self._name, error) from None
+            raise paths.io_error("reading", self._name, error) from None
 
     def bytes_passed(self, byte: int) -> int:
         """Return `byte`: the file is read as it is."""
@@ -95,7 +95,7 @@ class FileBlocks:
 
 
 class LiveBlocks(FileBlocks):
-    """The bytes of a pipe or terminal: what is there, once."""
+    """The bytes of a pipe or terminal, as they become available."""
 
     def __init__(self, descriptor: int, name: str, block_bytes: int) -> None:
         super().__init__(descriptor, name, block_bytes)
@@ -103,7 +103,7 @@ class LiveBlocks(FileBlocks):
         self._readable.register(descriptor, select.POLLIN)
 
     def read(self) -> bytes | None:
-        """Return what is there, None if nothing is.
+        """Return available bytes, None if there are none.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.
@@ -111,6 +111,6 @@ class LiveBlocks(FileBlocks):
         return super().read() if self._readable.poll(0) else None
 
     def content_before(self, byte: int) -> str:
-        """Return that they cannot be read again."""
+        """Return "": the bytes cannot be read again."""
         del byte
         return ""

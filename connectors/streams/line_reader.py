@@ -1,6 +1,6 @@
-"""Rows out of blocks of bytes: cut into records, and as many records decoded at a time as are asked for.
+"""Reads rows from blocks of bytes: cuts them into records, and decodes as many records as are requested.
 
-Which rows there are, and their numbers, depend on the bytes alone.
+Rows and their numbers depend on the bytes only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WAIT_SECONDS_MAX: Final = 0.004
 
 
 class LineReader:
-    """Reads the lines of blocks, which it owns; those that are not there yet are never waited for."""
+    """Reads the lines of blocks, which it owns; it never waits for lines that have not arrived."""
 
     def __init__(
         self,
@@ -34,20 +34,20 @@ class LineReader:
         *,
         header_of: str | None = None,
     ) -> None:
-        """Go on at `source_offset`, where the blocks begin.
+        """Continue at `source_offset`, where the blocks begin.
 
-        `header_of` names the source whose header is still to be taken; None if the decoder knows it already.
+        `header_of` names the source if its header is still to be read; None if the decoder has it already.
         """
         self._header_of = header_of
         self._blocks = blocks
         self._decoder = decoder
-        self._place = SourceOffset(0, 1, 0) if source_offset is None else source_offset
-        _, line, byte, _ = self._place
+        self._offset = SourceOffset(0, 1, 0) if source_offset is None else source_offset
+        _, line, byte, _ = self._offset
         self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
         self._joiner = decoder.make_joiner()
         self._parts: deque[Lines] = deque()
         self._ended = False
-        # The length of the split, where what was read depends on it.
+        # The length of the split, if the rows that were read depend on it.
         self._length = None if source_offset is None else read_length(source_offset)
         self._time_at_most: int | None = None
         self._arrived: int | None = None
@@ -81,13 +81,13 @@ class LineReader:
         if len(lines) > rows_max:
             self._parts.appendleft(lines.slice(rows_max, len(lines)))
             lines = lines.slice(0, rows_max)
-        row, _, byte, _ = self._place
+        row, _, byte, _ = self._offset
         unknown_before, nulled_before = self._decoder.unknown_fields, self._decoder.nulled_fields
         columns, rows, dead_letters = self._decoder.decode(lines, row)
         unknown = self._decoder.unknown_fields - unknown_before
         nulled = self._decoder.nulled_fields - nulled_before
-        self._place = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
-        # Empty lines and blocks without a line end belong to the chunk that comes after them.
+        self._offset = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
+        # Empty lines and blocks without a line end count for the next chunk.
         read = lines.end_byte - byte
         arrived = self._arrived
         arrivals = None if arrived is None else np.full(len(rows), arrived, np.int64)
@@ -96,7 +96,7 @@ class LineReader:
 
     def bytes_passed(self) -> int:
         """Return how far the reader is in its file."""
-        return self._blocks.bytes_passed(self._place.byte)
+        return self._blocks.bytes_passed(self._offset.byte)
 
     def source_offset(self) -> SourceOffset:
         """Return where the reader stands.
@@ -104,10 +104,10 @@ class LineReader:
         Raises:
             FsqlError: E535, if the operating system fails to read.
         """
-        if not self._place.content:
-            content = self._blocks.content_before(self._place.byte)
-            self._place = self._place._replace(content=add_length(content, self._length))
-        return self._place
+        if not self._offset.content:
+            content = self._blocks.content_before(self._offset.byte)
+            self._offset = self._offset._replace(content=add_length(content, self._length))
+        return self._offset
 
     def close(self) -> None:
         """Close the blocks."""
@@ -125,7 +125,7 @@ class LineReader:
             self._length = self._cutter.seen_bytes
 
     def _without_header(self, lines: Lines) -> Lines:
-        """Return the lines but the first of the source.
+        """Return the lines without the first of the source.
 
         Raises:
             FsqlError: E543, if the columns cannot be found by it.

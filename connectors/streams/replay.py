@@ -1,8 +1,8 @@
-"""Whether a file still has what was read of it, checked cheaply: by its last bytes before the offset.
+"""A cheap check that a file still has the data that was read: by the last bytes before the offset.
 
-A file that was put in the place of another, was cut, or was written again is noticed unless it has the same
-64 KiB before the place.  A change further before is not; the rows that it would change are in the state
-already, and are not read again.
+A file that was replaced, truncated or rewritten is detected unless it has the same 64 KiB before the offset.
+An earlier change is not detected; the rows that it would change are already in the state, and are not read
+again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_length(content: str, length: int | None) -> str:
 
 
 def read_length(source_offset: SourceOffset) -> int | None:
-    """Return the length that decided what was read before a place, None if it decided nothing."""
+    """Return the length that decided what was read before an offset, None if none did."""
     length = source_offset.content.partition("@")[2]
     return int(length) if length else None
 
@@ -39,7 +39,7 @@ def read_hash(source_offset: SourceOffset) -> str:
 
 
 def content_before(descriptor: int, byte: int) -> str:
-    """Return the hash of the last bytes of a file before offset `byte`, and of how many they are."""
+    """Return the hash of the last bytes of a file before offset `byte`."""
     start = max(byte - CHECKED_BYTES, 0)
     checked = bytearray()
     while start + len(checked) < byte:
@@ -80,7 +80,7 @@ def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOff
 
 
 def not_replayable(path: str | Path, source_offset: SourceOffset, reason: str) -> FsqlError:
-    """Return the error of a source that cannot be read again from a place on."""
+    """Return the error of a source that cannot be read again from an offset on."""
     message = f'source "{path}" cannot be replayed from byte {source_offset.byte:,}: {reason}'
     note = f"the job has read {source_offset.row:,} rows of it and continues after them"
     return FsqlError([Diagnostic("E536", message, notes=(note,))])

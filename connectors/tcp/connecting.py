@@ -1,4 +1,4 @@
-"""Waiting at a connection whose descriptor may have any number: select() takes none from 1,024 on."""
+"""Waiting for connections with poll(): select() only accepts descriptors below 1,024."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import socket
 
 
 def wait_for(connection: socket.socket, seconds: float, *, writing: bool) -> None:
-    """Wait up to `seconds` until something can be read, or written if that is wanted."""
+    """Wait up to `seconds` until the connection can be read or, if `writing`, written."""
     waiting = select.poll()
     waiting.register(connection, select.POLLIN | (select.POLLOUT if writing else 0))
     waiting.poll(seconds * 1000)
 
 
 def finish_connecting(made: socket.socket) -> bool:
-    """Return whether a connection that was begun is established.
+    """Return whether a connection that is being established is ready.
 
     Raises:
-        OSError: if it never will be.
+        OSError: if it has failed.
     """
     waiting = select.poll()
     waiting.register(made, select.POLLOUT)

@@ -1,7 +1,7 @@
-"""The frames between a job and a consumer elsewhere; `docs/protocols/tcp_consumer.md` describes them.
+"""The frames between a job and a remote consumer; `docs/protocols/tcp_consumer.md` describes them.
 
 A frame is the length of its body (4 bytes, the most significant first), the XXH3 hash of the body (16 bytes),
-and the body: a line of JSON that says what it is, and bytes after it.
+and the body: a line of JSON with the kind of the frame and its fields, followed by bytes.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2
 BODY_BYTES_MAX: Final = 16 << 20
-"""How long the body of a frame may be; a job sends payloads of `PAYLOAD_BYTES_MAX` at most."""
+"""The maximum length of the body of a frame; a job sends payloads of at most `PAYLOAD_BYTES_MAX`."""
 PAYLOAD_BYTES_MAX: Final = 4 << 20
 _HEAD: Final = struct.Struct(">I16s")
 
 
 class Challenge(msgspec.Struct, frozen=True, tag="challenge"):
-    """From the job, the first frame of a connection: the consumer is to prove that it has the key."""
+    """From the job, the first frame of a connection: the consumer must prove that it has the key."""
 
     challenge: str
 
 
 class Response(msgspec.Struct, frozen=True, tag="response"):
-    """From the consumer: its proof, and a challenge of its own."""
+    """From the consumer: its proof, and its own challenge."""
 
     challenge: str
     proof: str
@@ -64,7 +64,7 @@ class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refused"):
-    """From the consumer, before it hangs up; with `lasting` there is no use in coming again."""
+    """From the consumer, before it disconnects; if `lasting`, another attempt will be refused, too."""
 
     reason: str
     lasting: bool = False
@@ -81,17 +81,17 @@ class Part(msgspec.Struct, frozen=True, tag="bundle"):
 
 
 class Have(msgspec.Struct, frozen=True, tag="have"):
-    """From the consumer: it has everything below `position`, for good."""
+    """From the consumer: it has stored everything below `position`."""
 
     position: tuple[int, int]
 
 
 class Sync(msgspec.Struct, frozen=True, tag="sync"):
-    """From the job: what was acknowledged is to survive the loss of power."""
+    """From the job: make everything acknowledged survive a loss of power."""
 
 
 class Synced(msgspec.Struct, frozen=True, tag="synced"):
-    """From the consumer: it does."""
+    """From the consumer: the answer to `Sync`, when that is done."""
 
 
 Head: TypeAlias = (
@@ -100,21 +100,21 @@ Head: TypeAlias = (
 
 
 class Frame(NamedTuple):
-    """What came: what it is, and the bytes after it."""
+    """A received frame: its head, and its payload."""
 
     head: Head
     payload: memoryview
 
 
 class BadFrameError(Exception):
-    """Bytes that are no frame; says why."""
+    """Bytes are not a valid frame; the text says why."""
 
 
 _decoder: Final = msgspec.json.Decoder(Head)
 
 
 def frame_bytes(head: Head, payload: bytes | memoryview = b"") -> list[bytes | memoryview]:
-    """Return a frame in pieces that are to be sent one after the other."""
+    """Return a frame as pieces to send one after the other."""
     line = msgspec.json.encode(head) + b"\n"
     hasher = xxhash.xxh3_128(line)
     hasher.update(payload)
@@ -123,7 +123,7 @@ def frame_bytes(head: Head, payload: bytes | memoryview = b"") -> list[bytes | m
 
 
 class FrameReader:
-    """Makes frames of bytes as they come."""
+    """Splits received bytes into frames."""
 
     def __init__(self, body_bytes_max: int = BODY_BYTES_MAX) -> None:
         self.body_bytes_max = body_bytes_max
@@ -131,10 +131,10 @@ class FrameReader:
         self._start = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Return one after the other the frames that `data` completes.
+        """Yield the frames that `data` completes.
 
         Raises:
-            BadFrameError: if what came is no frame; the reader is not used afterwards.
+            BadFrameError: if the bytes are not a frame; the reader must not be used afterwards.
         """
         self._data += data
         while (frame := self._next()) is not None:

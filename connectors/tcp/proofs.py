@@ -1,8 +1,8 @@
-"""Proofs by which a job and a TCP consumer know that the other side has the same key.
+"""Proofs by which a job and a TCP consumer verify that the other side has the same key.
 
-The job sends a random challenge; the consumer sends one of its own and proves that it has the key; then the
-job proves the same.  A proof is an HMAC of both challenges, the side, and the port at which the consumer
-listens: so a proof is of use in one connection only, to one side only, and not by way of another port.
+The job sends a random challenge.  The consumer sends its own and proves that it has the key; then the job
+proves the same.  A proof is an HMAC of both challenges, the side, and the port at which the consumer
+listens: so a proof is valid for one connection, one side and one port only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHALLENGE_BYTES: Final = 32
 
 
 def new_challenge() -> str:
-    """Return a challenge that was never used before."""
+    """Return a new random challenge."""
     return secrets.token_hex(_CHALLENGE_BYTES)
 
 
@@ -33,7 +33,7 @@ def proof_of(key: bytes, side: str, challenges: tuple[str, str], port: int) -> s
 
 
 def is_proof(given: str, expected: str) -> bool:
-    """Compare proofs in a time that does not depend on them."""
+    """Return whether a proof is the expected one, in constant time."""
     return secrets.compare_digest(given.encode(), expected.encode())
 
 
@@ -41,7 +41,7 @@ def consumer_key(path: Path | None) -> bytes:
     """Return the key in the file at `path`, or the user's own; a new one is made if there is no file.
 
     Raises:
-        FsqlError: E602, if the file is not a key, or not for its owner alone.
+        FsqlError: E602, if the file is not a key, or others can read it.
     """
     if path is None:
         path = _user_key()

@@ -1,9 +1,8 @@
-"""The reference consumer: listens, stores what one job sends to one output, and says what it has.
+"""The reference consumer: listens, stores the rows of one output of one job, and acknowledges them.
 
-It is what `fsql consume` runs, and what a launcher runs in front of its standard output.  One connection at a
-time is the current one.  Another may take its place: with a later epoch, or with the same one, since the old
-connection may be broken without notice; an older epoch is refused.  What is no frame ends its
-connection, and nothing else.
+`fsql consume` runs it, and a launcher runs it for its standard output.  One connection at a time is current.
+Another one replaces it if its epoch is later, or the same, since the old connection may be broken without
+notice; an older epoch is refused.  Bytes that are not a frame end their connection, and nothing else.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 64
 _READ_BYTES: Final = 1 << 20
-_STRANGERS_MAX: Final = 16
-"""How many connections may be open that have not said hello."""
-_STRANGER_SECONDS: Final = 10.0
+_UNAUTHENTICATED_MAX: Final = 16
+"""How many connections may be open without a valid hello."""
+_HELLO_SECONDS: Final = 10.0
 _HELLO_BYTES_MAX: Final = 1 << 16
 _OUTGOING_BYTES_MAX: Final = 1 << 20
 
@@ -77,7 +76,7 @@ class _DisconnectError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """What became complete: its position, how many rows and bytes it has."""
+    """A bundle that was stored: its end position, and its number of rows and bytes."""
 
     ends: Root
     rows: int
@@ -85,7 +84,7 @@ class StoredRows:
 
 
 class ConsumerServer:
-    """Listens at an address and keeps what comes in a store."""
+    """Listens at an address, and keeps received rows in a store."""
 
     def __init__(
         self,
@@ -97,7 +96,7 @@ class ConsumerServer:
         job: str | None = None,
         key: bytes | None = None,
     ) -> None:
-        """Listen; port 0 takes any free one.
+        """Listen; with port 0, on any free port.
 
         With a `key`, only jobs that authenticate themselves with it are accepted.
 
@@ -131,7 +130,7 @@ class ConsumerServer:
         return host, port
 
     def serve(self, seconds: float) -> None:
-        """Deal with what comes, for up to `seconds` if nothing does.
+        """Process events; wait up to `seconds` for the first one.
 
         Raises:
             FsqlError: E535, if the store fails permanently.
@@ -147,11 +146,11 @@ class ConsumerServer:
                 self._receive(peer)
         now = time.monotonic()
         for peer in list(self._peers):
-            if peer is not self._current and now - peer.since > _STRANGER_SECONDS:
+            if peer is not self._current and now - peer.since > _HELLO_SECONDS:
                 self._drop(peer)
 
     def close(self) -> None:
-        """Hang up and close the store."""
+        """Close all connections and the store."""
         for peer in list(self._peers):
             self._drop(peer)
         self._selector.close()
@@ -165,9 +164,9 @@ class ConsumerServer:
             return
         accepted.settimeout(0)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        strangers = [peer for peer in self._peers if peer is not self._current]
-        if len(strangers) >= _STRANGERS_MAX:
-            self._drop(strangers[0])
+        unauthenticated = [peer for peer in self._peers if peer is not self._current]
+        if len(unauthenticated) >= _UNAUTHENTICATED_MAX:
+            self._drop(unauthenticated[0])
         peer = _Peer(accepted, time.monotonic())
         self._peers.append(peer)
         self._selector.register(accepted, selectors.EVENT_READ, peer)
@@ -200,10 +199,10 @@ class ConsumerServer:
                 self._drop(peer)
 
     def _take(self, peer: _Peer, frame: Frame) -> None:
-        """Deal with a frame.
+        """Process a frame.
 
         Raises:
-            _HangUpError: if it ends the connection.
+            _DisconnectError: if it ends the connection.
         """
         if peer is not self._current:
             self._begin(peer, frame.head)
@@ -221,10 +220,10 @@ class ConsumerServer:
             raise _DisconnectError(Refusal(str(error))) from None
 
     def _begin(self, peer: _Peer, head: Head) -> None:
-        """Deal with what comes before a connection is the current one.
+        """Process a frame of a connection that is not current.
 
         Raises:
-            _HangUpError: if it ends the connection.
+            _DisconnectError: if it ends the connection.
         """
         match head:
             case Challenge(challenge) if self._key is not None and peer.challenges is None:

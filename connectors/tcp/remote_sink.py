@@ -1,7 +1,7 @@
 """A sink over a TCP connection: `'connector' = 'tcp'`.
 
-Only `open` and `sync` block.  Rows that the other side has not acknowledged are kept; when the connection
-breaks, a new one is made, and sending continues after the position of the other side.  If no connection
+Only `open` and `sync` block.  Rows that the consumer has not acknowledged are kept; when the connection
+breaks, a new one is established, and sending continues after the position of the consumer.  If no connection
 succeeds for `timeout` seconds, the sink is lost.
 """
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from fsql.runtime.sink import ContentsEncoder, OpenRequest
 
 TIMEOUT_SECONDS: Final = 10.0
-MISSED_AFTER_SECONDS: Final = 1.0
+MISSING_AFTER_SECONDS: Final = 1.0
 """Time without an answer after which a warning is printed."""
 _BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
 _SYNC_SECONDS: Final = 0.001
@@ -80,8 +80,8 @@ class TcpSink:
         self._key = key
         self._challenge = ""
         self._proven = False
-        self._turn = threading.Lock()
-        """Held while the connection is used: `sync` may come from another thread."""
+        self._lock = threading.Lock()
+        """Held while the connection is used: another thread may call `sync`."""
         self._opening: OpenRequest | None = None
         self._socket: socket.socket | None = None
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
@@ -90,7 +90,7 @@ class TcpSink:
         self._opened = False
         self._window = 0
         self._unanswered = 0
-        """How many syncs were asked for on this connection, one after the other, and not answered yet."""
+        """How many `Sync` frames on this connection have not been answered yet."""
         self._lost_since: float | None = None
         self._next_attempt = 0.0
         self._outgoing: deque[_Bytes] = deque()
@@ -98,19 +98,19 @@ class TcpSink:
         self._building: list[_Bytes] = []
         self._parts = 0
         self._next_part = 0
-        self._have = START
+        self._position = START
         self._acknowledged: list[Root] = []
 
     @property
     def missing_reason(self) -> str | None:
-        """Return who has not answered for a while."""
+        """Return that the consumer does not answer, if it has not for a while."""
         since = self._lost_since
-        missed = since is not None and self._clock() - since > MISSED_AFTER_SECONDS
+        missed = since is not None and self._clock() - since > MISSING_AFTER_SECONDS
         return f"{self._name} does not answer" if missed else None
 
     @property
     def descriptor(self) -> int | None:
-        """Return what to wait on for acknowledgements, None while not all is sent."""
+        """Return the descriptor to wait on for acknowledgements, None while not everything is sent."""
         return None if self._socket is None or self._outgoing else self._socket.fileno()
 
     def open(self, opening: OpenRequest) -> OpenReply:
@@ -120,24 +120,24 @@ class TcpSink:
             FsqlError: E537, if the consumer refuses permanently.
             SinkLostError: if it refuses temporarily, or does not answer.
         """
-        with self._turn:
+        with self._lock:
             self._disconnect()
             self._opening = opening
             self._opened = False
-            self._have = opening.begins
+            self._position = opening.begins
             self._kept.clear()
             self._building, self._parts, self._next_part = [], 0, 0
             self._lost_since, self._next_attempt = self._clock(), 0.0
             self._wait_until(lambda: self._welcomed)
             self._acknowledged = []
-            return OpenReply(self._have, self._window)
+            return OpenReply(self._position, self._window)
 
     def deliver(self, bundle: Bundle) -> None:
         """Send a bundle, or a part of one.
 
         Raises:
             FsqlError: E537, if the consumer refuses permanently.
-            SinkLostError: if it refuses for now, or has not been reached for too long.
+            SinkLostError: if it refuses temporarily, or cannot be reached for too long.
         """
         if bundle.part != self._next_part:
             raise SinkLostError(f"part {bundle.part} came where part {self._next_part} was due")
@@ -159,59 +159,59 @@ class TcpSink:
             self._parts += 1
         if bundle.last:
             frames, self._building, self._parts = self._building, [], 0
-            with self._turn:
+            with self._lock:
                 self._kept.append((bundle.ends, frames))
                 if self._welcomed:
                     self._outgoing += frames
-        with self._turn:
-            self._pump()
+        with self._lock:
+            self._advance()
 
     def take_acknowledged(self) -> Sequence[Root]:
         """Return the positions that the consumer has acknowledged since the last call.
 
         Raises:
             FsqlError: E537, if the consumer refuses permanently.
-            SinkLostError: if it refuses for now, or has not been reached for too long.
+            SinkLostError: if it refuses temporarily, or cannot be reached for too long.
         """
-        with self._turn:
-            self._pump()
+        with self._lock:
+            self._advance()
             acknowledged, self._acknowledged = self._acknowledged, []
             return acknowledged
 
     def sync(self) -> None:
-        """Wait until the consumer says that what it has acknowledged survives the loss of power.
+        """Wait until the consumer confirms that all acknowledged rows survive a loss of power.
 
-        Any thread may wait for that.
+        Any thread may call this.
 
         Raises:
             FsqlError: E537, if the consumer refuses permanently.
-            SinkLostError: if it refuses for now, or does not answer.
+            SinkLostError: if it refuses temporarily, or does not answer.
         """
         asked: socket.socket | None = None
         deadline = self._clock() + self._timeout
         while True:
-            with self._turn:
+            with self._lock:
                 if self._welcomed and asked is not self._socket:
                     asked = self._socket
                     self._unanswered += 1
                     self._outgoing += frame_bytes(Sync())
-                self._pump()
+                self._advance()
                 if asked is not None and asked is self._socket and not self._unanswered:
                     return
             if self._clock() > deadline:
-                raise self._missing(f"{self._name} does not answer")
+                raise self._missing_error(f"{self._name} does not answer")
             time.sleep(_SYNC_SECONDS)
 
     def wait(self, seconds: float) -> None:
-        """Wait until there is something to do, but no longer than `seconds`."""
+        """Wait up to `seconds` until the connection is ready."""
         if self._socket is None:
             time.sleep(seconds)
             return
         wait_for(self._socket, seconds, writing=bool(self._outgoing))
 
     def close(self) -> None:
-        """Hang up."""
-        with self._turn:
+        """Disconnect."""
+        with self._lock:
             self._disconnect()
 
     def _disconnect(self) -> None:
@@ -228,13 +228,13 @@ class TcpSink:
         return f"the consumer at {self._address[0]}:{self._address[1]}"
 
     def _wait_until(self, reached: Callable[[], bool]) -> None:
-        self._pump()
+        self._advance()
         while not reached():
             self.wait(_BETWEEN_ATTEMPTS_SECONDS)
-            self._pump()
+            self._advance()
 
-    def _pump(self) -> None:
-        """Do what can be done without waiting: connect, send, receive."""
+    def _advance(self) -> None:
+        """Connect, send and receive as far as that is possible without waiting."""
         if self._opening is None:
             raise SinkLostError(f"{self._name} was not opened")
         if self._socket is None:
@@ -247,12 +247,12 @@ class TcpSink:
             if self._socket is not None and self._connected:
                 self._send(self._socket)
         except (OSError, BadFrameError) as error:
-            self._broken(str(error))
+            self._on_broken(str(error))
         if self._lost_since is not None and self._clock() - self._lost_since > self._timeout:
             self._disconnect()
-            raise self._missing(f"{self._name} has not answered for {self._timeout:g} s")
+            raise self._missing_error(f"{self._name} has not answered for {self._timeout:g} s")
 
-    def _missing(self, reason: str) -> SinkMissingError:
+    def _missing_error(self, reason: str) -> SinkMissingError:
         return SinkMissingError(self._output, reason)
 
     def _connect(self) -> None:
@@ -280,11 +280,11 @@ class TcpSink:
     def _send_hello(self) -> None:
         assert self._opening is not None
         epoch, _, option, owner = self._opening
-        hello = Hello(VERSION, owner, self._output, epoch, option.value, _pair(self._have))
+        hello = Hello(VERSION, owner, self._output, epoch, option.value, _pair(self._position))
         self._outgoing.extend(frame_bytes(hello))
 
-    def _broken(self, reason: str) -> None:
-        """Hang up, and come again later with what was not acknowledged."""
+    def _on_broken(self, reason: str) -> None:
+        """Disconnect; a later attempt sends again what was not acknowledged."""
         del reason
         self._disconnect()
         if self._lost_since is None:
@@ -293,7 +293,7 @@ class TcpSink:
     def _send(self, to: socket.socket) -> None:
         while self._outgoing:
             try:
-                # Head and payload at once: the other side would wake for each by itself.
+                # Head and payload in one call: otherwise the consumer would wake up for each.
                 sent = to.sendmsg(islice(self._outgoing, _PIECES_MAX))
             except BlockingIOError:
                 return
@@ -309,7 +309,7 @@ class TcpSink:
             except BlockingIOError:
                 return
             if not data:
-                self._broken("the connection was closed")
+                self._on_broken("the connection was closed")
                 return
             for frame in self._reader.feed(data):
                 self._take(frame.head)
@@ -328,16 +328,16 @@ class TcpSink:
             case Refusal(reason, lasting):
                 self._disconnect()
                 if lasting:
-                    raise self._refused(reason)
+                    raise self._mismatch_error(reason)
                 raise SinkLostError(f"{self._name} refuses: {reason}")
             case _:
                 raise BadFrameError("an answer that was not asked for")
 
     def _prove(self, head: Head) -> None:
-        """Check the consumer's proof, send one, and say hello.
+        """Check the consumer's proof; send a proof and a hello.
 
         Raises:
-            SinkMissingError: if it is no proof: what listens there is not the consumer.
+            SinkMissingError: if the proof is not valid: the listener is not the consumer.
         """
         assert self._key is not None
         port = self._address[1]
@@ -350,37 +350,39 @@ class TcpSink:
                 self._send_hello()
                 return
         self._disconnect()
-        raise self._missing(f"{self._name} does not have the key")
+        raise self._missing_error(f"{self._name} does not have the key")
 
     def _welcome(self, welcome: Welcome) -> None:
         if welcome.version != VERSION:
-            raise self._refused(f"it speaks version {welcome.version}, and this is {VERSION}")
+            raise self._mismatch_error(
+                f"it speaks version {welcome.version}, and this is {VERSION}"
+            )
         position = Root(*welcome.position)
-        if position < self._have:
-            raise self._refused("it lacks rows that it had")
+        if position < self._position:
+            raise self._mismatch_error("it lacks rows that it had")
         self._lost_since = None
         self._welcomed = True
         self._window = max(welcome.window, 1)
         if self._opened:
             self._update_position(position)
-        self._have, self._opened = position, True
+        self._position, self._opened = position, True
         for _, frames in self._kept:
             self._outgoing += frames
 
     def _update_position(self, position: Root) -> None:
-        """Learn what the consumer has: what it had before, or where a bundle ends that was sent."""
-        if position <= self._have:
+        """Record the position of the consumer, which must be the end of a bundle that was sent."""
+        if position <= self._position:
             return
         if all(ends != position for ends, _ in self._kept):
-            raise self._refused(
+            raise self._mismatch_error(
                 f"it says that it has {position_text(position)}, where no bundle ends"
             )
         while self._kept and self._kept[0][0] <= position:
             self._kept.popleft()
-        self._have = position
+        self._position = position
         self._acknowledged.append(position)
 
-    def _refused(self, reason: str) -> FsqlError:
+    def _mismatch_error(self, reason: str) -> FsqlError:
         self._disconnect()
         message = f"{self._name} does not match the position of the job: {reason}"
         return FsqlError([Diagnostic("E537", message)])

@@ -24,7 +24,7 @@ def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) ->
     """Return the job's end of the connection.
 
     Raises:
-        FsqlError: E533, E534 or E602, if the options cannot be followed.
+        FsqlError: E533, E534 or E602, if the options are not valid.
     """
     timeout = STATELESS_TIMEOUT_SECONDS if context.journal is None else TIMEOUT_SECONDS
     lines = ReleasedLines(make_encoder(sink, settings))

@@ -1,4 +1,4 @@
-"""One file that is followed: how far it is read, and the whole records that it has after that."""
+"""One followed file: how far it has been read, and the complete records after that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEARCHED_BYTES: Final = 1 << 20
 
 
 class Part(NamedTuple):
-    """Bytes for the log, and the bytes `[begin, end)` of the file that they are."""
+    """Bytes for the log, and their range `[begin, end)` in the file."""
 
     data: bytes
     begin: int
@@ -27,18 +27,18 @@ class Part(NamedTuple):
 
 
 class FollowedFile:
-    """A file, by its identity: its name may change."""
+    """A file, identified by its inode: its name may change."""
 
     def __init__(self, path: Path, descriptor: int, offset: int = 0, content: str = "") -> None:
-        """Take the descriptor; what stands before `offset` is read, and has the hash `content`."""
+        """Take the descriptor; the bytes before `offset` have been read, and `content` is their hash."""
         self.id = id_of(os.fstat(descriptor))
         self.path = path
         self.offset = offset
         self.content = content
         self.removed = False
-        """Whether no more can come."""
+        """Whether the file was removed, so that it cannot grow any more."""
         self.renamed = False
-        """Whether it has a name now that is not looked for."""
+        """Whether it was renamed to a name that is not followed."""
         self._descriptor: int | None = descriptor
         self._searched = 0
 
@@ -58,29 +58,29 @@ class FollowedFile:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the file is held open: then it can be read after it was renamed or removed."""
+        """Return whether the file is open: then it can still be read after it was renamed or removed."""
         return self._descriptor is not None
 
     @property
     def names_count(self) -> int:
-        """Return how many names the open file has."""
-        return os.fstat(self._opened()).st_nlink
+        """Return the number of names (links) of the open file."""
+        return os.fstat(self._open()).st_nlink
 
     def size(self) -> int:
-        """Return how long the file is.
+        """Return the length of the file.
 
         Raises:
             OSError: if it cannot be determined.
         """
-        return os.fstat(self._opened()).st_size if self.is_open else self.path.stat().st_size
+        return os.fstat(self._open()).st_size if self.is_open else self.path.stat().st_size
 
     def is_unchanged(self) -> bool:
-        """Return whether the file has what was read of it, judged by the last bytes before the offset.
+        """Return whether the file still has the bytes that were read, by the hash of the last ones.
 
         Raises:
             OSError: if the disk fails.
         """
-        descriptor = self._opened()
+        descriptor = self._open()
         if os.fstat(descriptor).st_size < self.offset:
             return False
         return not self.content or content_before(descriptor, self.offset) == self.content
@@ -92,16 +92,16 @@ class FollowedFile:
             OSError: if the disk fails.
         """
         pieces = []
-        while begin < end and (piece := os.pread(self._opened(), end - begin, begin)):
+        while begin < end and (piece := os.pread(self._open(), end - begin, begin)):
             pieces.append(piece)
             begin += len(piece)
         return b"".join(pieces)
 
     def next_part(self, records: WholeRecords, size: int, *, with_header: bool) -> Part | None:
-        """Return the next whole records of the first `size` bytes, None if there is none yet.
+        """Return the next complete records of the first `size` bytes, None if there is none yet.
 
-        A line that is longer than a record may be is cut.  Of a file that was `removed`, the last line is
-        given an end.  The header comes as a part of its own if asked for.
+        A line that is longer than the maximum of a record is cut.  If the file was `removed`, its last line
+        is terminated.  With `with_header`, the header is returned as a separate part.
 
         Raises:
             FsqlError: E543, if the header is not that of the table.
@@ -123,22 +123,22 @@ class FollowedFile:
             data += b"\n"
         return Part(data, self.offset, end) if data else None
 
-    def go_to(self, offset: int) -> None:
-        """Go on at a place before which everything is read.
+    def seek(self, offset: int) -> None:
+        """Continue at an offset before which everything has been read.
 
         Raises:
             OSError: if the disk fails.
         """
-        self.offset, self.content = offset, content_before(self._opened(), offset)
+        self.offset, self.content = offset, content_before(self._open(), offset)
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Read the file from its beginning."""
         self.offset, self.content, self._searched = 0, "", 0
 
     def take_over(self, other: FollowedFile) -> None:
-        """Go on with another file, which has what was read of this one."""
+        """Continue with another file, which begins with the bytes that were read of this one."""
         self.close()
-        self.id, self.path, self._descriptor = other.id, other.path, other._opened()
+        self.id, self.path, self._descriptor = other.id, other.path, other._open()
 
     def close(self) -> None:
         """Close the file; it is opened by its name when it is read again."""
@@ -146,13 +146,13 @@ class FollowedFile:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         if self._descriptor is None:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         return self._descriptor
 
     def _pass_header(self, records: WholeRecords, size: int) -> Part | None:
-        """Return what stands before the first record: the header; None if it is not whole yet."""
+        """Return the header, None if it is not complete yet."""
         data = self.read(0, min(size, records.kept_bytes + len(BOM_UTF8)))
         begin = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
         if not records.has_header:
@@ -165,14 +165,14 @@ class FollowedFile:
         return Part(header, begin, begin + len(header))
 
     def _long_line(self, kept: bytes, size: int) -> Part | None:
-        """Return the beginning of a line that is too long, None if the line has no end yet."""
-        place = max(self._searched, self.offset + len(kept))
-        while place < size and (block := self.read(place, min(size, place + _SEARCHED_BYTES))):
+        """Return the beginning of a line that is too long, None if the line is not complete yet."""
+        offset = max(self._searched, self.offset + len(kept))
+        while offset < size and (block := self.read(offset, min(size, offset + _SEARCHED_BYTES))):
             newline = block.find(b"\n")
             if newline >= 0:
-                return Part(kept + b"\n", self.offset, place + newline + 1)
-            place += len(block)
-        self._searched = place
+                return Part(kept + b"\n", self.offset, offset + newline + 1)
+            offset += len(block)
+        self._searched = offset
         return Part(kept + b"\n", self.offset, size) if self.removed else None
 
 

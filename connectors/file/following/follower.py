@@ -1,13 +1,13 @@
 """The lines of followed files, in the order in which they are read.
 
-The files are looked for again and again.  In each round every file is read up to the length that it has then:
-those that are known in the order in which they were found, then those that are new, by name.  Which bytes
-came in which order is noted in a journal beside the front log, so a job that continues has the same rows.
+The files are searched for periodically.  In each round every file is read up to its current length: known
+files in the order in which they were found, then new ones, by name.  The order is recorded in a journal next
+to the front log, so a job that continues has the same rows.
 
-A file is known by its identity, not by its name.  One that is renamed is read on, and so is one that is
-removed, to its end; what then has its name is a new file.  If that begins with all that was read of a file
-that was removed, it was written again by a program that replaces files, and is read on after that.  A file
-that has lost what was read of it stops the job, or is read from its beginning.
+A file is identified by its inode, not by its name.  Renamed files are read further, and removed ones to their
+end; a file that then gets the name is a new file.  If it begins with all bytes that were read of a removed
+file, it was rewritten by a program that replaces files, and reading continues after them.  A file that has
+lost bytes that were read stops the job, or is read from its beginning.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from fsql.connectors.live.front_log import LogWriter
 
 _OPEN_MAX: Final = 256
-"""How many files are held open, so that they are read to their end after they were renamed or removed."""
+"""How many files are kept open, so that they are read to their end after they were renamed or removed."""
 _RENAMED_MAX: Final = 8
-"""How many files are read on that have been renamed to what is not looked for."""
+"""How many files are still read that have been renamed to a name that is not followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowOptions:
     """How files are followed.
 
-    `find` returns the files that there are, sorted by name.  If `rereads`, a file that was cut or written
-    anew is read from its beginning.  `on_note` is told what a user may want to know.
+    `find` returns the existing files, sorted by name.  If `rereads`, a file that was truncated or rewritten
+    is read from its beginning.  `on_notice` is called with notices for the user.
     """
 
     find: Callable[[], Sequence[FoundFile]]
     records: WholeRecords
     interval_seconds: float
     rereads: bool
-    on_note: Callable[[str], None]
+    on_notice: Callable[[str], None]
 
 
 class Follower:
@@ -67,10 +67,10 @@ class Follower:
         self._taken = False
         self._rest = b""
         self._round: Iterator[bytes] = iter(())
-        self._looks_at = seconds()
+        self._next_round_at = seconds()
 
     def resume(self, journal: FollowJournal, log: LogWriter) -> None:
-        """Continue where a journal and the end of its log say, and note in it what is read from here on.
+        """Continue at the end of a journal and its log, and record in it what is read from now on.
 
         Raises:
             FsqlError: E535, if the operating system fails to read; E536, if a file has lost what was read.
@@ -79,16 +79,16 @@ class Follower:
         length = log.length
         last = {piece.file: piece for piece in journal.pieces if _is_in(piece, length)}
         try:
-            self._find_again([piece for piece in last.values() if not piece.gone])
+            self._reopen_files([piece for piece in last.values() if not piece.gone])
             for piece in last.values():
                 if _end(piece) > length:
-                    self._round = self._read_torn(self._torn(piece, length), piece.end)
-            journal.write_anew(self._known_pieces(length))
+                    self._round = self._read_torn(self._seek_torn(piece, length), piece.end)
+            journal.rewrite(self._known_pieces(length))
         except OSError as error:
-            raise _failed(error) from None
+            raise _read_error(error) from None
 
     def read(self, bytes_max: int, seconds: float) -> bytes | None:
-        """Return what is there; wait for a while if nothing is.
+        """Return available bytes; wait up to `seconds` if there are none.
 
         Raises:
             FsqlError: E531, E533, E535, E536 or E543.
@@ -97,9 +97,9 @@ class Follower:
             if not self._rest:
                 self._rest = self._next()
         except OSError as error:
-            raise _failed(error) from None
+            raise _read_error(error) from None
         if not self._rest:
-            wait = min(seconds, self._looks_at - self._seconds())
+            wait = min(seconds, self._next_round_at - self._seconds())
             if wait > 0:
                 threading.Event().wait(wait)
             return None
@@ -115,27 +115,27 @@ class Follower:
             self._journal.close()
 
     def _next(self) -> bytes:
-        """Return the next part of this round, or of the next one when it is time; b"" if there is none."""
+        """Return the next part of this round, or of the next one when it is due; b"" if there is none."""
         for data in self._round:
             return data
-        if self._seconds() < self._looks_at:
+        if self._seconds() < self._next_round_at:
             return b""
-        self._looks_at = self._seconds() + self._options.interval_seconds
-        self._look()
+        self._next_round_at = self._seconds() + self._options.interval_seconds
+        self._update_files()
         self._round = self._read_all()
         return next(self._round, b"")
 
-    def _look(self) -> None:
-        """Find which files there are now."""
+    def _update_files(self) -> None:
+        """Find the files that exist now."""
         there: dict[FileId, Path] = {}
         for found in self._options.find():
             try:
                 there.setdefault(id_of(found.path.stat()), found.path)
             except FileNotFoundError:
-                continue  # it was removed since
+                continue  # it has been removed
         missing = [file for id_, file in self._files.items() if id_ not in there]
         for file in missing:
-            self._on_missing(file)
+            self._on_file_missing(file)
         replaced = {file.path: file for file in missing if file.removed}
         for id_, path in there.items():
             known = self._files.get(id_)
@@ -147,12 +147,12 @@ class Follower:
         for file in renamed[:-_RENAMED_MAX]:
             file.removed = True
 
-    def _on_missing(self, file: FollowedFile) -> None:
+    def _on_file_missing(self, file: FollowedFile) -> None:
         if not file.is_open or file.names_count == 0:
             file.removed = True
         elif not file.renamed:
             file.renamed = True
-            self._options.on_note(
+            self._options.on_notice(
                 f'file "{file.path}" was renamed; it is read on, and what has its name then from the'
                 " beginning"
             )
@@ -164,7 +164,7 @@ class Follower:
         except FileNotFoundError:
             return
         if new.id in self._files:
-            new.close()  # it was renamed to this name meanwhile
+            new.close()  # it has been renamed to this name
             return
         if replaced is not None and replaced.offset and replaced.is_open:
             new.offset, new.content = replaced.offset, replaced.content
@@ -173,9 +173,9 @@ class Follower:
                 replaced.removed = False
                 new = replaced
             else:
-                new.begin_anew()
+                new.restart()
         self._files[new.id] = new
-        self._note_place(new)
+        self._record_offset(new)
 
     def _read_all(self) -> Iterator[bytes]:
         for file in list(self._files.values()):
@@ -184,30 +184,30 @@ class Follower:
             if file.removed:
                 self._forget(file)
         self._close_some()
-        if self._journal is not None and self._log is not None and self._journal.many:
+        if self._journal is not None and self._log is not None and self._journal.is_long:
             self._log.flush()
-            self._journal.write_anew(self._known_pieces(self._log.length))
+            self._journal.rewrite(self._known_pieces(self._log.length))
 
     def _read(self, file: FollowedFile) -> Iterator[bytes]:
-        """Yield the whole records of a file up to the length that it has now."""
+        """Yield the complete records of a file up to its current length."""
         size = file.size()
         if not file.is_unchanged():
-            self._on_lost(file, size)
+            self._on_data_lost(file, size)
         header = self._log.length == 0 if self._log is not None else not self._taken
         while (
             file.offset < size
             and (part := file.next_part(self._options.records, size, with_header=header))
             is not None
         ):
-            self._note(file, part)
+            self._record(file, part)
             yield part.data
             header = False
 
-    def _on_lost(self, file: FollowedFile, size: int) -> None:
-        """Read a file from its beginning that has lost what was read of it, if that is what it asks for.
+    def _on_data_lost(self, file: FollowedFile, size: int) -> None:
+        """Read a file that has lost bytes that were read from its beginning, if its options allow that.
 
         Raises:
-            FsqlError: E536, if not.
+            FsqlError: E536, if they do not.
         """
         what = (
             f"it has {size:,} bytes now"
@@ -215,72 +215,74 @@ class Follower:
             else "what stands before that is not what was read"
         )
         if self._options.rereads:
-            self._options.on_note(f'file "{file.path}" is read from its beginning: {what}')
-            file.begin_anew()
+            self._options.on_notice(f'file "{file.path}" is read from its beginning: {what}')
+            file.restart()
             return
-        raise _lost(file.path, file.offset, what)
+        raise _lost_data_error(file.path, file.offset, what)
 
-    def _torn(self, piece: Piece, length: int) -> FollowedFile:
-        """Return the file of a piece of which the log has the beginning, to be read from there on.
+    def _seek_torn(self, piece: Piece, length: int) -> FollowedFile:
+        """Return the file of a piece of which the log has only a part, positioned after that part.
 
         Raises:
             FsqlError: E536, if the file is gone.
         """
         file = self._files.get(piece.file)
         if file is None:
-            raise _lost(piece.path, piece.end, "it is gone, and the log lacks lines that were read")
-        file.go_to(piece.begin + length - piece.start)
+            raise _lost_data_error(
+                piece.path, piece.end, "it is gone, and the log lacks lines that were read"
+            )
+        file.seek(piece.begin + length - piece.start)
         return file
 
     def _read_torn(self, file: FollowedFile, end: int) -> Iterator[bytes]:
-        """Yield the rest of a piece: whole records, as they were found before."""
+        """Yield the rest of a piece: complete records, as they were found before."""
         data = file.read(file.offset, end)
         whole = data if data.endswith(b"\n") else data + b"\n"
-        self._note(file, Part(whole, file.offset, end))
+        self._record(file, Part(whole, file.offset, end))
         yield whole
 
-    def _note(self, file: FollowedFile, part: Part) -> None:
-        """Note a part in the journal, before it is in the log."""
-        file.go_to(part.end)
+    def _record(self, file: FollowedFile, part: Part) -> None:
+        """Record a part in the journal before it is written to the log."""
+        file.seek(part.end)
         if self._journal is not None and self._log is not None:
             at = (self._log.length, len(part.data), file.id, str(file.path), part.begin, part.end)
             self._journal.write(Piece(*at, file.content))
 
-    def _note_place(self, file: FollowedFile, *, gone: bool = False) -> None:
-        """Note how far a file is read, so that it is known also after its name has changed."""
+    def _record_offset(self, file: FollowedFile, *, gone: bool = False) -> None:
+        """Record how far a file has been read, so that it is found also after a change of its name."""
         if self._journal is not None and self._log is not None:
             self._journal.write(_known_piece(file, self._log.length, gone=gone))
 
     def _forget(self, file: FollowedFile) -> None:
         file.close()
         del self._files[file.id]
-        self._note_place(file, gone=True)
+        self._record_offset(file, gone=True)
 
     def _close_some(self) -> None:
-        """Close the files that were found first, if many are open; those without a name stay open."""
-        opened = [file for file in self._files.values() if file.is_open and not file.renamed]
-        for file in opened[: max(len(opened) - _OPEN_MAX, 0)]:
+        """Close the files that were found first, if many are open; renamed ones stay open."""
+        open_files = [file for file in self._files.values() if file.is_open and not file.renamed]
+        for file in open_files[: max(len(open_files) - _OPEN_MAX, 0)]:
             file.close()
 
     def _known_pieces(self, length: int) -> list[Piece]:
-        """Return how long the log is, and how far each file is read."""
+        """Return pieces that record the length of the log, and how far each file has been read."""
         base = Piece(length, 0, FileId(0, 0), "", 0, 0, "", gone=True)
         return [base, *(_known_piece(file, length) for file in self._files.values())]
 
-    def _find_again(self, known: Sequence[Piece]) -> None:
-        """Open the files of pieces; note which are not there any more."""
+    def _reopen_files(self, known: Sequence[Piece]) -> None:
+        """Open the files of pieces; report those that no longer exist."""
         found = {id_of(each.path.stat()): each.path for each in self._options.find()}
         for piece in known:
-            file = self._found_again(piece, found)
+            file = self._reopen(piece, found)
             if file is None:
-                self._options.on_note(
+                self._options.on_notice(
                     f'file "{piece.path}" is gone; what it had behind byte {piece.end:,} was not read'
                 )
             else:
                 self._files[file.id] = file
 
-    def _found_again(self, piece: Piece, found: Mapping[FileId, Path]) -> FollowedFile | None:
-        """Return the file of a piece: by its identity, else by its name if it has what was read."""
+    def _reopen(self, piece: Piece, found: Mapping[FileId, Path]) -> FollowedFile | None:
+        """Return the file of a piece: by its identity, or by its name if it has the bytes that were read."""
         old = Path(piece.path)
         path = found.get(piece.file)
         renamed = path is None
@@ -294,19 +296,19 @@ class Follower:
                 file.renamed = is_renamed
                 return file
             if file.id == piece.file and each == old:
-                self._on_lost(file, file.size())
+                self._on_data_lost(file, file.size())
                 return file
             file.close()
         return None
 
 
 def _is_in(piece: Piece, length: int) -> bool:
-    """Return whether a log of that length has a piece, or the beginning of one."""
+    """Return whether a log of that length contains a piece, or its beginning."""
     return piece.start < length or (piece.start == length and piece.size == 0)
 
 
 def _with_id(directory: Path, id_: FileId) -> Path | None:
-    """Return the path of the file in a directory that is the one with an identity."""
+    """Return the path of the file in a directory that has an identity."""
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except FileNotFoundError:
@@ -316,7 +318,7 @@ def _with_id(directory: Path, id_: FileId) -> Path | None:
 
 
 def _known_piece(file: FollowedFile, length: int, *, gone: bool = False) -> Piece:
-    """Return an empty piece at the end of the log that says how far a file is read."""
+    """Return an empty piece at the end of the log that records how far a file has been read."""
     at = (file.offset, file.offset)
     return Piece(length, 0, file.id, str(file.path), *at, file.content, gone)
 
@@ -325,7 +327,7 @@ def _end(piece: Piece) -> int:
     return piece.start + piece.size
 
 
-def _lost(path: str | Path, offset: int, what: str) -> FsqlError:
+def _lost_data_error(path: str | Path, offset: int, what: str) -> FsqlError:
     message = f'file "{path}" cannot be followed from byte {offset:,}: {what}'
     helps = (
         "restore the file, or start the job anew, with an empty state directory",
@@ -334,5 +336,5 @@ def _lost(path: str | Path, offset: int, what: str) -> FsqlError:
     return FsqlError([Diagnostic("E536", message, helps=helps)])
 
 
-def _failed(error: OSError) -> FsqlError:
-    return paths.failed("reading", error.filename or "a followed file", error)
+def _read_error(error: OSError) -> FsqlError:
+    return paths.io_error("reading", error.filename or "a followed file", error)

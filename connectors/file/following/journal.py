@@ -1,8 +1,8 @@
-"""The journal of followed files: which bytes of which file each part of a front log has.
+"""The journal of followed files: which bytes of which files a front log consists of.
 
-A record is a line of JSON and the hash of that line.  Its pieces follow each other in the log, without gaps.
-It is synced before a reader of the log sees the bytes of its last piece, so the log is never visible further
-than the journal knows.  What follows a torn record is lost; the log is then cut there, and the bytes are read
+A record is a line of JSON and the hash of that line.  The pieces follow each other in the log, without gaps.
+The journal is synced before a reader of the log sees the bytes of its last piece, so readers never see bytes
+that the journal lacks.  Records after a torn one are lost; the log is then cut there, and the bytes are read
 from the files again.
 """
 
@@ -27,7 +27,7 @@ RECORDS_MIN: Final = 4_096
 
 
 class FileId(msgspec.Struct, frozen=True, order=True):
-    """What a file is, whatever its name."""
+    """The identity of a file, independent of its name."""
 
     device: int
     inode: int
@@ -36,9 +36,9 @@ class FileId(msgspec.Struct, frozen=True, order=True):
 class Piece(msgspec.Struct, frozen=True):
     """Bytes `[begin, end)` of a file, which the log has from its byte `start` on.
 
-    They are whole records.  `size` is how many bytes the log has of them: one more if a line was given the
-    end that it lacks, fewer if one was longer than any record may be.  `content` is a hash of what the
-    file has before `end`.  A file that is `gone` is not read any more.
+    They are complete records.  `size` is their length in the log: one more if a missing line end was added,
+    less if a line was longer than the maximum of a record.  `content` is a hash of the bytes before `end`.  A
+    file that is `gone` is not read any more.
     """
 
     start: int
@@ -55,7 +55,7 @@ class FollowJournal:
     """The journal in the directory of a front log; its writer is that of the log."""
 
     def __init__(self, directory: Path) -> None:
-        """Read what there is, which survives the loss of power from then on.
+        """Read the existing journal, and make it durable.
 
         Raises:
             OSError: if the disk fails.
@@ -70,37 +70,37 @@ class FollowJournal:
         except FileNotFoundError:
             data = b""
         self.pieces = _pieces(data)
-        """The pieces that were known when it was opened."""
+        """The pieces in the journal when it was opened."""
 
     @property
     def end(self) -> int:
-        """Return how far the log is known."""
+        """Return the offset in the log up to which pieces are recorded."""
         return self.pieces[-1].start + self.pieces[-1].size if self.pieces else 0
 
     @property
-    def many(self) -> bool:
-        """Return whether there are many records, many more than files that are known."""
+    def is_long(self) -> bool:
+        """Return whether the journal has so many records that it should be rewritten."""
         return self._count >= RECORDS_MIN
 
     def write(self, piece: Piece) -> None:
-        """Add a piece; it survives the loss of power from the next `sync` on.
+        """Add a piece; it is durable after the next `sync`.
 
         Raises:
             OSError: if the disk fails.
         """
         assert self._descriptor is not None
-        data = memoryview(_encoded(piece))
+        data = memoryview(_encode(piece))
         _FILES.write(self._descriptor, data, _FILES.size(self._descriptor))
         self._count += 1
         self._synced = False
 
-    def write_anew(self, pieces: Iterable[Piece]) -> None:
-        """Forget all pieces but these, of which the log has everything that precedes them.
+    def rewrite(self, pieces: Iterable[Piece]) -> None:
+        """Replace all pieces by these; the log has all bytes before them.
 
         Raises:
             OSError: if the disk fails.
         """
-        records = [_encoded(piece) for piece in pieces]
+        records = [_encode(piece) for piece in pieces]
         new = self._path.with_suffix(".new")
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
@@ -117,7 +117,7 @@ class FollowJournal:
         self._synced = True
 
     def sync(self) -> None:
-        """Return when all pieces survive the loss of power.
+        """Make all pieces survive a loss of power.
 
         Raises:
             OSError: if the disk fails.
@@ -151,7 +151,7 @@ def _pieces(data: bytes) -> list[Piece]:
     return pieces
 
 
-def _encoded(piece: Piece) -> bytes:
+def _encode(piece: Piece) -> bytes:
     text = msgspec.json.encode(piece)
     return text + b" " + _hash(text) + b"\n"
 

@@ -1,4 +1,4 @@
-"""Followed files as the tables of a script name them: what opens their inflow and their log."""
+"""Opens the inflow and the journal of the files that a table follows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsql.connectors.file.compression import codec_of
 from fsql.connectors.file.following.follower import Follower, FollowOptions
 from fsql.connectors.file.following.journal import FollowJournal
 from fsql.connectors.file.following.records import WholeRecords
-from fsql.connectors.file.found_files import files_there, find_files, is_pattern, pattern_root
+from fsql.connectors.file.found_files import find_files, is_pattern, list_files, pattern_root
 from fsql.connectors.settings import has_layout
 from fsql.formats.factories import make_decoder
 
@@ -29,12 +29,12 @@ _SECOND_US: Final = 1_000_000
 
 
 def open_follower(
-    table: Table, settings: Settings, context: ConnectorContext, on_note: Callable[[str], None]
+    table: Table, settings: Settings, context: ConnectorContext, on_notice: Callable[[str], None]
 ) -> Follower:
     """Return an inflow of the records of the files that a table follows.
 
     Raises:
-        FsqlError: E531, E533 or E534, if the options cannot be followed.
+        FsqlError: E531, E533 or E534, if the options are not valid.
     """
     interval_us = duration_us(settings.text(FOLLOW))
     assert interval_us is not None, "the compiler checked it"
@@ -43,13 +43,13 @@ def open_follower(
         WholeRecords(make_decoder(table.columns, settings)),
         interval_us / _SECOND_US,
         settings.text("on_truncate") == "reread",
-        on_note,
+        on_notice,
     )
     return Follower(options)
 
 
 def open_journal(directory: Path) -> FollowJournal:
-    """Return the journal beside a front log.
+    """Return the journal next to a front log.
 
     Raises:
         FsqlError: E532, if it cannot be read.
@@ -57,21 +57,21 @@ def open_journal(directory: Path) -> FollowJournal:
     try:
         return FollowJournal(directory)
     except OSError as error:
-        raise paths.cannot_open("E532", directory, error) from None
+        raise paths.open_error("E532", directory, error) from None
 
 
 def check_followed(settings: Settings, context: ConnectorContext, *, begun: bool) -> None:
     """Check that the files of a table can be followed; a directory or a pattern may have none yet.
 
-    Once a job has `begun`, a file may also be missing for a while, as when it is rotated.
+    Once a job has `begun`, a file may also be missing for a while, for example while it is rotated.
 
     Raises:
-        FsqlError: E531, E533 or E534, if not.
+        FsqlError: E531, E533 or E534, if they cannot.
     """
     if has_layout(settings, Layout.FILE):
-        raise _unsupported(f"files of format '{settings.text('format')}' cannot be followed")
+        raise _unsupported_error(f"files of format '{settings.text('format')}' cannot be followed")
     if settings.text("compression") not in {"auto", "none"}:
-        raise _unsupported("compressed files cannot be followed")
+        raise _unsupported_error("compressed files cannot be followed")
     path = context.resolve(settings.text("path"))
     if not begun and not path.is_dir() and not (is_pattern(path) and pattern_root(path).is_dir()):
         find_files(path)
@@ -82,7 +82,7 @@ def _finder(settings: Settings, context: ConnectorContext) -> Callable[[], Seque
     pattern = is_pattern(path)
 
     def find() -> Sequence[FoundFile]:
-        found = files_there(path, pattern=pattern)
+        found = list_files(path, pattern=pattern)
         plain = [each for each in found if codec_of(each.path, option) is None]
         for each in plain:  # a directory may have links that lead elsewhere
             context.resolve(str(each.path))
@@ -91,7 +91,7 @@ def _finder(settings: Settings, context: ConnectorContext) -> Callable[[], Seque
     return find
 
 
-def _unsupported(reason: str) -> FsqlError:
+def _unsupported_error(reason: str) -> FsqlError:
     message = f"option '{FOLLOW}' is not supported: {reason}"
     helps = ("leave the option out, and the files are read once",)
     return FsqlError([Diagnostic("E534", message, helps=helps)])

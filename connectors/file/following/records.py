@@ -1,4 +1,4 @@
-"""Whole records at the beginning of bytes: what of a growing file can be read now."""
+"""Complete records at the beginning of bytes: the part of a growing file that can be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 1 << 20
 _SLACK_BYTES: Final = 64
-"""Makes what is kept of a line longer than a record may be, whatever ends it."""
+"""Makes the kept part of a line longer than the maximum of a record, whatever its terminator."""
 
 
 class WholeRecords:
@@ -25,9 +25,9 @@ class WholeRecords:
         self._decoder = decoder()
         longest = max(self._decoder.record_bytes_max, EXCERPT_BYTES) + _SLACK_BYTES
         self.kept_bytes = longest
-        """How much of a line is kept that is longer than a record may be."""
+        """How many bytes are kept of a line that is longer than the maximum of a record."""
         self.block_bytes = max(_BLOCK_BYTES, 2 * longest)
-        """The number of bytes that have a whole record, or begin with a line that is too long."""
+        """So many bytes contain a complete record, or begin with a line that is too long."""
 
     @property
     def has_header(self) -> bool:
@@ -46,7 +46,7 @@ class WholeRecords:
         self._decoder.take_header(line.removesuffix(b"\r"), path, ordered=True)
 
     def length(self, data: bytes) -> int:
-        """Return how many of the first bytes are whole records."""
+        """Return the length of the complete records at the beginning of `data`."""
         lines = data.rfind(b"\n") + 1
         joiner = self._decoder.make_joiner()
         if joiner is None or not lines:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.connectors.file.following.follower import Follower, FollowOptions
 from fsql.connectors.file.following.journal import FollowJournal
 from fsql.connectors.file.following.records import WholeRecords
-from fsql.connectors.file.found_files import files_there
+from fsql.connectors.file.found_files import list_files
 from fsql.connectors.live.front_log import LogWriter
 from fsql.connectors.live.log_split import LogSplit
 from fsql.connectors.live.time_bounds import BoundOptions
@@ -55,7 +55,7 @@ class Job:
         self.log = LogWriter(self.logs, LARGE, segment_bytes=200, known_end=journal.end)
         pattern = "*" in self.path.name
         options = FollowOptions(
-            lambda: files_there(self.path, pattern=pattern),
+            lambda: list_files(self.path, pattern=pattern),
             WholeRecords(self.decoder),
             0.0,
             self.rereads,

@@ -12,7 +12,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import ROWS_MAX, SPLITS_MAX, TABLES_MAX
 from fsql.compiler.text.source import SourceText
-from fsql.connectors.paths import cannot_open
+from fsql.connectors.paths import open_error
 from fsql.job import planning as job
 from fsql.job.compilation import compile_job
 from fsql.job.script import Script
@@ -26,7 +26,7 @@ GREATEST = (TABLES_MAX - 1, SPLITS_MAX - 1, ROWS_MAX - 1)
 
 
 def test_open_files_are_limited_by_the_shell() -> None:
-    error = cannot_open("E531", "a.jsonl", OSError(errno.EMFILE, "Too many open files"))
+    error = open_error("E531", "a.jsonl", OSError(errno.EMFILE, "Too many open files"))
     (diagnostic,) = error.diagnostics
     assert diagnostic.message == 'path "a.jsonl" cannot be read: too many open files'
     assert diagnostic.helps == ("raise the limit of open files: ulimit -n 65536",)

@@ -150,7 +150,7 @@ def log_of(
     for _ in range(rounds):
         clock.advance(random.random() * 3)
         if random.random() < 0.05:
-            writer.forget_before(0)
+            writer.drop_before(0)
         if random.random() < 0.5:
             logged.on_silence()
         else:
@@ -242,7 +242,7 @@ def test_a_reader_goes_on_when_the_bounds_are_written_anew(tmp_path: Path, seed:
         clock.advance(random.random())
         match random.randrange(5):
             case 0:
-                writer.forget_before(max(log.line_end - random.randrange(200), 0))
+                writer.drop_before(max(log.line_end - random.randrange(200), 0))
             case 1:
                 logged.on_silence()
             case _:
