@@ -29,7 +29,7 @@ HEAD = -1
 
 
 class Policy(enum.Enum):
-    """How a fold meets disorder; both release the same bytes."""
+    """How a fold handles disorder; both release the same bytes."""
 
     SPECULATIVE = "speculative"
     ORDERED = "ordered"
@@ -49,10 +49,10 @@ class FoldHead:
     `operator` is its stable id, for state and statistics.  `inputs` are the schemas and path depths of
     the rows that come in (one, or two for a join); `depth` is that of the rows that go out.
 
-    With `marks_replacements`, an aggregate does not take a group's old row back where it adds a new one,
-    but marks this in a last BOOLEAN column of the new row.  That is all that an upsert sink by the same
-    key needs to know, at half the rows.  `repairs_free` is how many rows a speculative fold may redo
-    before the ratio of redone to applied rows counts, and makes it hold.
+    With `marks_replacements`, an aggregate does not retract a group's old row when it adds a new one, but
+    marks this in a last BOOLEAN column of the new row.  An upsert sink by the same key needs no more, at
+    half the rows.  `repairs_free` is how many rows a speculative fold may apply again before their ratio to
+    all applied rows counts, and makes it wait.
     """
 
     operator: str
@@ -132,8 +132,8 @@ def schema_of(stage: Stage, step: int) -> Schema:
 class SinkPort:
     """The output of one INSERT, for the barrier.
 
-    `consolidated` promises that the rows of one root position already are what consolidation would
-    make of them, unless a fold upstream has repaired; then the barrier need not look.  `marked` states that
+    `consolidated` promises that the rows of one root position are consolidated already, unless a fold
+    upstream has repaired, so that the barrier need not consolidate them.  `marked` states that
     the last column is the mark of `FoldHead.marks_replacements`.
     """
 
@@ -148,7 +148,7 @@ class SinkPort:
 class TickPlan:
     """The stages, the barrier's ports, and what each worker owns.
 
-    `reasons` states, a line each, why the optimizer chose as it did.
+    `reasons` are lines that state why the optimizer chose this plan.
     """
 
     stages: tuple[Stage, ...]

@@ -1,6 +1,6 @@
 """Standard output whose reader has closed it, as in `fsql run … | head`.
 
-This is no error: the run ends without a message.
+This is not an error: the run ends without a message.
 """
 
 from __future__ import annotations

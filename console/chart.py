@@ -1,4 +1,4 @@
-"""Charts over time as SVG documents: a frame with a time axis, spans and marks; what is drawn in it is given.
+"""Charts over time as SVG documents: a frame with a time axis, spans and marks; the curves are given.
 
 A document depends on its arguments only.
 """
@@ -41,7 +41,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time to be shaded, in seconds from the left end, with what it stands for."""
+    """A time to be shaded, in seconds from the left end, with its label."""
 
     begin: float
     end: float
@@ -110,7 +110,7 @@ class TimeAxis:
 
 
 def grid_line(y: float, name: str) -> Iterator[str]:
-    """Yield a horizontal line of a grid, with what it stands for to the left."""
+    """Yield a horizontal line of a grid, with its label to the left."""
     yield f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
     yield f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{name}</text>'
 

@@ -27,7 +27,7 @@ def check(
 ) -> None:
     """Check the scripts FILES and print their errors and warnings.
 
-    FILES may be directories, which stand for all *.sql in them; by default the scripts of the project.
+    FILES may be directories, of which all *.sql are checked; by default the scripts of the project.
     For each INSERT, print the kind of changes (append, upsert, retract) and the state of each operator with
     its bound.  No input is read and no output is written.
     """

@@ -1,4 +1,4 @@
-"""The flags of `fsql up` and `fsql deploy` that say how the processes of jobs find and trust each other."""
+"""The flags of `fsql up` and `fsql deploy` for how the processes of jobs find and trust each other."""
 
 from __future__ import annotations
 

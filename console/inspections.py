@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def print_inspections(
     compiled: Compiled, options: RunOptions, form: str | None, reporter: Reporter
 ) -> bool:
-    """Print what a script asks for to standard output; return whether there is a job to run besides.
+    """Print the inspections of a script to standard output; return whether there is also a job to run.
 
     `form` is that of a bare SELECT.  If there is no job, the warnings about the script are printed as well.
     """

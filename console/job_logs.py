@@ -1,4 +1,4 @@
-"""`fsql logs`: the log of a job, as it stands and as it grows."""
+"""`fsql logs`: prints the log of a job, and follows it."""
 
 from __future__ import annotations
 

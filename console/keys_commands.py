@@ -62,8 +62,8 @@ def keys_rotate(reporter: Reporter, directory: Path) -> None:
 def keys_authorize(reporter: Reporter, directory: Path, name: str, public_key: str) -> None:
     """Add the PUBLIC-KEY of another machine to the list of those that may connect, DIR/authorized.
 
-    NAME is a comment.  Running processes read the list again when it has changed.  To revoke the right
-    back, remove the line, and restart what is connected.
+    NAME is a comment.  Running processes read the list again when it has changed.  To revoke the right,
+    remove the line, and restart what is connected.
     """
     from fsql.runtime.drivers.curve.keys import authorize_key
 

@@ -74,7 +74,7 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
     """Run a script on processes; return the exit code.
 
     Raises:
-        click.UsageError: if flags exclude each other.
+        click.UsageError: if flags cannot be used together.
         FsqlError: what is wrong with the script, a file that it names, the state, or coordination.
     """
     from fsql.runtime.drivers.processes.fork_server import ForkServer

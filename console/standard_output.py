@@ -18,7 +18,7 @@ def open_standard_output(job: Job, form: str | None, reporter: Reporter) -> Outp
     """Return the stream that a job's rows on standard output go to.
 
     It shows the rows of a bare SELECT as a table if `form` is "table", or if none is given, standard output
-    is a terminal and messages are no JSON.  Otherwise it is standard output itself.
+    is a terminal and messages are not JSON.  Otherwise it is standard output itself.
     """
     select = _bare_select(job)
     if select is None or not shows_tables(form, reporter):

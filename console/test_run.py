@@ -1,4 +1,4 @@
-"""Runs the cases of files, and records what they give."""
+"""Runs the cases of files, and records their results."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find_case_files(paths: Sequence[str]) -> list[str]:
 def run_case_files(
     names: Sequence[str], given: CaseInput, only: str | None, *, record: bool
 ) -> TestedFiles:
-    """Run the cases of files whose names contain `only`; with `record`, write what they give."""
+    """Run the cases of files whose names contain `only`; with `record`, write their results."""
     return TestedFiles(tuple(_file_result(name, given, only, record=record) for name in names))
 
 

@@ -136,7 +136,7 @@ def tick_list(
 
     With --json, standard output has one object: {"ticks": [...]}, each as `fsql tick show --json` has it.
 
-    --picture goes back as far as there are statistics: 60 intervals.
+    --picture shows as much as there are statistics of: 60 intervals.
     """
     from fsql.console.ticks import list_ticks
 

@@ -25,7 +25,7 @@ _OF_PATTERN: Final = frozenset({
 _JOINS: Final = frozenset({"conditional_join", "cross_join", "natural_join"})
 _HEADS: Final = frozenset({"DISTINCT", "ALL", "BY", "RECURSIVE"})
 _BEFORE: Final = {"GROUP": ("WITHIN",), "FROM": ("DISTINCT",)}
-"""Words that are no clause after these."""
+"""Words that begin no clause after these."""
 
 
 def is_query(elements: Sequence[Element]) -> bool:
@@ -42,7 +42,7 @@ def is_query(elements: Sequence[Element]) -> bool:
 
 
 def clauses(elements: list[Element]) -> list[list[Element]]:
-    """Cut a query into its clauses; joins are clauses, and so is what is before the query."""
+    """Cut a query into its clauses; joins are clauses, and so is the text before the query."""
     parts: list[list[Element]] = [[]]
     before = ""
     begins = _begins_of_pattern if _is_pattern(elements) else _begins_clause
@@ -95,7 +95,7 @@ def item_splits(elements: Sequence[Element]) -> list[list[Element]]:
 
 
 def operand_splits(elements: Sequence[Element]) -> list[list[Element]]:
-    """Cut elements before each AND and OR, but for the AND of BETWEEN, and those within CASE."""
+    """Cut elements before each AND and OR, except the AND of BETWEEN, and those within CASE."""
     parts: list[list[Element]] = [[]]
     between = depth = 0
     for element in elements:

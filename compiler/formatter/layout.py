@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from fsql.compiler.formatter.pieces import Comment, Element
 
 WIDTH: Final = 100
-"""How long a line may be, unless one token is longer."""
+"""The maximum length of a line, unless one token is longer."""
 _INDENT: Final = 4
 
 
 def format_script(source: SourceText) -> str:
-    """Return a script with its layout changed: its tokens and comments are the same, in the same order.
+    """Return a script in the standard layout: its tokens and comments are the same, in the same order.
 
     Raises:
-        FsqlError: E1xx, if the script is not correct in its form.
+        FsqlError: E1xx, if the script has a syntax error.
     """
     pieces = read_pieces(source)
     writer = _Writer()
@@ -82,7 +82,7 @@ class _Writer:
             self.lines.append("")
 
     def comments(self, comments: Sequence[Comment], indent: int, *, at_end: bool = False) -> None:
-        """Write comments where they stood: on lines of their own, or after what is before them."""
+        """Write comments where they were: on lines of their own, or at the end of the line before."""
         for comment in comments:
             if comment.own_line:
                 self.newline(indent)
@@ -146,12 +146,12 @@ def _write_statement(statement: list[Piece], semicolon: Piece | None, writer: _W
 
 
 def _flat(elements: Sequence[Element], before: Piece | None = None) -> str | None:
-    """Return elements on one line; None if a comment forbids it, or the elements of a table."""
+    """Return elements on one line; None if there is a comment, or if they are the elements of a table."""
     text = ""
     for element in _pieces(elements):
         if element is None:
             return None
-        if element.comments and (text or before is not None or element.comments):
+        if element.comments:
             return None
         if before is not None and has_space(before, element):
             text += " "
@@ -161,7 +161,7 @@ def _flat(elements: Sequence[Element], before: Piece | None = None) -> str | Non
 
 
 def _pieces(elements: Sequence[Element]) -> list[Piece | None]:
-    """Return the tokens of elements in order; None stands for what must be broken."""
+    """Return the tokens of elements in order; None stands for a line break."""
     found: list[Piece | None] = []
     for element in elements:
         if isinstance(element, Piece):
@@ -178,7 +178,7 @@ def _first(element: Element) -> Piece:
 
 
 def _block(elements: list[Element], indent: int, writer: _Writer, reserve: int = 0) -> None:
-    """Write elements from the beginning of a line; `reserve` cells must stay free at the end."""
+    """Write elements from the beginning of a line; `reserve` cells remain free at the end."""
     if not elements:
         return
     leading = _first(elements[0]).comments

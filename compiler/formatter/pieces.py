@@ -1,7 +1,7 @@
-"""The pieces of a script as its layout needs them: tokens with their kinds, comments, brackets.
+"""The pieces of a script for its layout: tokens with their kinds, comments, brackets.
 
-A `${name}` outside of quotes has no value here.  It is parsed as a name, where that cannot stand as a number,
-and where that cannot stand either as nothing.  It keeps its place, so that each token has its own text.
+A `${name}` outside of quotes has no value here.  It is parsed as a name, where none is allowed as a number,
+and where neither is allowed as space of the same length, so that each token has its own text.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import SourceText, Span
 
 _COMMENT: Final = re.compile(r"--[^\r\n]*|/\*.*?\*/|\$\{\w+\}", re.DOTALL)
-"""A comment, or a parameter that stands for anything: it keeps its place as a comment does."""
+"""A comment, or a parameter that is replaced by nothing: it is kept as a comment is."""
 _STAND_INS: Final = ("_", "1", " ")
-"""What parameters are made of, to be a name, a number, or nothing."""
+"""What replaces each character of a parameter, so that it is a name, a number, or nothing."""
 _NAMES: Final = frozenset({"name", "column_keyword"})
 """Rules of one token that is a name, also where there is a keyword of that name."""
 TYPE_OPENS: Final = "<"
@@ -37,7 +37,7 @@ _OPENING: Final = {"(": ")", "[": "]"}
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment; `own_line` says that its line begins with it, `after_blank` that the line above is empty."""
+    """A comment; `own_line`: its line begins with it; `after_blank`: the line above is empty."""
 
     text: str
     own_line: bool
@@ -54,8 +54,8 @@ class Piece:
     """A token with the comments before it, and the rules that begin with it.
 
     `text` is as it is laid out, `written` as it was.
-    The brackets of types have the rules TYPE_OPENS and TYPE_CLOSES.  `after_blank` says that a line between
-    the token and its comments is empty.
+    The brackets of types have the rules TYPE_OPENS and TYPE_CLOSES.  `after_blank`: a line between the token
+    and its comments is empty.
     `kind` is a keyword, a sign, NAME, QUOTED_NAME, NUMBER or STRING.
     """
 
@@ -69,7 +69,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Group:
-    """What stands in brackets."""
+    """The elements between two brackets."""
 
     opening: Piece
     items: list[Element]
@@ -80,10 +80,10 @@ Element = Piece | Group
 
 
 def read_pieces(source: SourceText) -> list[Piece]:
-    """Return the tokens of a script, at last one of kind END with an empty text.
+    """Return the tokens of a script, and one of kind END with an empty text.
 
     Raises:
-        FsqlError: E1xx, the first thing that is wrong with the form of the text.
+        FsqlError: E1xx, for the first syntax error.
     """
     spans = parameter_spans(source)
     stand_ins = dict.fromkeys(spans, _STAND_INS[0])
@@ -100,7 +100,7 @@ def read_pieces(source: SourceText) -> list[Piece]:
 
 
 def _with_stand_ins(text: str, stand_ins: Mapping[Span, str]) -> str:
-    """Return the text with something of the same length in the place of each parameter."""
+    """Return the text with each parameter replaced by text of the same length."""
     pieces, done = [], 0
     for span, letter in stand_ins.items():
         pieces += [text[done : span.start], letter * (span.end - span.start)]
@@ -109,7 +109,7 @@ def _with_stand_ins(text: str, stand_ins: Mapping[Span, str]) -> str:
 
 
 def _wrong_stand_in(error: FsqlError, stand_ins: Mapping[Span, str]) -> Span | None:
-    """Return the parameter that an error is about, if something else can stand for it."""
+    """Return the parameter that an error is about, if another replacement is left for it."""
     label = error.diagnostics[0].primary
     if label is None:
         return None

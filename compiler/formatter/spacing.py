@@ -1,4 +1,4 @@
-"""Where a space is between two tokens of a line."""
+"""Where two tokens of a line are separated by a space."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _CALLED: Final = frozenset({
     "NAME", "OVERLAY", "POSITION", "QUOTED_NAME", "RIGHT", "ROLLUP", "ROW", "STRUCT", "SUBSTRING", "TABLE",
     "TIME", "TIMESTAMP", "TRIM", "TRY_CAST", "UNNEST",
 })  # fmt: skip
-"""What a bracket follows without a space: the name of what is called, or of a type."""
+"""The kinds of tokens that a bracket follows without a space: names of functions and types."""
 _TIGHT: Final = frozenset({")", "]", "}", ",", ";", ".", "::"})
 _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 
 def has_space(before: Piece, piece: Piece) -> bool:
-    """Return whether a space stands between two tokens."""
+    """Return whether a space is between two tokens."""
     if piece.text in _TIGHT or before.text in {"(", "[", "{", ".", "::"}:
         return False
     if "pattern_quantifier" in piece.rules or piece.text == "?":
@@ -32,7 +32,7 @@ def has_space(before: Piece, piece: Piece) -> bool:
 
 
 def opens_with_space(before: Piece | None, opening: Piece) -> bool:
-    """Return whether a space stands before a bracket."""
+    """Return whether a space is before a bracket."""
     if before is None or before.text in {"(", "[", "."} or _is_sign(before):
         return False
     if TYPE_OPENS in opening.rules | before.rules:
@@ -45,5 +45,5 @@ def opens_with_space(before: Piece | None, opening: Piece) -> bool:
 
 
 def _is_sign(piece: Piece) -> bool:
-    """Return whether a token is the sign of what follows, and no operator between two values."""
+    """Return whether a token is the sign of what follows, not an operator between two values."""
     return "unary" in piece.rules and piece.text in {"-", "+"}

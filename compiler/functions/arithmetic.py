@@ -72,7 +72,7 @@ def modulo_integers(left: int, right: int) -> int:
 
 
 def divide_doubles(left: float, right: float) -> float:
-    """Return the IEEE quotient; division by zero gives an infinity, or NaN."""
+    """Return the IEEE quotient; division by zero is an infinity, or NaN."""
     if right != 0.0:
         return left / right
     if left == 0.0 or math.isnan(left):

@@ -1,4 +1,4 @@
-"""Functions that compare, order, cut and join arrays; places count from 1.
+"""Functions that compare, order, cut and join arrays; positions count from 1.
 
 Elements are equal as in `ordering`: NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0.  Where several are
 equal, the first one is kept.
@@ -90,7 +90,7 @@ def _sort(elements: Array, ascending: bool = True) -> Array:  # noqa: FBT001, FB
 
 
 def _slice(elements: Array, start: int, end: int | None = None) -> Array:
-    """Return the elements from a place to another, both included; negative places count from the end."""
+    """Return the elements from one position to another, both included; negative ones count from the end."""
     count = len(elements)
     first = start if start >= 0 else count + start + 1
     last = count if end is None else end if end >= 0 else count + end + 1
@@ -159,7 +159,7 @@ def _trim(elements: Array, count: int) -> Array:
 
 
 def _insert(elements: Array | None, position: int | None, element: Value) -> Array | None:
-    """Return the array with an element at a place; places beyond its ends are its ends."""
+    """Return the array with an element inserted at a position, or at the nearest end."""
     if elements is None or position is None:
         return None
     at = min(max(position - 1, 0), len(elements))
@@ -194,7 +194,7 @@ def _function(name: str, *signatures: Signature, others: tuple[str, ...] = ()) -
 
 
 def _maybe_null(name: str, *signatures: Signature) -> Function:
-    """Return a function that may be NULL; DuckDB has it too, as LIST_… in place of ARRAY_…."""
+    """Return a function that may be NULL; DuckDB has it too, as LIST_… instead of ARRAY_…."""
     names = (name.upper(), name.upper().replace("ARRAY_", "LIST_"))
     return Function(name, names, signatures, Nullability.ALWAYS)
 

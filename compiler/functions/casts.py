@@ -1,7 +1,7 @@
-"""Casts: which types convert to which, which of those conversions can fail a row, and how they go.
+"""Casts: which types convert to which, which of those conversions can fail a row, and their results.
 
-Implicit coercions (`fsql.compiler.functions.coercion`) are the casts of this table that lose nothing a reader
-would miss; they never fail.
+Implicit coercions (`fsql.compiler.functions.coercion`) are those of these casts that keep the value; they
+never fail.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
 NAN: Final = math.nan
-"""The canonical NaN: the only one that an expression gives."""
+"""The canonical NaN: the only one that an expression has."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -104,7 +104,7 @@ def _text_to_double(text: str) -> float:
     raise UnreadableTextFailure(text, DOUBLE)
 
 
-# The scalar of each cast, by (from, to).  A cast of a kind to itself is no cast, and not listed.
+# The scalar of each cast, by (from, to).  A cast of a kind to itself is not one, and is not listed.
 _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     **{
         (source, target): partial(integer_in_range, target=SqlType(target))
@@ -207,7 +207,7 @@ def zoned_cast_fallible(source: SqlType, target: SqlType) -> bool:
 
 
 def _zoned_cast(value: Value, source: SqlType, target: SqlType) -> Value:
-    """Return the value of a cast from or to TIMESTAMP_LTZ: all but texts goes by way of the local time."""
+    """Return the value of a cast from or to TIMESTAMP_LTZ: all but texts are converted by the local time."""
     if source.zone:
         assert isinstance(value, int)
         if target.zone:

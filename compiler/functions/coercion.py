@@ -75,9 +75,9 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
 
 
 def passes(source: SqlType, target: SqlType) -> bool:
-    """Return whether a value of `source` is taken where one of `target` is expected.
+    """Return whether a value of `source` is accepted where one of `target` is expected.
 
-    Beside what is coercible, an instant as its local time; where both meet, the local time becomes one.
+    Besides what is coercible, an instant as its local time; where both meet, the local time becomes one.
     """
     local = source.kind is Kind.TIMESTAMP and bool(source.zone)
     return coercible(source, target) or (local and target.kind is Kind.TIMESTAMP)
@@ -144,7 +144,7 @@ def _readable(expression: Expression, target: SqlType) -> bool:
 
 
 def as_written(value: Value, target: SqlType) -> Value:
-    """Return what is written in quotes as a cast reads it: a day is its midnight for a TIMESTAMP."""
+    """Return a text in quotes as a cast reads it: a day is its midnight for a TIMESTAMP."""
     is_day = isinstance(value, str) and _DAY.fullmatch(value) is not None
     return f"{value} 00:00:00" if is_day and target.kind is Kind.TIMESTAMP else value
 

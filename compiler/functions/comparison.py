@@ -1,6 +1,6 @@
 """Comparison and three-valued logic.
 
-`and`, `or` and `coalesce` are lazy: `evaluate` decides which of their arguments are looked at, and the
+`and`, `or` and `coalesce` are lazy: `evaluate` decides which of their arguments are evaluated, and the
 scalars here never run.
 """
 

@@ -37,7 +37,7 @@ _DIGITS_OF: Final[Mapping[Kind, int]] = {
 }
 """How many digits the integer types have."""
 _FAR: Final = 2 * DECIMAL_DIGITS_MAX
-"""A digit that many places from the point does not matter, or is beyond every DECIMAL."""
+"""A digit this far from the point does not matter, or is beyond every DECIMAL."""
 
 
 def as_decimal(sql_type: SqlType) -> SqlType | None:

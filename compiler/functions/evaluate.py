@@ -1,7 +1,7 @@
 """The meaning of bound expressions, over one row.
 
-`evaluate` follows `fsql.compiler.expression` to the letter: what is looked at lazily, what fails, and
-what NULL does.  It is the reference that column kernels are tested against, what the item-by-item model
+`evaluate` follows `fsql.compiler.expression` exactly: what is evaluated lazily, what fails, and what
+NULL does.  It is the reference that column kernels are tested against, what the item-by-item model
 runs, and how a failing row gets its message.
 """
 
@@ -149,7 +149,7 @@ def _coalesce(call: Call, row: Sequence[Value]) -> Value:
 def _connective(call: Call, row: Sequence[Value]) -> Value:
     """Return the value of a chain of AND or of OR, whatever its shape, without recursing into it.
 
-    Both are associative also in what they look at and where they fail, so a chain is the list of its
+    Both are associative also in what they evaluate and where they fail, so a chain is the list of its
     operands, left to right, and ends at the first that decides it.
     """
     decisive = call.function == "or"

@@ -61,7 +61,7 @@ class TimestampRangeFailure(RowFailure):
 
 
 class NoMapFailure(RowFailure):
-    """E510: keys and values of which there is no MAP."""
+    """E510: keys and values that are not those of a MAP."""
 
     code = 510
 

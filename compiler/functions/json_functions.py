@@ -39,7 +39,7 @@ def _at(text: str, path: str) -> tuple[Document] | None:
 
 
 def _all(text: str, path: str) -> list[Document] | None:
-    """Return all that lies at a path of the text's document; None if it is no JSON."""
+    """Return all values at a path of the text's document; None if it is not JSON."""
     document = document_of(text)
     steps = path_steps(path)
     assert steps is not None

@@ -102,7 +102,7 @@ class LikeSegment:
 
     @cached_property
     def _allowed_positions(self) -> tuple[dict[str, int], int]:
-        """Return the places, as bits, at which each character may stand, and those for all others."""
+        """Return the positions, as bits, at which each character is allowed, and those of all others."""
         anywhere = sum(1 << i for i, character in enumerate(self.characters) if character is None)
         allowed: dict[str, int] = {}
         for i, character in enumerate(self.characters):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BITS: Final = 64
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _PLACES_MAX: Final = 400
-"""Rounding to more places than this changes no DOUBLE, or leaves none of it."""
+"""Rounding to more digits than this changes no DOUBLE, or makes it zero."""
 _EXACT: Final = decimal.Context(prec=2_000)
 
 
@@ -55,7 +55,7 @@ def _of_double(name: str, compute: Callable[..., float], *, count: int = 1) -> F
 
 
 def _cbrt(value: float) -> float:
-    """Return the cube root, correctly rounded, whatever the machine's library gives."""
+    """Return the cube root, correctly rounded, independent of the machine's library."""
     if value == 0.0 or not math.isfinite(value):
         return value
     root, exact = math.cbrt(value), Fraction(value)
@@ -102,7 +102,7 @@ def _lgamma(value: float) -> float:
 
 
 def _to_places(rounding: str) -> Callable[[float, int], float]:
-    """Return what rounds a DOUBLE, as it is written in decimal, to places after the point."""
+    """Return the function that rounds a DOUBLE, as it is written in decimal, to digits after the point."""
 
     def scalar(value: float, places: int) -> float:
         if not math.isfinite(value) or places > _PLACES_MAX:
@@ -267,7 +267,7 @@ _EARTH: Final = {"KM": 6371.0, "MI": 3959.0}
 def _distance(
     latitude: float, longitude: float, to_latitude: float, to_longitude: float, unit: str = "KM"
 ) -> float:
-    """Return the length of the great circle between two places, by the haversine formula."""
+    """Return the length of the great circle between two points, by the haversine formula."""
     try:
         one, two = math.radians(latitude), math.radians(to_latitude)
         across = math.sin(math.radians(to_longitude - longitude) / 2) ** 2

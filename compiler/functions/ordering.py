@@ -1,4 +1,4 @@
-"""The order of values: what comparison, MIN, MAX, GREATEST and LEAST go by.
+"""The order of values: the one of comparison, MIN, MAX, GREATEST and LEAST.
 
 FALSE < TRUE; numbers by value, NaN equal to itself and greater than all others, -0.0 equal to 0.0;
 strings by code point; arrays lexicographically, a shorter prefix first, NULL elements last and equal.

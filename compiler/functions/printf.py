@@ -18,7 +18,7 @@ _DIRECTIVE: Final = re.compile(
     r"%(?P<flags>[-0+,]*)(?P<width>[1-9][0-9]{0,2})?(?:\.(?P<precision>[0-9]{1,2}))?(?P<kind>[sdf])"
 )
 _DIGITS: Final = Context(prec=1_000, rounding=ROUND_HALF_UP)
-"""Enough for any DOUBLE with all the digits behind the point that a directive can ask for."""
+"""Enough for any DOUBLE with all the digits after the point that a directive can ask for."""
 
 
 class Directive(NamedTuple):
@@ -31,7 +31,7 @@ class Directive(NamedTuple):
 
     @property
     def wrong(self) -> bool:
-        """Return whether flags, width and precision do not go together."""
+        """Return whether flags, width and precision contradict each other."""
         flags = set(self.flags)
         padded = flags & {"-", "0"}
         return (
@@ -45,7 +45,7 @@ class Directive(NamedTuple):
 
 @lru_cache(maxsize=256)
 def format_pieces(pattern: str) -> tuple[str | Directive, ...] | None:
-    """Return the texts and directives of a pattern; None if it has what is no directive."""
+    """Return the texts and directives of a pattern; None if a directive is not valid."""
     pieces: list[str | Directive] = []
     at = 0
     while at < len(pattern):

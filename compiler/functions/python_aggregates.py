@@ -60,7 +60,7 @@ class LoadedAggregate:
 
 
 class PythonAggregate:
-    """An aggregate function of plans.  Accumulators are values of `state`; they are never changed in place.
+    """An aggregate function of plans.  Accumulators are values of `state`; they are never modified.
 
     The first `PROBES` calls of a method are made twice and compared.
     """
@@ -111,7 +111,7 @@ class PythonAggregate:
         return _Remembered(failure) if isinstance(failure, str) else None
 
     def _checked_step(self, method: str, accumulator: Value, given: Value) -> Value:
-        """Return what a method makes of an accumulator; one that has failed stays so.
+        """Return the accumulator after a call of a method; one that has failed stays so.
 
         Raises:
             FsqlError: E402, if the function is not deterministic.

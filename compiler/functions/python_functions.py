@@ -47,7 +47,7 @@ class RaisedFailure(RowFailure):
 
 
 class WrongResultFailure(RowFailure):
-    """E509: a Python function returned what is no value of its type."""
+    """E509: a Python function returned a value that is not of its type."""
 
     code = 509
 
@@ -125,7 +125,7 @@ class Load(Protocol):
 
 
 def refuse_loading(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
-    """Refuse every function: there is no folder for functions.
+    """Refuse every function: there is no directory for functions.
 
     Raises:
         LoadError: E411, always.

@@ -17,7 +17,7 @@ NOT_DETERMINISTIC: Final[Mapping[str, str]] = {
     "GEN_RANDOM_UUID": _COLUMN,
     "SYSDATE": "use NOW(), the time of the row",
 }
-"""The functions whose value is not decided by the input, by name; and what to do instead.
+"""The functions whose value does not depend on the input only, by name, and what to do instead.
 
 A query whose result is to be the same at every replay can only be made of what its input says.
 """
@@ -127,7 +127,7 @@ OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
 """Functions that take other arguments in other SQL dialects, with what to write here."""
 
 WINDOW_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION", "CUMULATE")
-"""Functions that stand in FROM or GROUP BY, not in expressions."""
+"""Functions of FROM or GROUP BY, not of expressions."""
 
 WINDOW_BOUNDS: Final[Mapping[str, str]] = {
     f"{window}_{bound}": f"use the column {column}"

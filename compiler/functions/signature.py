@@ -1,7 +1,7 @@
 """Signatures of functions: argument and result types, NULL handling, failures.
 
 A parameter is a type, or one of the type variables below.  All variables of one signature that name the
-same element, key or value (T, K, V) stand for one type: the least that all their arguments coerce to.
+same element, key or value (T, K, V) are one type: the least that all their arguments coerce to.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Function:
     """A row of the table: `name` in the plan, and the `spellings` that SQL text has for it.
 
     `strict` functions are NULL where any argument is, and their `scalar` never sees NULL.  With
-    `literal_check` the argument at `literal_index`, if given, has to be a constant, which the check
+    `literal_check` the argument at `literal_index`, if given, must be a constant, which the check
     verifies: it returns what is wrong with it, or None.  Messages call it `literal_word`; a unit or a form
     may be written as a bare word.
     """
@@ -113,7 +113,7 @@ class Function:
     literal_word: str = "pattern"
     constants_check: Callable[[Sequence[object]], tuple[int, str] | None] | None = None
     """Checks the arguments together: given those that are constant, and None for the others, it returns the
-    place of one that is wrong and what is wrong with it, or None."""
+    index of one that is wrong and what is wrong with it, or None."""
     of_decimals: Callable[[tuple[SqlType, ...]], Match | None] | None = None
     """The signature for arguments one of which is a DECIMAL, if it depends on their precisions."""
     of_instants: bool = False

@@ -1,6 +1,6 @@
 """The three families of patterns of times, each a table of directives.
 
-The pages of functions list the directives; what is not listed is refused, so that no pattern means
+The pages of functions list the directives; others are refused, so that no pattern means
 something else than in the system that it comes from.
 """
 

@@ -1,15 +1,15 @@
 """The syntax: the text of a script as records, before names are resolved.
 
-Every record has the span of its text.  Two records are equal if they mean the same, wherever they
-stand: spans do not count.  Expressions, relations, query bodies and statements are closed unions, named
+Every record has the span of its text.  Two records are equal if they mean the same, wherever they are in
+the text: spans do not count.  Expressions, relations, query bodies and statements are closed unions, named
 at the end of this file, so that a `match` over one can be proved complete.
 
 Shapes that text can make long are tuples, never deep: `a + b - c` is one `Chain`, `p AND q AND r` one
 `Logical`, and likewise joins and UNIONs.  What remains nests at most `limits.DEPTH_MAX` deep, so
 code that walks these records can recurse.
 
-The parser accepts more than the engine carries out; what is not carried out has a record here as well, so
-that the binder can say so and point at it.
+The parser accepts more than the engine implements; what is not implemented has a record as well, so that
+the binder can report it with its span.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ TAKE_LAMBDAS: Final = frozenset(
         *("TRANSFORM_KEYS", "TRANSFORM_VALUES", "MAP_FILTER"),
     }
 )
-"""The functions behind whose first argument `x ->` begins a lambda, and is no step into JSON."""
+"""The functions after whose first argument `x ->` begins a lambda; elsewhere `->` is an access to JSON."""
 
 
 @dataclass(frozen=True, slots=True)

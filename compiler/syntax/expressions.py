@@ -1,4 +1,4 @@
-"""Expressions but for calls: values, operators, subqueries, CASE and CAST."""
+"""Expressions except calls: values, operators, subqueries, CASE and CAST."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StringLiteral(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class BytesLiteral(Syntax):
-    """`X'0aff'`; the digits are not looked into."""
+    """`X'0aff'`; the digits are not checked here."""
 
     digits: str
 
@@ -61,7 +61,7 @@ TimeType = OneOf["TIMESTAMP", "TIMESTAMP_LTZ", "DATE", "TIME"]
 
 @dataclass(frozen=True, slots=True)
 class TimeLiteral(Syntax):
-    """`TIMESTAMP '2024-01-31 23:59:59'`, `DATE '…'`, `TIME '…'`; the text is not looked into."""
+    """`TIMESTAMP '2024-01-31 23:59:59'`, `DATE '…'`, `TIME '…'`; the text is not checked here."""
 
     type: TimeType
     value: StringLiteral
@@ -84,7 +84,7 @@ Unit = OneOf[
 
 @dataclass(frozen=True, slots=True)
 class IntervalLiteral(Syntax):
-    """`INTERVAL '4' SECOND`, `INTERVAL '1:30' HOUR TO MINUTE`; the text is not looked into.
+    """`INTERVAL '4' SECOND`, `INTERVAL '1:30' HOUR TO MINUTE`; the text is not checked here.
 
     `unit` is None where the text has the units: `INTERVAL '4 seconds'`.
     """

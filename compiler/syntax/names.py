@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """The base of all records: a place in the text, which does not count for equality."""
+    """The base of all records; the span does not count for equality."""
 
     span: Span = field(compare=False)
 
 
 def parts(record: Syntax) -> list[object]:
-    """Return the values of the fields of a record, in their order, but for its span."""
+    """Return the values of the fields of a record, in their order, except its span."""
     kind: type = type(record)
     return [getattr(record, name) for name in _part_names(kind)]
 

@@ -1,4 +1,4 @@
-"""What stands in FROM: tables, subqueries, table functions and joins."""
+"""The relations of FROM: tables, subqueries, table functions and joins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableAlias(Syntax):
-    """`AS t(a, b)`; without columns the relation's own stay."""
+    """`AS t(a, b)`; without columns the relation keeps its own."""
 
     name: Identifier
     columns: tuple[Identifier, ...] = ()

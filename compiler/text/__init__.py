@@ -1,1 +1,1 @@
-"""The text of a script: its source, its limits, and the parameters that stand in it."""
+"""The text of a script: its source, its limits, and its parameters."""

@@ -1,8 +1,8 @@
-"""Limits on the text of a script, so that hostile text gets an error soon and in little memory.
+"""Limits on the text of a script, so that hostile text is refused early and in little memory.
 
-The size of the text is checked before anything looks at it, the number of tokens and the depth of
-brackets while `lexer` cuts it into tokens, the depth and the lists of the syntax when that is complete.
-In between, parsing needs no recursion, and memory only in proportion to the tokens.
+The size of the text is checked first, the number of tokens and the depth of brackets in `lexer`, the depth
+and the lists of the syntax when it is complete.  Parsing needs no recursion, and memory in proportion to
+the tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NESTING: Final = (
 )
 """The records that count for the depth.
 
-The others are leaves, or stand between two that count, or nest by brackets, which are counted already.
+The others are leaves, or are between two that count, or nest by brackets, which are counted already.
 """
 
 

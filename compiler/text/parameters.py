@@ -1,7 +1,7 @@
 """Parameters: `${name}` in a script is replaced by text that is given when it is compiled.
 
 The value replaces `${name}` as it is, so it can be a number, a name or a part of one.  Inside of quotes it
-cannot end them: its quotes are doubled.  Comments are left alone, and a value is not searched for
+cannot end them: its quotes are doubled.  Comments are not changed, and a value is not searched for
 further parameters.  Spans always lie in the text as it was written: whatever comes from a value lies
 at its `${name}`.
 """
@@ -33,7 +33,7 @@ _REGION: Final = re.compile(
 """A comment, a quoted text (a doubled quote ends one and begins the next), or what is neither."""
 
 _SHOWN_MAX: Final = 60
-"""How much of a value a note shows."""
+"""The length up to which a note shows a value."""
 _UNKNOWN_MAX: Final = 20
 """How many parameters without a value are reported."""
 
@@ -42,8 +42,7 @@ _UNKNOWN_MAX: Final = 20
 class Insertion:
     """A parameter's value in the expanded text at `[start, end)`, and its `${name}` in the source.
 
-    What is in quotes may be a secret, and cannot be what is wrong with the form of the text: errors only
-    show other values.
+    A value in quotes may be a secret, and cannot cause a syntax error: errors show only other values.
     """
 
     start: int
@@ -56,7 +55,7 @@ class Insertion:
 
 @dataclass(frozen=True)
 class ExpandedText:
-    """The text with its parameters put in; `insertions` in their order."""
+    """The text with its parameters replaced; `insertions` in their order."""
 
     source: SourceText
     text: str
@@ -106,7 +105,7 @@ def _touch(span: Span, inserted: Span) -> bool:
 
 
 def expand(source: SourceText, parameters: Mapping[str, str]) -> ExpandedText:
-    """Return the text of `source` with `parameters` put in.
+    """Return the text of `source` with `parameters` replaced.
 
     Raises:
         FsqlError: E107 if the text is too long, E112 for each name without a value, up to 20.
@@ -152,12 +151,12 @@ def _parameters_in(text: str) -> Iterator[tuple[re.Match[str], str]]:
 
 
 def used_parameters(source: SourceText) -> tuple[str, ...]:
-    """Return the names that stand as `${name}` in the script, in the order of their first occurrences."""
+    """Return the names that occur as `${name}` in the script, in the order of their first occurrences."""
     return tuple(dict.fromkeys(match[1] for match, _ in _parameters_in(source.text)))
 
 
 def parameter_spans(source: SourceText) -> list[Span]:
-    """Return where `${name}` stands outside of quotes and comments."""
+    """Return where `${name}` occurs outside of quotes and comments."""
     return [Span(*match.span()) for match, quote in _parameters_in(source.text) if not quote]
 
 

@@ -1,9 +1,9 @@
-"""Source text and places in it.
+"""Source text and spans in it.
 
 A `Span` is a half-open range `[start, end)` of code points in a `SourceText`; lines and columns are
 derived only where a person reads them, and both count from 1.  Every record of `syntax` and every
 label of a diagnostic has a span, always in the text as its author wrote it: before parameters
-are put in, and with its line ends as they were.
+are replaced, and with its line ends as they were.
 """
 
 from __future__ import annotations
@@ -68,5 +68,5 @@ class SourceText:
 
 
 def is_visible(character: str) -> bool:
-    """Return whether `character` shows as something, if only as a space between words."""
+    """Return whether `character` is visible, or a space between words."""
     return character.isprintable() and character not in _BLANK_LETTERS

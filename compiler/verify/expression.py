@@ -96,13 +96,13 @@ def _cast(cast: Cast | TryCast) -> Iterator[str]:
     if not castable(cast.argument.type, cast.type):
         yield f"there is no cast from {cast.argument.type} to {cast.type}"
     if isinstance(cast, TryCast) and not cast.nullable:
-        yield "TRY_CAST is said to be never NULL"
+        yield "TRY_CAST is declared NOT NULL"
 
 
 def _field(access: FieldAccess) -> Iterator[str]:
     index, row = access.index, access.argument.type
     if row.field_types[index : index + 1] != (access.type,):
-        yield f"field {index} of {row} is no {access.type}"
+        yield f"field {index} of {row} is not a {access.type}"
 
 
 def _in_set(test: InSet) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _in_set(test: InSet) -> Iterator[str]:
     if not all(_has_type(value, given) for value in test.values):
         yield f"IN of a {given} has values of other types"
     if None in test.values and not test.nullable:
-        yield "IN with NULL among its values is said to be never NULL"
+        yield "IN with NULL among its values is declared NOT NULL"
 
 
 def _lambda(call: LambdaCall) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _lambda(call: LambdaCall) -> Iterator[str]:
         if call.arguments[1].type != call.type:
             yield f"{name} of a {call.type} starts with a {call.arguments[1].type}"
     if body.type != wanted:
-        yield f"the lambda of {name} gives a {body.type}, not a {wanted}"
+        yield f"the lambda of {name} returns a {body.type}, not a {wanted}"
     yield from verify_expression(body, tuple(Column(f"${i}", kind) for i, kind in enumerate(types)))
 
 
@@ -145,7 +145,7 @@ def _call(call: Call) -> Iterator[str]:
     match = match_signature(function, given)
     if match is None or match.parameters != given or match.result != call.type:
         listed = ", ".join(str(kind) for kind in given)
-        yield f"no signature of {call.function} takes ({listed}) and gives {call.type}"
+        yield f"no signature of {call.function} takes ({listed}) and returns {call.type}"
 
 
 def _case(case: Case) -> Iterator[str]:

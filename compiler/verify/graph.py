@@ -4,9 +4,9 @@
 AssertionError that lists all violations.
 
 * **Order.**  Inputs come before their readers; the one exception is the back edge into a cycle's Merge.
-* **Sharing.**  A Broadcast has several readers; a port (Sink, LateSink) none; everything else one.
+* **Sharing.**  A Broadcast has several readers; a port (Sink, LateSink) none; all other vertices one.
 * **Numbers.**  A table has one Source; INSERTs and late windows are numbered from 0 without gaps.
-* **Rows.**  Each vertex has the schema and path depth that its operation makes of its inputs', and every
+* **Rows.**  Each vertex has the schema and path depth that its operation computes from its inputs', and every
   column reference finds a column of its type.
 * **Cycles.**  The vertices of a cycle are exactly those that `graph` draws, joined as it draws them.
 """
@@ -33,7 +33,7 @@ def verify_graph(graph: g.Graph) -> None:
     """Raise AssertionError, with every violation on a line of its own, unless `graph` is legal."""
     violations = [*_order(graph)]
     if not violations:  # The other rules rely on valid inputs.
-        violations = [*_sharing(graph), *_numbers(graph), *_rows(graph), *_cycles(graph)]
+        violations = [*_readers(graph), *_numbers(graph), *_rows(graph), *_cycles(graph)]
     assert not violations, "illegal graph:\n" + "\n".join(violations)
 
 
@@ -67,7 +67,7 @@ def _may_close(vertex: g.Vertex, position: int) -> bool:
     return isinstance(vertex.operation, g.Merge) and vertex.cycle is not None and last
 
 
-def _sharing(graph: g.Graph) -> Iterator[str]:
+def _readers(graph: g.Graph) -> Iterator[str]:
     for index, vertex in enumerate(graph.vertices):
         count = len(graph.readers(index))
         match vertex.operation:
@@ -114,7 +114,7 @@ def _rows(graph: g.Graph) -> Iterator[str]:
             depths = {entry.depth for entry in entries} or {0}
             legal = all(types == [column.type for column in entry.schema] for entry in entries)
         if not legal:
-            yield f"vertex {index} has other columns than the rows that it makes"
+            yield f"vertex {index} has other columns than its rows"
         if depths != {vertex.depth}:
             yield f"vertex {index} has depth {vertex.depth}, its rows have {sorted(depths)}"
 
@@ -140,14 +140,14 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
         case g.Compute():
             after = [expression.type for expression in function.expressions]
         case g.Explode():
-            after = [*types, *_unnested(function)]
+            after = [*types, *_element_types(function)]
         case g.ExplodeAggregate():
-            after = [*types, *_grouped(function)]
+            after = [*types, *_group_types(function)]
         case g.ToWindows() | g.CombineSessions() | g.ToExpiry():
             times = 1 if isinstance(function, g.ToExpiry) else 3
             after = [*types, *[types[function.time_column]] * times]
         case g.CombineAggregate():
-            after = _grouped(function)
+            after = _group_types(function)
         case g.CombineChanges():
             after = [column.type for column in (*function.keys, *function.values)]
         case g.CombineJoin(kind=kind) if not kind.makes_pairs:
@@ -161,12 +161,12 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
     return after
 
 
-def _grouped(function: g.ExplodeAggregate | g.CombineAggregate) -> list[SqlType]:
+def _group_types(function: g.ExplodeAggregate | g.CombineAggregate) -> list[SqlType]:
     """Return the types of the keys and the aggregates."""
     return [*(key.type for key in function.keys), *(call.type for call in function.aggregates)]
 
 
-def _unnested(function: g.Explode | g.ExplodeAggregate) -> list[SqlType]:
+def _element_types(function: g.Explode | g.ExplodeAggregate) -> list[SqlType]:
     """Return the types of the element, and of the ordinal where there is one."""
     assert function.array.type.element is not None
     return [function.array.type.element, *([BIGINT] if function.ordinality else [])]
@@ -184,7 +184,7 @@ def _references(index: int, function: g.MapFunction, types: list[SqlType]) -> It
         case g.ExplodeAggregate():
             predicate = () if function.predicate is None else (function.predicate,)
             inner = (*predicate, *function.keys, *function.aggregates)
-            scopes = [((function.array,), types), (inner, [*types, *_unnested(function)])]
+            scopes = [((function.array,), types), (inner, [*types, *_element_types(function)])]
         case g.CombineOver(partition=partition, calls=calls):
             # The conditions of a row pattern are over the fields of its argument.
             read = [each for call in calls for each in (*call.aggregate.arguments, call.time)]
@@ -218,11 +218,11 @@ def _cycles(graph: g.Graph) -> Iterator[str]:
                 if [vertex.inputs for vertex in chain] != [(i,) for i in indexes[:4]]:
                     yield f"cycle {cycle} is not a chain of its vertices"
                 if merge.inputs[-1] != indexes[3]:
-                    yield f"cycle {cycle} has no way back"
+                    yield f"cycle {cycle} has no back edge"
                 if grouping.keys != _keys(combine) or grouping.closing is not _closing(combine):
-                    yield f"cycle {cycle} groups otherwise than it combines"
+                    yield f"cycle {cycle} groups by other keys than it combines"
                 if grouping.by_root != (isinstance(combine, g.CombineOver) and combine.by_root):
-                    yield f"cycle {cycle} has punctuations that it does not ask for, or asks for others"
+                    yield f"cycle {cycle} has other punctuations than its combine needs"
                 if len(merge.inputs) != len(grouping.keys) + 1:
                     yield f"cycle {cycle} has {len(merge.inputs) - 1} entries"
             case operations:

@@ -63,7 +63,7 @@ def _report(violations: Iterable[str], plan: logical.Plan) -> str:
 def _insert(insert: logical.Insert) -> Iterator[str]:
     given, wanted = _types(insert.query.schema), _types(insert.sink.columns)
     if given != wanted:
-        yield f"the query gives {_listed(given)}, the sink has {_listed(wanted)}"
+        yield f"the query gives {_types_text(given)}, the sink has {_types_text(wanted)}"
     if any(not 0 <= index < len(wanted) for index in insert.sink.key or ()):
         yield f"the key {insert.sink.key} is not among the sink's columns"
     if insert.sink.changes is logical.Changes.APPEND and not append_only(insert.query):
@@ -83,9 +83,9 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
         case logical.Unnest() | logical.LateralAggregate():
             yield from _array_operator(plan)
         case logical.Aggregate() | logical.WindowAggregate():
-            yield from _grouping(plan)
+            yield from _aggregate_operator(plan)
         case logical.ApplyChanges() | logical.Over() | logical.AssignSessions() | logical.Rank():
-            yield from _keyed(plan)
+            yield from _keyed_operator(plan)
         case logical.Join():
             yield from _join(plan)
         case logical.Union(branches=(first, *others)):
@@ -102,7 +102,7 @@ def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows
         case logical.Filter(predicate=predicate):
             yield from _predicate(predicate, below)
         case logical.Project(expressions=expressions, names=names):
-            yield from _named(expressions, names)
+            yield from _name_counts(expressions, names)
             yield from _expressions(expressions, below)
         case logical.AssignWindows(time_column=index):
             yield from _time_column(below, index)
@@ -133,7 +133,7 @@ def _array_operator(plan: logical.Unnest | logical.LateralAggregate) -> Iterator
         yield from _aggregates(plan.aggregates, inside, append=True)
 
 
-def _grouping(plan: logical.Aggregate | logical.WindowAggregate) -> Iterator[str]:
+def _aggregate_operator(plan: logical.Aggregate | logical.WindowAggregate) -> Iterator[str]:
     below = plan.input.schema
     yield from _groups(plan.keys, plan.key_names, plan.aggregates, plan.aggregate_names)
     yield from _expressions(plan.keys, below)
@@ -145,7 +145,7 @@ def _grouping(plan: logical.Aggregate | logical.WindowAggregate) -> Iterator[str
             yield "the end of the window is not among the keys"
 
 
-def _keyed(
+def _keyed_operator(
     plan: logical.ApplyChanges | logical.Over | logical.AssignSessions | logical.Rank,
 ) -> Iterator[str]:
     match plan:
@@ -170,7 +170,7 @@ def _over(plan: logical.Over) -> Iterator[str]:
     below = plan.input.schema
     if not append_only(plan.input):
         yield "running aggregates of input that changes"
-    yield from _named(plan.calls, plan.names)
+    yield from _name_counts(plan.calls, plan.names)
     yield from _expressions(plan.partition, below)
     for call in plan.calls:
         yield from _aggregates([call.aggregate], below, append=call.preceding is None)
@@ -187,7 +187,7 @@ def _over(plan: logical.Over) -> Iterator[str]:
         if call.time is not None:
             yield from _expressions([call.time], below)
             if call.time.type.kind is not Kind.TIMESTAMP or call.time.nullable:
-                yield "a frame is by what is no time"
+                yield "a frame is ordered by a value that is not a time"
 
 
 def _sessions(plan: logical.AssignSessions) -> Iterator[str]:
@@ -243,8 +243,8 @@ def _groups(
     aggregates: Sequence[AggregateCall],
     aggregate_names: Sequence[str],
 ) -> Iterator[str]:
-    yield from _named(keys, key_names)
-    yield from _named(aggregates, aggregate_names)
+    yield from _name_counts(keys, key_names)
+    yield from _name_counts(aggregates, aggregate_names)
 
 
 def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) -> Iterator[str]:
@@ -276,7 +276,7 @@ def _row_pattern(
     if call.type.element is None or [*call.type.element.field_types] != measures:
         yield f"the measures of a pattern are not a {call.type}"
     if [each.kind for each in fields[: TIME + 1]] != [Kind.BOOLEAN, Kind.TIMESTAMP]:
-        yield "the rows of a pattern do not begin with whether they are one, and their time"
+        yield "the rows of a pattern do not begin with a BOOLEAN, whether there is a row, and its time"
     if len(fields) != pattern.width:
         yield f"a pattern is over {pattern.width} fields, and its rows have {len(fields)}"
     read = [*fields, *(each.type for each in pattern.navigations)]
@@ -304,7 +304,7 @@ def _expressions(expressions: Iterable[Expression], below: Schema) -> Iterator[s
         yield from verify_expression(expression, below)
 
 
-def _named(items: Sequence[object], names: Sequence[str]) -> Iterator[str]:
+def _name_counts(items: Sequence[object], names: Sequence[str]) -> Iterator[str]:
     if len(items) != len(names):
         yield f"{len(items)} expressions have {len(names)} names"
 
@@ -320,5 +320,5 @@ def _types(schema: Schema) -> list[SqlType]:
     return [column.type for column in schema]
 
 
-def _listed(types: Iterable[SqlType]) -> str:
+def _types_text(types: Iterable[SqlType]) -> str:
     return f"({', '.join(str(kind) for kind in types)})"

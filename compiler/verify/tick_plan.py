@@ -47,7 +47,7 @@ def _order(plan: TickPlan) -> Iterator[str]:
             if not HEAD <= send.step < len(stage.steps):
                 yield f"stage {number}: step {send.step} is sent, and does not exist"
             if not _exists(plan, number, send):
-                yield f"stage {number}: {send.to} is sent to, and is no port of a later stage"
+                yield f"stage {number}: {send.to} is sent to, and is not a port of a later stage"
 
 
 def _exists(plan: TickPlan, number: int, send: Send) -> bool:

@@ -31,7 +31,7 @@ class Kind(enum.Enum):
 class Setting:
     """One setting; `flags` has, for each command, the name of the flag that it is the default of.
 
-    Settings that are `for_users` may stand in the file of the user as well.
+    Settings that are `for_users` may be in the file of the user as well.
     """
 
     key: str

@@ -94,7 +94,7 @@ def read_settings() -> Settings:
     """Return the settings that hold in the working directory.
 
     Raises:
-        FsqlError: E701 to E703, if a file or an environment variable has what is no setting.
+        FsqlError: E701 to E703, if a file or an environment variable has an invalid setting.
     """
     here = Path.cwd()
     directory = find_project(here)

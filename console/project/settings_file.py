@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """What a settings file says: values of settings by key, and parameters of scripts."""
+    """The content of a settings file: values of settings by key, and parameters of scripts."""
 
     path: Path
     values: Mapping[str, Value]
@@ -32,10 +32,10 @@ class SettingsFile:
 
 
 def read_settings_file(path: Path, shown: str, *, of_user: bool) -> SettingsFile:
-    """Return what a settings file says; errors call it `shown`.
+    """Return the content of a settings file; errors call the file `shown`.
 
     Raises:
-        FsqlError: E701, if it is no TOML; E702 and E703, for each key and value that is wrong.
+        FsqlError: E701, if it is not TOML; E702 and E703, for each key and value that is wrong.
     """
     import tomllib
 

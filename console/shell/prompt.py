@@ -85,7 +85,7 @@ class TerminalPrompt:
     """Asks for statements on a terminal."""
 
     def __init__(self, session: ShellSession, terminal: tuple[Input, Output] | None = None) -> None:
-        """`terminal` is what is read and written in place of the terminal of the process."""
+        """`terminal` is read and written instead of the terminal of the process."""
         self._completer = SqlCompleter(session)
         source, target = terminal or (None, None)
         self._prompt: PromptSession[str] = PromptSession(

@@ -38,7 +38,7 @@ class ShellSession:
         """Return a statement compiled after the declarations.
 
         Raises:
-            FsqlError: for errors in the statement, with their places in it.
+            FsqlError: for errors in the statement, with their spans in it.
         """
         memory = Memory("\n;\n".join(self.declarations), {}) if self.declarations else None
         script = Script(
@@ -55,7 +55,7 @@ class ShellSession:
         """Return the syntax of a statement.
 
         Raises:
-            FsqlError: E1xx; E314, if it cannot stand in a shell.
+            FsqlError: E1xx; E314, if it is not allowed in a shell.
         """
         source = SourceText(_NAME, text)
         (statement,) = parse_script(source, self.parameters).statements

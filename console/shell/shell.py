@@ -110,11 +110,11 @@ class Shell:
                 prompt.on_declared()
 
     def _carry_out(self, text: str) -> None:
-        """Carry out one statement or command.
+        """Run one statement or command.
 
         Raises:
             _EndedError: if the shell is to end.
-            FsqlError: what is wrong with the statement, or ended it.
+            FsqlError: an error in the statement, or one that ended it.
         """
         command = COMMANDS.get(text.strip().lower())
         if command == "quit":

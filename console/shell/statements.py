@@ -58,4 +58,4 @@ COMMANDS: Final = {
     "exit": "quit",
     "\\q": "quit",
 }
-"""What is no SQL, with its meaning; it needs no `;`."""
+"""The commands that are not SQL, with their meanings; they need no `;`."""

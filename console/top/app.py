@@ -63,7 +63,7 @@ class TopApp(App[None]):
             await self._update(even_if_paused=True)
 
     def action_pause(self) -> None:
-        """Stop taking samples, or go on."""
+        """Pause or resume taking samples."""
         self._paused = not self._paused
         self.notify("paused" if self._paused else "going on", timeout=1)
 

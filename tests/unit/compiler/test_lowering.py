@@ -230,10 +230,14 @@ def test_equal_subplans_of_two_inserts_are_lowered_once() -> None:
     [
         (3, {"inputs": (4,)}, "vertex 3 reads vertex 4, which is not before it"),
         (4, {"depth": 2}, "vertex 4 has depth 2, its rows have [1]"),
-        (4, {"schema": ()}, "vertex 4 has other columns than the rows that it makes"),
-        (2, {"inputs": (1, 4)}, "cycle 0 has no way back"),
+        (4, {"schema": ()}, "vertex 4 has other columns than its rows"),
+        (2, {"inputs": (1, 4)}, "cycle 0 has no back edge"),
         (5, {"operation": g.Merge()}, "vertex 5 has 1 inputs"),
-        (3, {"operation": g.Grouping(((),), 2, None)}, "cycle 0 groups otherwise than it combines"),
+        (
+            3,
+            {"operation": g.Grouping(((),), 2, None)},
+            "cycle 0 groups by other keys than it combines",
+        ),
         (0, {"operation": g.Broadcast()}, "vertex 0 has 0 inputs"),
     ],
 )

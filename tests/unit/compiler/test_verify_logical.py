@@ -65,9 +65,13 @@ ILLEGAL = {
     "True is not a literal of type BIGINT": of(Literal(BIGINT, nullable=False, value=True)),
     f"{2**63} is not a literal of type BIGINT": of(p.lit(2**63)),
     "there is no function frobnicate": of(p.call("frobnicate", BIGINT, K)),
-    "no signature of add takes (BIGINT, STRING) and gives BIGINT": of(p.call("add", BIGINT, K, S)),
-    "no signature of add takes (BIGINT, BIGINT) and gives DOUBLE": of(p.call("add", DOUBLE, K, K)),
-    "TRY_CAST is said to be never NULL": of(TryCast(BIGINT, nullable=False, argument=S)),
+    "no signature of add takes (BIGINT, STRING) and returns BIGINT": of(
+        p.call("add", BIGINT, K, S)
+    ),
+    "no signature of add takes (BIGINT, BIGINT) and returns DOUBLE": of(
+        p.call("add", DOUBLE, K, K)
+    ),
+    "TRY_CAST is declared NOT NULL": of(TryCast(BIGINT, nullable=False, argument=S)),
     "there is no cast from ARRAY<STRING> to BIGINT": of(Cast(BIGINT, nullable=True, argument=TAGS)),
     "a CASE without branches": of(Case(BIGINT, nullable=True, branches=(), otherwise=K)),
     "a condition of CASE is a BIGINT": of(
@@ -82,11 +86,11 @@ ILLEGAL = {
     "IN of a BIGINT has values of other types": of(
         InSet(BOOLEAN, nullable=True, argument=K, values=(1, "x"))
     ),
-    "IN with NULL among its values is said to be never NULL": of(
+    "IN with NULL among its values is declared NOT NULL": of(
         InSet(BOOLEAN, nullable=False, argument=K, values=(1, None))
     ),
     "TRANSFORM is of a BIGINT": of(lambda_call(K, p.lit(1))),
-    "the lambda of TRANSFORM gives a BIGINT, not a STRING": of(lambda_call(TAGS, p.lit(1))),
+    "the lambda of TRANSFORM returns a BIGINT, not a STRING": of(lambda_call(TAGS, p.lit(1))),
     "column $0 STRING is referred to as a BIGINT": of(
         lambda_call(TAGS, Cast(STRING, nullable=True, argument=K))
     ),

@@ -82,7 +82,7 @@ def _same_operator(p: TickPlan) -> TickPlan:
     [
         (_later_step, "stage 0: step 0 reads step 7, which is not before it"),
         (_no_step, "stage 0: step 9 is sent, and does not exist"),
-        (_backwards, "is no port of a later stage"),
+        (_backwards, "is not a port of a later stage"),
         (_unsupplied, "nothing is sent to side 0 of its fold"),
         (_other_columns, "stage 0: sink 0 is sent other columns than its own"),
         (_same_operator, "2 folds have the operator id "),
