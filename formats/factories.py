@@ -27,10 +27,10 @@ class DecoderModule(Protocol):
     """The module `decoder` of a format of lines."""
 
     def make_decoder(self, columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
-        """Return what makes the decoder of one split of a table with these columns.
+        """Return a factory of decoders, one for each split of a table with these columns.
 
         Raises:
-            FsqlError: E534, if the settings ask for what cannot be.
+            FsqlError: E534, if the settings are not valid.
         """
 
 
@@ -41,15 +41,15 @@ class EncoderModule(Protocol):
         """Return the encoder of the rows of a table.
 
         Raises:
-            FsqlError: E534, if the settings ask for what cannot be.
+            FsqlError: E534, if the settings are not valid.
         """
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
-    """Return what makes the decoder of one split, by the option `format`.
+    """Return a factory of decoders, one for each split, by the option `format`.
 
     Raises:
-        FsqlError: E534, if the settings ask for what cannot be.
+        FsqlError: E534, if the settings are not valid.
     """
     module = _module(settings, "decoder")
     make = cast("DecoderModule", module).make_decoder(columns, settings)
@@ -62,7 +62,7 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
     """Return the encoder of the rows of a table, by the option `format`.
 
     Raises:
-        FsqlError: E534, if the settings ask for what cannot be.
+        FsqlError: E534, if the settings are not valid.
     """
     module = _module(settings, "encoder")
     return cast("EncoderModule", module).make_encoder(sink, settings)
@@ -72,7 +72,7 @@ def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     """Return the columns of files of lines; `samples` are the first lines of each, at least of one.
 
     Raises:
-        NotInferredError: they cannot be inferred from these.
+        NotInferredError: if they cannot be inferred from these.
     """
     module: Any = _module(settings, "inferred")
     columns: Schema = module.infer_columns(samples, settings)
@@ -83,7 +83,7 @@ def infer_file_columns(path: Path, settings: Settings) -> Schema:
     """Return the columns of a file with its own structure.
 
     Raises:
-        NotInferredError: they cannot be inferred.
+        NotInferredError: if they cannot be inferred.
     """
     module: Any = _module(settings, "inferred")
     columns: Schema = module.infer_file_columns(path)
@@ -107,7 +107,7 @@ class FileSplit(Protocol):
         """Check that the file has the columns.
 
         Raises:
-            FsqlError: E531, if it has not.
+            FsqlError: E531, if it does not.
         """
 
 
@@ -138,7 +138,7 @@ def make_split(
 
 
 def make_parts(sink: SinkTable, settings: Settings) -> Parts:
-    """Return what makes the files of a table that is written, by the option `format`."""
+    """Return the encoder of the files of a table, by the option `format`."""
     module: Any = _module(settings, "parts")
     parts: Parts = module.make_parts(sink, settings)
     return parts

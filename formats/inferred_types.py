@@ -1,6 +1,6 @@
-"""The types of columns that are not declared: the least type that has all values of a sample.
+"""The types of columns that are not declared: the narrowest type that has all values of a sample.
 
-A later value may not fit; it is then a malformed row like any other.
+A later value that does not fit is a malformed row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LARGE_INTEGER: Final = decimal_type(DECIMAL_DIGITS_MAX, 0)
 _NUMBERS: Final = (BIGINT, _LARGE_INTEGER, DOUBLE)
-"""The types of numbers, each with the values of those before it, a DOUBLE with about these."""
+"""The types of numbers; each has the values of those before it, DOUBLE approximately."""
 NO_FIELDS: Final = map_of(STRING, NULL)
 """The type of an object without fields: a ROW needs one."""
 
@@ -43,7 +43,7 @@ class NotInferredError(Exception):
 
 
 def type_of_number(text: str) -> SqlType:
-    """Return the type of a number as it is written: an integer is exact, as long as DECIMAL holds it."""
+    """Return the type of the text of a number: an integer type for an integer, unless it exceeds DECIMAL."""
     if not text.lstrip("-").isdigit() or len(text.lstrip("-")) > DECIMAL_DIGITS_MAX:
         return DOUBLE
     return BIGINT if BIGINT_MIN <= int(text) <= BIGINT_MAX else _LARGE_INTEGER
@@ -61,7 +61,7 @@ def type_of_text(text: str) -> SqlType:
 
 
 def common_type(one: SqlType, other: SqlType) -> SqlType | None:
-    """Return the least type that has the values of both; None if no type has."""
+    """Return the narrowest type that has the values of both types; None if there is none."""
     if other in (one, NULL):
         return one
     if one == NULL:
@@ -99,7 +99,7 @@ def object_type(fields: Mapping[str, SqlType]) -> SqlType:
 
 
 def declared_type(sql_type: SqlType) -> SqlType:
-    """Return the type as a column has it: what was always NULL is a STRING."""
+    """Return the type of a column; if all values were NULL, it is STRING."""
     if sql_type == NULL:
         return STRING
     if sql_type.kind is Kind.MAP:

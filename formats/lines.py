@@ -1,9 +1,8 @@
-"""Lines: cutting a byte stream into lines, whatever the blocks it comes in.
+"""Lines: cuts a byte stream into lines, independently of its blocks.
 
 A line ends with a newline or with the stream; one carriage return before the end belongs to the
-terminator, and a byte order mark is dropped at the very start of the stream.  Which lines there are,
-and the numbers and offsets they have, depend on the bytes alone, never on how the stream was cut into
-blocks.
+terminator, and a byte order mark is dropped at the very start of the stream.  Lines, their numbers
+and their offsets depend on the bytes only, never on the blocks.
 
 Memory is bounded: a line longer than `bytes_max` is cut, and the rest of it is skipped.  Such a line remains
 longer than `bytes_max`, so that the decoder rejects it by its length.
@@ -44,8 +43,8 @@ class Lines:
 
     Line i is `data[starts[i]:ends[i]]`, without its terminator; its number (from 1) is `numbers[i]`.  A
     record of several lines counts as one line here, with the number of its first.
-    `data[0]` stands at offset `byte` of the stream, and the lines use the stream up to `end_byte`, where
-    line number `end_number` begins.
+    `data[0]` is at offset `byte` of the stream, and the lines extend to `end_byte`, where line number
+    `end_number` begins.
     """
 
     data: bytes
@@ -75,21 +74,21 @@ class Lines:
         """Return the bytes from the beginning of the first line to the end of the last."""
         return self.data[self.starts[0] : self.ends[-1]] if len(self) else b""
 
-    def count(self, places: Ints) -> Ints:
-        """Return how many of the sorted `places` in the span each line has."""
+    def count(self, offsets: Ints) -> Ints:
+        """Return how many of the sorted `offsets` in the span are in each line."""
         bounds = np.append(self.starts, self.ends[-1:]) - self.starts[:1]
-        return np.diff(np.searchsorted(places, bounds))
+        return np.diff(np.searchsorted(offsets, bounds))
 
     def offset(self, line: int) -> int:
         """Return where in the stream a line begins; the end of the lines for `len(self)`."""
         return self.byte + int(self.starts[line]) if line < len(self) else self.end_byte
 
     def number(self, line: int) -> int:
-        """Return the number of a line; that of what follows the lines for `len(self)`."""
+        """Return the number of a line; for `len(self)`, that of the line after them."""
         return int(self.numbers[line]) if line < len(self) else self.end_number
 
     def slice(self, start: int, stop: int) -> Lines:
-        """Return lines `[start, stop)`, without copying; bytes between lines go to the line before."""
+        """Return lines `[start, stop)`, without copying; bytes between lines belong to the line before."""
         return Lines(
             self.data,
             self.starts[start:stop],
@@ -125,7 +124,7 @@ class Lines:
         )
 
     def without_empty(self) -> Lines:
-        """Return the lines that are not empty, each with the number it had."""
+        """Return the lines that are not empty, with their numbers."""
         filled = self.ends > self.starts
         if filled.all():
             return self
@@ -158,10 +157,10 @@ def concatenate(parts: Sequence[Lines]) -> Lines:
 
 
 class LineJoiner(Protocol):
-    """Joins lines into records, where a record may have several."""
+    """Joins lines into records, if a record can have several lines."""
 
     decided_by_end: bool
-    """Whether there would be other records if the stream went on after its end."""
+    """Whether the records would be others if the stream continued after its end."""
 
     def join(self, lines: Lines) -> list[Lines]:
         """Return the records that the next lines complete."""
@@ -171,28 +170,28 @@ class LineJoiner(Protocol):
 
 
 class LineDecoder(Protocol):
-    """Makes rows of lines."""
+    """Decodes lines into rows."""
 
     @property
     def skips_empty_lines(self) -> bool:
-        """Return whether an empty line is no row and has no row number."""
+        """Return whether empty lines are not rows and have no row numbers."""
 
     @property
     def record_bytes_max(self) -> int:
-        """Return how long a line may be."""
+        """Return the maximum length of a record."""
 
     def make_joiner(self) -> LineJoiner | None:
-        """Return what joins lines into records, None if each line is one."""
+        """Return the joiner of lines into records, None if each line is a record."""
 
     @property
     def has_header(self) -> bool:
         """Return whether the first line is not a row but has the column names."""
 
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
-        """Learn the first line of what messages call `source`.
+        """Read the first line of `source`, which names it in messages.
 
-        Where it has to be `ordered`, its columns must be those of the table, in their order: what comes by a
-        stream continues in the middle after a failure, where the header is not known.
+        If `ordered`, its columns must be those of the table, in their order: after a failure a stream is
+        continued in the middle, where the header is not available.
 
         Raises:
             FsqlError: E543, if the columns cannot be found by it.
@@ -200,32 +199,32 @@ class LineDecoder(Protocol):
 
     @property
     def unknown_fields(self) -> int:
-        """Return how many fields that are no columns the accepted rows have had so far."""
+        """Return the number of fields in accepted rows so far that are not columns."""
 
     @property
     def nulled_fields(self) -> int:
-        """Return how many malformed values were replaced by NULL so far, as `on_error` may ask for."""
+        """Return how many malformed values were replaced by NULL so far, as `on_error` requests."""
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
-        """Return the rows of the lines, which would have the numbers from `first_row` on."""
+        """Return the rows of the lines, whose numbers begin with `first_row`."""
 
 
 class SingleLineDecoder:
-    """The part of a decoder for which each line is a record, and none is a header."""
+    """The base of decoders for which each line is a record, and none is a header."""
 
     has_header = False
 
     def make_joiner(self) -> LineJoiner | None:
-        """Return nothing."""
+        """Return None: each line is a record."""
         return None
 
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
-        """Never be called."""
+        """Raise an error: it is never called."""
         raise AssertionError((header, source, ordered))
 
 
 class LineEncoder(Protocol):
-    """Makes lines of rows; `header` goes before the first.
+    """Encodes rows as lines; `header` precedes the first.
 
     `label_at` is the byte of a line at which the label of its operation begins, if the lines have labels.
     """
@@ -253,28 +252,28 @@ def line_array(text: pa.Buffer, bounds: NDArray[np.signedinteger]) -> pa.LargeBi
 
 
 class LineCutter:
-    """Cuts blocks of a stream into lines, keeping what is unfinished for the next block."""
+    """Cuts blocks of a stream into lines, and keeps an unfinished line for the next block."""
 
     def __init__(self, bytes_max: int, byte: int = 0, number: int = 1) -> None:
         """Begin at offset `byte` of the stream, where line `number` begins."""
         self._kept_max = max(bytes_max, EXCERPT_BYTES) + _TERMINATOR_MAX + 1
         self._kept: list[bytes] = []
         self._kept_bytes = 0
-        self._passed_over = False
+        self._skips_line = False
         self._byte = byte
         self._number = number
         self._seen_bytes = byte
 
     @property
     def seen_bytes(self) -> int:
-        """Return where in the stream the blocks end that came so far."""
+        """Return the offset in the stream after the last block."""
         return self._seen_bytes
 
     def feed(self, block: bytes) -> list[Lines]:
         """Return the lines that `block` completes, in at most two parts."""
         self._seen_bytes += len(block)
         finished = []
-        if self._passed_over:
+        if self._skips_line:
             end = block.find(b"\n") + 1
             if not end:
                 return []
@@ -299,12 +298,12 @@ class LineCutter:
         if self._kept_bytes > self._kept_max:
             self._kept = [b"".join(self._kept)[: self._kept_max]]
             self._kept_bytes = self._kept_max
-            self._passed_over = True
+            self._skips_line = True
 
     def _flush(self, end_byte: int) -> Lines:
-        """Return what is kept as a line that ends at `end_byte` of the stream."""
+        """Return the kept bytes as a line that ends at `end_byte` of the stream."""
         data = b"".join(self._kept)
-        self._kept, self._kept_bytes, self._passed_over = [], 0, False
+        self._kept, self._kept_bytes, self._skips_line = [], 0, False
         return self._cut(data + b"\n", end_byte)
 
     def _cut(self, data: bytes, end_byte: int) -> Lines:

@@ -1,7 +1,7 @@
 """Malformed records: why a record cannot become a row, and how that is reported.
 
-A record that cannot become a row is data, not a bug: the reader makes a `DeadLetter` of it, which takes the
-record's place in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524.
+A record that cannot become a row is data, not a bug: the reader makes a `DeadLetter` of it, with the record's
+position in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNKNOWN_OPERATION: Final = 524
 
 _EXCERPT_MAX: Final = 256
 EXCERPT_BYTES: Final = 4 * _EXCERPT_MAX
-"""How much of a record its excerpt can depend on."""
+"""The number of bytes of a record on which its excerpt can depend."""
 
 
 class MalformedError(Exception):
@@ -57,8 +57,8 @@ def dead_letter(lines: Lines, line: int, row: int, error: MalformedError) -> Dea
 def excerpt(record: bytes) -> str:
     r"""Return the beginning of a record, made safe to show: at most 256 characters.
 
-    Whatever a terminal could act on or a reader could not see is written as an escape, and a record
-    that goes on is marked by an ellipsis.
+    Control characters and invisible characters are written as escapes, and an ellipsis marks a record that is
+    longer.
 
     >>> excerpt(b"a\x1b[2J\xff")
     'a\\x1b[2J\\xff'
@@ -66,7 +66,7 @@ def excerpt(record: bytes) -> str:
     shown: list[str] = []
     size = 0
     for character in record[:EXCERPT_BYTES].decode("utf-8", "backslashreplace"):
-        piece = character if character.isprintable() else _escaped(character)
+        piece = character if character.isprintable() else _escape(character)
         if size + len(piece) > _EXCERPT_MAX:
             while size > _EXCERPT_MAX - 1:
                 size -= len(shown.pop())
@@ -100,7 +100,7 @@ def decode_utf8(record: bytes) -> str:
         raise MalformedError(NOT_UTF8, reason) from None
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     code = ord(character)
     if code < 0x100:
         return f"\\x{code:02x}"

@@ -21,7 +21,7 @@ _KNOWN: Final = pa.array([*OPERATIONS, None], pa.string())
 
 
 def unknown_operations(column: pa.Array, name: str) -> Iterator[tuple[int, MalformedError]]:
-    """Yield the rows whose kind of change is not known, with the reason; NULL is."""
+    """Yield the rows with an unknown kind of change, with the reason; NULL is known."""
     kinds = plain(column)
     known = pc.is_in(kinds, _KNOWN).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(~known).tolist():
@@ -30,7 +30,7 @@ def unknown_operations(column: pa.Array, name: str) -> Iterator[tuple[int, Malfo
 
 
 class ChangeDecoder:
-    """Makes rows of lines whose first column is the kind of change; unknown kinds are malformed rows."""
+    """Decodes lines whose first column is the kind of change; unknown kinds are malformed rows."""
 
     def __init__(self, decoder: LineDecoder, name: str) -> None:
         self._decoder = decoder
@@ -58,7 +58,7 @@ class ChangeDecoder:
         return self._decoder.nulled_fields
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
-        """Return the rows whose kind is known, or NULL."""
+        """Return the rows whose kind of change is known or NULL."""
         columns, rows, dead_letters = self._decoder.decode(lines, first_row)
         unknown = dict(unknown_operations(columns[0], self._name))
         if not unknown:

@@ -1,4 +1,4 @@
-"""The options of a table as connector and format read them: with defaults, as numbers."""
+"""The options of a table with their defaults and types, as connectors and formats read them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 RECORD_BYTES_CAP: Final = 16 * 1024 * 1024
-"""The most that `max_record_bytes` may say; it bounds what a hostile line can make a reader hold."""
+"""The maximum of `max_record_bytes`; it bounds the memory that a hostile line can use."""
 
 
 APPEND: Final = "append"
-"""The kind of changes of a table whose rows are rows."""
+"""The kind of changes of a table whose rows are only added."""
 
 
 class Settings:
@@ -68,13 +68,15 @@ class Settings:
         return None if value is None else int(value)
 
     def record_bytes_max(self) -> int:
-        """Return how long a record may be.
+        """Return the maximum length of a record.
 
         Raises:
-            FsqlError: E534, if the table asks for more than `RECORD_BYTES_CAP`.
+            FsqlError: E534, if the option exceeds `RECORD_BYTES_CAP`.
         """
-        asked = self.number("max_record_bytes")
-        if asked > RECORD_BYTES_CAP:
-            message = f'option "max_record_bytes" is {asked:,}; the limit is {RECORD_BYTES_CAP:,}'
+        requested = self.number("max_record_bytes")
+        if requested > RECORD_BYTES_CAP:
+            message = (
+                f'option "max_record_bytes" is {requested:,}; the limit is {RECORD_BYTES_CAP:,}'
+            )
             raise FsqlError([Diagnostic("E534", message, helps=("write smaller records",))])
-        return asked
+        return requested

@@ -1,9 +1,9 @@
-"""Timestamps and dates of a column, read all at once.
+"""Reads timestamps and dates, a whole column at a time.
 
-Arrow reads the forms that producers commonly write, a whole column at a time, and is strict about
-digits, days and hours.  It also reads a few forms that fsql does not accept; those differ in their length
-and by where their zone begins, and left out.  Whatever Arrow does not read goes to the exact reader, one
-by one, so the two need to agree only on what Arrow is given.
+Arrow reads the forms that producers commonly write, a whole column at a time, and is strict about digits,
+days and hours.  It also reads a few forms that fsql does not accept; they are recognized by their length and
+by the position of their zone, and excluded.  The exact reader reads all values that Arrow does not read, one
+by one, so the two need to agree only on the forms that Arrow is given.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def read_dates(text: pa.StringArray) -> tuple[NDArray[np.int32], Bools]:
 def _cast(text: pa.StringArray, arrow_type: pa.DataType) -> tuple[Ints, Bools]:
     """Return the microseconds, and which were read.
 
-    Arrow reads a column or none of it; where it fails, the halves are tried.
+    Arrow reads all of a column or nothing; if it fails, the halves are tried.
     """
     try:
         cast = pc.cast(text, arrow_type).view(pa.int64())

@@ -2,7 +2,8 @@
 
 Arrow splits a block into fields and converts whole columns.  It is used only for blocks in which it finds
 the fields that `records` defines: all quotes have the plain form, without escapes and without carriage
-returns inside of lines.  If it refuses a block, or finds other rows, `records` decides about each record.
+returns inside of lines.  If it refuses a block, or finds another number of rows, `records` decodes each
+record.
 A value that the fast conversion of its column refuses is converted separately.
 """
 
@@ -86,7 +87,7 @@ class CsvDecoder:
         self.nulled_fields = 0
         self._columns = columns
         self._dialect = dialect
-        self._places = in_order(columns)
+        self._field_indexes = in_order(columns)
         self.record_bytes_max = record_bytes_max
         self.has_header = has_header
         # With one column, an empty line is a record with an empty field.
@@ -102,8 +103,10 @@ class CsvDecoder:
         Raises:
             FsqlError: E543, if it lacks a column.
         """
-        self._places = read_header(header, self._columns, self._dialect, source, ordered=ordered)
-        self.skips_empty_lines = self._places.width > 1
+        self._field_indexes = read_header(
+            header, self._columns, self._dialect, source, ordered=ordered
+        )
+        self.skips_empty_lines = self._field_indexes.width > 1
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines; the first has the number `first_row`."""
@@ -129,8 +132,8 @@ class CsvDecoder:
         span = lines.span()
         if not span or not self._is_plain(lines, span):
             return None
-        names = [str(index) for index in range(self._places.width)]
-        wanted = list(dict.fromkeys(names[index] for index in self._places.indexes))
+        names = [str(index) for index in range(self._field_indexes.width)]
+        wanted = list(dict.fromkeys(names[index] for index in self._field_indexes.indexes))
         try:
             table = pa_csv.read_csv(
                 pa.BufferReader(span),
@@ -153,7 +156,7 @@ class CsvDecoder:
             return None
         if table.num_rows != len(lines):
             return None
-        return [_one(table.column(names[index])) for index in self._places.indexes]
+        return [_one(table.column(names[index])) for index in self._field_indexes.indexes]
 
     def _is_plain(self, lines: Lines, span: bytes) -> bool:
         """Return whether Arrow finds the correct records."""
@@ -170,7 +173,7 @@ class CsvDecoder:
     def _split_lines(
         self, lines: Lines, first_row: int, dead_letters: dict[int, DeadLetter]
     ) -> list[pa.StringArray]:
-        """Return the texts of each column by the exact rules; a malformed line has NULLs, and is rejected."""
+        """Return the texts of each column by the exact rules; malformed lines get NULLs, and are rejected."""
         nothing: list[str | None] = [None] * len(self._columns)
         rows: list[list[str | None]] = []
         for line in range(len(lines)):
@@ -186,7 +189,7 @@ class CsvDecoder:
         fields = self._fields(record)
         return [
             None if not field.quoted and field.text == self._dialect.null else field.text
-            for field in (fields[index] for index in self._places.indexes)
+            for field in (fields[index] for index in self._field_indexes.indexes)
         ]
 
     def _fields(self, record: bytes) -> list[Field]:
@@ -197,9 +200,9 @@ class CsvDecoder:
         """
         check_length(len(record), self.record_bytes_max)
         fields = split_record(decode_utf8(record), self._dialect)
-        if len(fields) != self._places.width:
+        if len(fields) != self._field_indexes.width:
             found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-            reason = f"the record has {found}, and {self._places.width} are expected"
+            reason = f"the record has {found}, and {self._field_indexes.width} are expected"
             raise MalformedError(NOT_CSV, reason)
         return fields
 
@@ -235,15 +238,15 @@ class CsvDecoder:
                     self._nulled_lines.append(line)
                 else:
                     dead_letters[line] = dead_letter(lines, line, first_row + line, error)
-        places = np.arange(len(texts))
-        places[rest] = len(texts) + np.arange(len(rest))
-        return pa.concat_arrays([values, to_arrow(exact, column.type)]).take(pa.array(places))
+        order = np.arange(len(texts))
+        order[rest] = len(texts) + np.arange(len(rest))
+        return pa.concat_arrays([values, to_arrow(exact, column.type)]).take(pa.array(order))
 
 
-def _convert(  # noqa: PLR0911 - one a kind
+def _convert(  # noqa: PLR0911 - one for each kind
     column: Column, texts: pa.StringArray
 ) -> tuple[pa.Array, Bools]:
-    """Return the column, and which of its values are converted; others are NULL."""
+    """Return the column, and which values were converted; others are NULL."""
     kind = column.type.kind
     null = texts.is_null().to_numpy(zero_copy_only=False)
     if kind is Kind.STRING:

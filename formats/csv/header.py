@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from fsql.formats.csv.records import Dialect
 
 
-class ColumnPlaces(NamedTuple):
+class FieldIndexes(NamedTuple):
     """For each column of the table the index of its field, and the number of fields in a record."""
 
     indexes: tuple[int, ...]
     width: int
 
 
-def in_order(columns: Schema) -> ColumnPlaces:
-    """Return the places without a header: fields are in the order of the columns."""
-    return ColumnPlaces(tuple(range(len(columns))), len(columns))
+def in_order(columns: Schema) -> FieldIndexes:
+    """Return the indexes without a header: fields are in the order of the columns."""
+    return FieldIndexes(tuple(range(len(columns))), len(columns))
 
 
 def read_header(
     header: bytes, columns: Schema, dialect: Dialect, source: str, *, ordered: bool
-) -> ColumnPlaces:
-    """Return the places of the columns from the header line of a file; `source` names it in messages.
+) -> FieldIndexes:
+    """Return the indexes of the columns from the header line of a file; `source` names it in messages.
 
     If `ordered`, the columns must be those of the table, in the same order.
 
@@ -40,24 +40,24 @@ def read_header(
     try:
         names = [field.text for field in split_record(decode_utf8(header), dialect)]
     except MalformedError as error:
-        raise _refused(source, f"its header is malformed: {error.reason}") from None
+        raise _header_error(source, f"its header is malformed: {error.reason}") from None
     wanted = [column.name for column in columns]
     if ordered and names != wanted:
         reason = f"its header has to be {dialect.delimiter.join(wanted)}"
         help_ = "or declare 'header' = 'false', if the first line is a row"
-        raise _refused(source, reason, help_)
+        raise _header_error(source, reason, help_)
     for name in wanted:
         if name not in names:
             near = near_name(name, names)
             help_ = "if the first line is a row, declare 'header' = 'false'"
             if near is not None:
                 help_ = f"a column with a similar name exists: '{near}'"
-            raise _refused(source, f'its header has no column "{name}"', help_)
+            raise _header_error(source, f'its header has no column "{name}"', help_)
         if names.count(name) > 1:
-            raise _refused(source, f'its header has column "{name}" twice')
-    return ColumnPlaces(tuple(map(names.index, wanted)), len(names))
+            raise _header_error(source, f'its header has column "{name}" twice')
+    return FieldIndexes(tuple(map(names.index, wanted)), len(names))
 
 
-def _refused(source: str, reason: str, *helps: str) -> FsqlError:
+def _header_error(source: str, reason: str, *helps: str) -> FsqlError:
     message = f"{source} cannot be read: {reason}"
     return FsqlError([Diagnostic("E543", message, helps=helps)])

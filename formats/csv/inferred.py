@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from fsql.formats.settings import Settings
 
 _LINES_MAX: Final = 100
-"""A record of more lines is taken for one whose quote is never closed."""
+"""The quote of a record with more lines is considered never closed."""
 
 
 def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     """Return the columns; without a header they are `column1` and so on.
 
-    Malformed records are left out: reading reports them.  A number with a leading zero is a text: it is
-    rather a code.
+    Malformed records are skipped: reading reports them.  A number with a leading zero is a text, since it is
+    probably a code.
 
     Raises:
-        NotInferredError: there is no header, or no record.
+        NotInferredError: if there is no header, or no record.
     """
     records = _records(samples[0], Dialect.of(settings))
     first = next(records, None)
@@ -71,7 +71,7 @@ def _records(sample: bytes, dialect: Dialect) -> Iterator[list[Field]]:
             yield split_record("\n".join(waiting), dialect)
         except MalformedError:
             if len(waiting) < _LINES_MAX:
-                continue  # a quote may close in the next line
+                continue  # a quote may be closed in a later line
         waiting = []
 
 

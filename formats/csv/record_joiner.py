@@ -3,7 +3,7 @@
 A record ends with the first line end that is not within quotes.  If a quoted field is not closed within the
 maximum length of a record, or before the end of the stream, the record is the line in which it begins, which
 is malformed.  The next record begins with the next line, so a stray quote hides no rows.  Records depend on
-the bytes after the beginning of each and on the end of the stream, never on blocks.
+the bytes of the stream and on its end, never on blocks.
 
 Each line is examined at most twice as the first line of a record, and at most twice as a line that begins
 within quotes.  So the time is linear in the length of the input.
@@ -40,62 +40,62 @@ class RecordJoiner:
         self._bytes_max = bytes_max
         self._quotes = QuoteScanner(dialect)
         # The lines of an incomplete record: each ends within quotes.
-        self._held: deque[Lines] = deque()
+        self._kept: deque[Lines] = deque()
 
     def join(self, lines: Lines) -> list[Lines]:
         """Return the records that the next lines complete."""
-        records, rest = self._continue_held(lines)
+        records, rest = self._continue_kept(lines)
         if len(rest):
             joined, rest = self._join(rest)
             if len(joined):
                 records.append(joined)
             if len(rest):
-                self._held.append(rest)
+                self._kept.append(rest)
         return records
 
     def finish(self) -> list[Lines]:
         """Return the records that the end of the stream completes."""
         records = []
-        while self._held:
+        while self._kept:
             self.decided_by_end = True
-            records += self._release_held()
+            records += self._release_kept()
         return records
 
-    def _continue_held(self, lines: Lines) -> tuple[list[Lines], Lines]:
-        """Return the records that begin in held lines and are complete now, and the lines that are left."""
+    def _continue_kept(self, lines: Lines) -> tuple[list[Lines], Lines]:
+        """Return the records that begin in kept lines and are complete now, and the remaining lines."""
         records: list[Lines] = []
-        scanned = 0  # this many of the new lines end within quotes, like all held ones
-        while self._held:
-            start = self._held[0].offset(0)
+        scanned = 0  # so many of the new lines end within quotes, like all kept ones
+        while self._kept:
+            start = self._kept[0].offset(0)
             while scanned < len(lines) and self._fits(lines, scanned, start):
-                if not self._quotes.stay_open(lines.content(scanned)):
-                    rest = concatenate([*self._held, lines])
-                    self._held.clear()
+                if not self._quotes.stays_open(lines.content(scanned)):
+                    rest = concatenate([*self._kept, lines])
+                    self._kept.clear()
                     return records, rest
                 scanned += 1
             if scanned == len(lines):
-                self._held.append(lines)
+                self._kept.append(lines)
                 return records, lines.slice(0, 0)
-            records += self._release_held()
+            records += self._release_kept()
         return records, lines
 
-    def _release_held(self) -> list[Lines]:
-        """Return the first held line as a record, and the following records."""
+    def _release_kept(self) -> list[Lines]:
+        """Return the first kept line as a record, and the records after it."""
         released = []
         count = 1
-        while self._held:
-            held = self._held.popleft()
+        while self._kept:
+            held = self._kept.popleft()
             while count < len(held) and not self._opens(held, count):
                 count += 1
             released.append(held.slice(0, count))
             if count < len(held):
-                self._held.appendleft(held.slice(count, len(held)))
+                self._kept.appendleft(held.slice(count, len(held)))
                 break
             count = 0
         return [lines for lines in released if len(lines)]
 
     def _join(self, lines: Lines) -> tuple[Lines, Lines]:
-        """Return the records of lines of which the first begins a record, and the lines that are left."""
+        """Return the records of lines, the first of which begins a record, and the remaining lines."""
         if self._dialect.quote.encode() not in lines.span():
             return lines, lines.slice(0, 0)
         last = self._last_lines_if_plain(lines)
@@ -103,7 +103,7 @@ class RecordJoiner:
             first = np.append(0, last + 1)
             rest = lines.slice(int(first[-1]), len(lines))
             return lines.join(first[:-1], last), rest
-        return self._join_exactly(lines)
+        return self._join_by_line(lines)
 
     def _last_lines_if_plain(self, lines: Lines) -> Ints | None:
         """Return the last line of each record; None if it does not follow from the number of quotes."""
@@ -120,8 +120,8 @@ class RecordJoiner:
         too_long = lines.ends[ends] - lines.starts[first] > self._bytes_max
         return None if (several & too_long).any() else last
 
-    def _join_exactly(self, lines: Lines) -> tuple[Lines, Lines]:
-        """Like `_join`, line by line."""
+    def _join_by_line(self, lines: Lines) -> tuple[Lines, Lines]:
+        """Do the same as `_join`, line by line."""
         first, last = [], []
         line = scanned = 0  # lines before `scanned` end within quotes, if `line` does
         while line < len(lines):
@@ -129,7 +129,7 @@ class RecordJoiner:
             if self._opens(lines, line):
                 start, end = lines.offset(line), max(scanned, line + 1)
                 while end < len(lines) and self._fits(lines, end, start):
-                    if not self._quotes.stay_open(lines.content(end)):
+                    if not self._quotes.stays_open(lines.content(end)):
                         break
                     end += 1
                 scanned = end
@@ -146,7 +146,7 @@ class RecordJoiner:
     def _opens(self, lines: Lines, line: int) -> bool:
         """Return whether a record that begins with a line does not end with it."""
         length = int(lines.ends[line] - lines.starts[line])
-        return length <= self._bytes_max and self._quotes.open(lines.content(line))
+        return length <= self._bytes_max and self._quotes.opens(lines.content(line))
 
     def _fits(self, lines: Lines, line: int, start: int) -> bool:
         """Return whether a record from `start` of the stream to the end of a line is not too long."""
@@ -154,7 +154,7 @@ class RecordJoiner:
 
 
 class QuoteScanner:
-    """Says whether a line ends within quotes."""
+    """Determines whether a line ends within quotes."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._delimiter = dialect.delimiter.encode()
@@ -165,31 +165,31 @@ class QuoteScanner:
         pattern = ordinary + b"(?:" + escaped + ordinary + b")*+" + quote
         self._find_end = re.compile(pattern, re.DOTALL).match
 
-    def open(self, line: bytes) -> bool:
+    def opens(self, line: bytes) -> bool:
         """Return whether a line that begins a record ends within quotes."""
         return self._quote in line and self._ends_open(line, inside=False)
 
-    def stay_open(self, line: bytes) -> bool:
+    def stays_open(self, line: bytes) -> bool:
         """Return whether a line that begins within quotes ends within quotes."""
         return self._ends_open(line, inside=True)
 
     def _ends_open(self, line: bytes, *, inside: bool) -> bool:
-        place = 0
+        offset = 0
         while True:
-            while not inside and not line.startswith(self._quote, place):
-                place = line.find(self._delimiter, place) + 1
-                if not place:
+            while not inside and not line.startswith(self._quote, offset):
+                offset = line.find(self._delimiter, offset) + 1
+                if not offset:
                     return False
-            closed = self._find_end(line, place if inside else place + 1)
+            closed = self._find_end(line, offset if inside else offset + 1)
             if closed is None:
                 return True
             if not line.startswith(self._delimiter, closed.end()):
                 return False  # the end, or a malformed record, which ends with this line
-            place, inside = closed.end() + 1, False
+            offset, inside = closed.end() + 1, False
 
 
 def find_plain_quotes(span: bytes, dialect: Dialect) -> Ints | None:
-    """Return the places of the quotes in lines; None if opening and closing quotes may not alternate.
+    """Return the offsets of the quotes in lines; None if opening and closing quotes may not alternate.
 
     They alternate if quotes are escaped by doubling, and each is next to a delimiter, a line end, or another
     quote on its outer side.  The first line begins a record.
@@ -204,12 +204,12 @@ def find_plain_quotes(span: bytes, dialect: Dialect) -> Ints | None:
     outer = np.zeros(256, np.bool_)
     outer[[quote, delimiter, _NEWLINE]] = True
     before = octets[opening[opening > 0] - 1]
-    places_behind = closing[closing < len(octets) - 1] + 1
-    behind = octets[places_behind]
-    returns = places_behind[behind == _RETURN]
+    next_offsets = closing[closing < len(octets) - 1] + 1
+    after = octets[next_offsets]
+    returns = next_offsets[after == _RETURN]
     line_ends = octets[np.minimum(returns + 1, len(octets) - 1)] == _NEWLINE
     line_ends |= returns == len(octets) - 1
-    outer_behind = outer.copy()
-    outer_behind[_RETURN] = True
-    plain = outer[before].all() and outer_behind[behind].all() and line_ends.all()
+    outer_after = outer.copy()
+    outer_after[_RETURN] = True
+    plain = outer[before].all() and outer_after[after].all() and line_ends.all()
     return quotes if plain else None

@@ -1,7 +1,7 @@
 """CSV records by the exact rules, one at a time: fields of a record, and values of fields.
 
-This is the slow half of decoding.  It defines which records and values are valid, and the errors of others;
-the fast half accepts a subset of them, with the same values.
+This is the slow decoder.  It defines which records and values are valid, and the errors of others; the fast
+decoder accepts a subset of them, with the same values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 class Dialect(NamedTuple):
-    """How fields are separated, and which text is NULL; `escape` equals `quote` if quotes are doubled."""
+    """How fields are separated and quoted, and the text of NULL; `escape` is `quote` if it is doubled."""
 
     delimiter: str
     quote: str
@@ -45,7 +45,7 @@ class Dialect(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field of a record, and whether it stood in quotes."""
+    """A field of a record, and whether it was quoted."""
 
     text: str
     quoted: bool
@@ -61,7 +61,7 @@ def split_record(record: str, dialect: Dialect) -> list[Field]:
     start = 0
     while True:
         if record.startswith(dialect.quote, start):
-            text, end = _quote_fields(record, start + 1, dialect)
+            text, end = _read_quoted(record, start + 1, dialect)
             if end < len(record) and record[end] != dialect.delimiter:
                 reason = f"text follows the closing quote of field {len(fields) + 1}"
                 raise MalformedError(NOT_CSV, reason)
@@ -75,24 +75,24 @@ def split_record(record: str, dialect: Dialect) -> list[Field]:
         start = end + 1
 
 
-def _quote_fields(record: str, start: int, dialect: Dialect) -> tuple[str, int]:
+def _read_quoted(record: str, start: int, dialect: Dialect) -> tuple[str, int]:
     """Return the text of a quoted field that begins at `start`, and where its closing quote ends."""
     pieces: list[str] = []
-    place = start
-    while place < len(record):
-        character = record[place]
-        following = record[place + 1 : place + 2]
+    offset = start
+    while offset < len(record):
+        character = record[offset]
+        following = record[offset + 1 : offset + 2]
         if character == dialect.escape and (
             dialect.escape != dialect.quote or following == character
         ):
             if not following:
                 break
-            pieces += (record[start:place], following)
-            start = place = place + 2
+            pieces += (record[start:offset], following)
+            start = offset = offset + 2
         elif character == dialect.quote:
-            return "".join((*pieces, record[start:place])), place + 1
+            return "".join((*pieces, record[start:offset])), offset + 1
         else:
-            place += 1
+            offset += 1
     raise MalformedError(NOT_CSV, "a quoted field is not closed")
 
 
@@ -117,7 +117,7 @@ def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
     except RowFailure:
         of_time = column.type.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP}
         code = INVALID_TIMESTAMP if of_time else WRONG_TYPE
-        reason = f"expected {column.type}, found {_shown(field.text)}"
+        reason = f"expected {column.type}, found {_quote(field.text)}"
         raise MalformedError(code, reason, column.name) from None
     if isinstance(value, float) and math.isinf(value) and "Infinity" not in field.text:
         raise MalformedError(
@@ -126,6 +126,6 @@ def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
     return value
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     cut = text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
     return ascii(cut) if not cut.isprintable() else f'"{cut}"'

@@ -1,4 +1,4 @@
-"""Debezium's change events into rows: the kind of change, then the columns of the row."""
+"""Decodes Debezium change events into rows: the kind of change, then the columns of the row."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class _Change(NamedTuple):
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
-    """Return what makes the decoder of one split.
+    """Return a factory of decoders, one for each split.
 
     Raises:
-        FsqlError: E534, if records may not be as long as the settings say.
+        FsqlError: E534, if the maximum length of records exceeds the limit.
     """
     record_bytes_max = settings.record_bytes_max()
     nulled = settings.nulled_columns(columns)
@@ -70,7 +70,7 @@ class DebeziumDecoder(SingleLineDecoder):
 
     @property
     def unknown_fields(self) -> int:
-        """Return how many fields that are no columns the rows have had."""
+        """Return the number of fields in rows that are not columns."""
         return self._rows.unknown_fields
 
     @property
@@ -104,11 +104,11 @@ class DebeziumDecoder(SingleLineDecoder):
         """Return the change of an event.
 
         Raises:
-            MalformedError: the record is no event of a row.
+            MalformedError: if the record is not an event of a row.
         """
         check_length(len(record), self.record_bytes_max)
         if any(record.count(key) > 1 for key in _KEYS):
-            parse_object(record)  # finds a key that comes twice
+            parse_object(record)  # raises the error of a duplicate key
         event = _event(record)
         payload = bytes(event.payload)
         if payload != _NULL:

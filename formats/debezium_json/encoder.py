@@ -1,4 +1,4 @@
-"""Rows and their changes into Debezium's change events."""
+"""Encodes rows and their changes as Debezium change events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DebeziumEncoder:
         self._rows = JsonEncoder(names, [column.type for column in sink.columns])
         replaced = _REPLACED if sink.changes.value == "upsert" else _ADDED
         around = {"+I": _ADDED, "-U": _REMOVED, "+U": replaced, "-D": _REMOVED}
-        self._before, self._behind = (
+        self._before, self._after = (
             pa.array([around[operation][side] for operation in OPERATIONS], pa.large_string())
             for side in (0, 1)
         )
@@ -72,7 +72,7 @@ class DebeziumEncoder:
                 kinds = operations[start : start + len(lines)]
             start += len(lines)
             at = pa.array(kinds)
-            around = self._before.take(at), self._behind.take(at)
+            around = self._before.take(at), self._after.take(at)
             made.append(
                 pc.binary_join_element_wise(
                     around[0], rows, around[1], pa.scalar("", pa.large_string())

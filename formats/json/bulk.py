@@ -1,6 +1,6 @@
 """Flat records decoded a column at a time, where many have one layout.
 
-What is accepted here has the value that the exact half gives it, as `json_strict` and `values` define it.
+What is accepted here has the value of the exact decoder, as `json_strict` and `values` define it.
 Whatever is not certain is left to be decoded one by one: records with escapes or nested values, values
 of an unexpected form, numbers at the limits of a type.
 """
@@ -214,7 +214,7 @@ def _whole_numbers(slices: Slices) -> tuple[Ints, Bools]:
 
 
 def _double(slices: Slices, _sql_type: SqlType) -> Read:
-    """Return the doubles; zero with a sign is left to the exact half."""
+    """Return the doubles; zero with a sign is left to the exact decoder."""
     texts = slices.texts()
     certain = _flags(pc.match_substring_regex(texts, _NUMBER))
     if not certain.all():

@@ -1,4 +1,4 @@
-"""Columns of every type to pieces, from which the text of each value is assembled.
+"""Converts columns of every type to pieces, from which the text of each value is assembled.
 
 A value that is not NULL is between an `opening` and a `closing` that are the same for its whole column
 (quotes, brackets); if a column has no NULL, they are merged into the frame around it.
@@ -104,7 +104,7 @@ def format_dictionary(
     if use is Use.FRAMED and valid is None:
         return Formatted('"', [values], '"', memory)
     quote = '"' if use is Use.FRAMED else ""
-    first = pieces.add_shared(memory.shared(quote, quote))
+    first = pieces.add_dictionary(memory.format(quote, quote))
     part = values + np.int32(first)
     if valid is None:
         return Formatted('"', [part], '"')
@@ -127,7 +127,7 @@ def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
     return Formatted("", written, "")
 
 
-def _values(  # noqa: C901, PLR0911, PLR0912 - one a kind
+def _values(  # noqa: C901, PLR0911, PLR0912 - one for each kind
     array: pa.Array, sql_type: SqlType, valid: Bools | None, pieces: PiecesOfBatch
 ) -> Formatted:
     """Return the text of the values; values where `valid` is False are arbitrary."""
@@ -189,23 +189,23 @@ def _rows(array: pa.StructArray, sql_type: SqlType, pieces: PiecesOfBatch) -> Fo
 
 
 def _frame(text: str, rows: int, pieces: PiecesOfBatch) -> int:
-    """Return the piece that every row has at one place."""
+    """Return the piece that all rows have in common."""
     return pieces.add_own(pa.array([text], pa.string()), rows * len(text.encode()))
 
 
 def json_key(name: str) -> str:
-    """Return the key of a field as JSON has it, with its colon."""
+    """Return the key of a field in JSON, with its colon."""
     return f"{json.dumps(name, ensure_ascii=False)}:"
 
 
 def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
-    """Return the part in which every row has a piece that is its own."""
+    """Return the part in which every row has its own piece."""
     first = pieces.add_own(text, text.nbytes)
     return np.arange(first, first + len(text), dtype=np.int32)
 
 
 def _runs_of_timestamps(micros: NDArray[np.int64], pieces: PiecesOfBatch) -> Part:
-    """Return the part in which rows with the timestamp of the row before have its piece.
+    """Return the part in which a row with the timestamp of the previous row shares its piece.
 
     Rows caused by one window or input row are adjacent, so many rows often have the same time.
     """
@@ -238,7 +238,7 @@ def _lengths(array: pa.ListArray) -> Counts:
     """Return how many of the flattened elements each array has."""
     offsets = array.offsets.to_numpy()
     lengths = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
-    if array.null_count:  # `flatten` leaves out what lies under a NULL
+    if array.null_count:  # `flatten` omits the elements under a NULL
         lengths *= array.is_valid().to_numpy(zero_copy_only=False)
     return lengths
 

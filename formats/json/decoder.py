@@ -61,18 +61,18 @@ _DECODE_ANY: Final = msgspec.json.Decoder().decode
 
 
 class _RepeatedKeyError(Exception):
-    """An object has a key twice."""
+    """An object has a duplicate key."""
 
 
-def _distinct(pairs: list[tuple[str, object]]) -> None:
+def _check_distinct(pairs: list[tuple[str, object]]) -> None:
     if len(dict(pairs)) != len(pairs):
         raise _RepeatedKeyError
 
 
 _COMPARE_KEYS: Final = json.JSONDecoder(
-    object_pairs_hook=_distinct, parse_int=str, parse_float=str
+    object_pairs_hook=_check_distinct, parse_int=str, parse_float=str
 ).decode
-"""Reads a valid record, to find keys that come twice in an object of it."""
+"""Reads a valid record, to find duplicate keys in its objects."""
 
 
 @dataclass(slots=True)

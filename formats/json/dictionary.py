@@ -27,7 +27,7 @@ _BYTES_MAX: Final = 1 << 27
 
 
 class Use(enum.Enum):
-    """How to use a dictionary, in the order of the cost per value."""
+    """How to use a dictionary, by ascending cost per value."""
 
     LOOK_UP = "write the values of the rows; the dictionary is far larger than the batch"
     PLAIN = (
@@ -36,8 +36,8 @@ class Use(enum.Enum):
     FRAMED = "make pieces of its values and the frame around them"
 
 
-class Shared(NamedTuple):
-    """A formatted dictionary: its pieces, how long they and the longest are, what they were made from."""
+class FormattedDictionary(NamedTuple):
+    """A formatted dictionary: its pieces, their total and maximum length, and their source."""
 
     pieces: pa.StringArray
     bytes: int
@@ -57,13 +57,13 @@ class DictionaryMemory:
         self._dictionary = _NONE
         self._identity = _identity(_NONE)
         self._format_strings = _NONE
-        self._shared: Shared | None = None
+        self._shared: FormattedDictionary | None = None
 
     def use(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> Use:
         """Return how to use the dictionary of a batch of `rows` rows, and keep it.
 
-        `alone` says that no column of the batch needs pieces of its own; then the pieces of all columns
-        stay as they are from batch to batch, and a large dictionary that comes again costs nothing.
+        `alone` says that no column of the batch needs its own pieces.  Then the pieces of all columns are the
+        same from batch to batch, and a large dictionary that is repeated costs nothing.
         """
         identity = _identity(dictionary)
         same = identity == self._identity
@@ -75,30 +75,34 @@ class DictionaryMemory:
             return Use.LOOK_UP
         return Use.FRAMED if known or 2 * len(dictionary) <= rows else Use.PLAIN
 
-    def shared(self, before: str, behind: str) -> Shared:
-        """Return the dictionary that `use` was asked about last, with the texts around its values."""
-        source = (self._identity, before, behind)
+    def format(self, before: str, after: str) -> FormattedDictionary:
+        """Return the dictionary of the last call of `use`, formatted, with the texts around its values."""
+        source = (self._identity, before, after)
         if self._shared is None or self._shared.source != source:
-            pieces = self._pieces(self._shared, before, behind)
+            pieces = self._pieces(self._shared, before, after)
             self._format_strings = self._dictionary
             lengths = np.diff(string_buffers(pieces)[0])
-            self._shared = Shared(pieces, int(lengths.sum()), int(lengths.max(initial=0)), source)
+            self._shared = FormattedDictionary(
+                pieces, int(lengths.sum()), int(lengths.max(initial=0)), source
+            )
         return self._shared
 
-    def _pieces(self, earlier: Shared | None, before: str, behind: str) -> pa.StringArray:
+    def _pieces(
+        self, earlier: FormattedDictionary | None, before: str, after: str
+    ) -> pa.StringArray:
         dictionary = self._dictionary
         if (
             earlier is None
-            or earlier.source[1:] != (before, behind)
+            or earlier.source[1:] != (before, after)
             or not begins_with(dictionary, self._format_strings)
         ):
-            return _format_strings(dictionary, before, behind)
+            return _format_strings(dictionary, before, after)
         new = dictionary.slice(len(self._format_strings))
-        return pa.concat_arrays([earlier.pieces, _format_strings(new, before, behind)])
+        return pa.concat_arrays([earlier.pieces, _format_strings(new, before, after)])
 
 
 def _mostly(known: pa.StringArray, dictionary: pa.StringArray) -> bool:
-    """Return whether `dictionary` is `known` and some values more."""
+    """Return whether `dictionary` is `known` followed by fewer new values."""
     return 2 * len(known) > len(dictionary) and begins_with(dictionary, known)
 
 
@@ -107,19 +111,19 @@ def _identity(array: pa.StringArray) -> Identity:
     return (array.offset, len(array), *buffers)
 
 
-def _format_strings(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
-    """Return every string as it stands between the quotes of JSON, with the texts around it."""
+def _format_strings(text: pa.StringArray, before: str, after: str) -> pa.StringArray:
+    """Return every string escaped for JSON, with the texts around it."""
     escaped = escape(text)
-    return _enclose(escaped, before, behind) if before or behind else escaped
+    return _enclose(escaped, before, after) if before or after else escaped
 
 
-def _enclose(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
-    """Return every string with `before` in front of it and `behind` after it."""
+def _enclose(text: pa.StringArray, before: str, after: str) -> pa.StringArray:
+    """Return every string with `before` in front of it and `after` after it."""
     indexes = np.empty((len(text), 3), np.int32)
     indexes[:, 0] = len(text)
     indexes[:, 1] = np.arange(len(text))
     indexes[:, 2] = len(text) + 1
-    pieces = pa.concat_arrays([text, pa.array([before, behind], pa.string())])
+    pieces = pa.concat_arrays([text, pa.array([before, after], pa.string())])
     written = pieces.take(pa.array(indexes.reshape(-1)))
     offsets, _ = string_buffers(written)
     return pa.StringArray.from_buffers(

@@ -1,4 +1,4 @@
-"""Columns into JSON lines, byte for byte as `docs/internals/semantics.md`, "JSON out", has it.
+"""Encodes columns as JSON lines, as `docs/internals/semantics.md`, "JSON out", defines them to the byte.
 
 A few rows are written one by one, from Python values (`few_rows`).  For many rows, each column is converted
 to indexes of text pieces (`json_columns`), and one `take` writes all of them (`json_pieces`).  Between the
@@ -61,15 +61,15 @@ def encode(
     return b"".join(encoder.encode(columns, operations))
 
 
-class _Framed(NamedTuple):
-    """The standard pieces and after them those of a frame; the length of the longest."""
+class _FramePieces(NamedTuple):
+    """The standard pieces followed by those of a frame, and the maximum length."""
 
     pieces: pa.StringArray
     length_max: int
 
 
 class _Lines(NamedTuple):
-    """The lines of some rows; `offsets` has where each piece begins, `counts` the pieces of each row.
+    """The lines of some rows; `offsets` are the starts of pieces, `counts` the pieces of each row.
 
     The first piece of a row begins with the end of the row before.
     """
@@ -79,9 +79,9 @@ class _Lines(NamedTuple):
     counts: Counts
 
     def bounds(self) -> NDArray[np.int32]:
-        """Return where each line begins, and the end of the last.
+        """Return the start of each line, and the end of the last.
 
-        The first piece of a row begins as far before its line as the text was cut off.
+        The offset of the first piece of a row compensates for the text that was cut off.
         """
         return self.offsets[np.append(0, np.cumsum(self.counts))]
 
@@ -108,7 +108,7 @@ class JsonEncoder:
         operation_name: str | None = None,
         few_max: int = FEW_ROWS_IN_C,
     ) -> None:
-        """`few_max` is how many rows count as few; it does not affect the output."""
+        """`few_max` is the maximum number of rows that count as few; it does not affect the output."""
         self._labelled = operation_name is not None
         self.label_at = 0
         names = names if operation_name is None else (operation_name, *names)
@@ -119,7 +119,7 @@ class JsonEncoder:
         self._few = FewRows(names, types)
         self._few_max = few_max
         self._memories = [DictionaryMemory() for _ in types]
-        self._framed: dict[tuple[str, ...], _Framed] = {}
+        self._frame_pieces: dict[tuple[str, ...], _FramePieces] = {}
         self._last = STANDARD
         self._last_source: object = None
 
@@ -128,8 +128,8 @@ class JsonEncoder:
     ) -> list[pa.Buffer]:
         """Return whole lines in order, in buffers of less than 1 GiB.
 
-        `operations` are indexes into `fsql.runtime.ports.OPERATIONS`, one a row; they are given
-        exactly if the encoder has a name for them.
+        `operations` are indexes into `fsql.runtime.ports.OPERATIONS`, one for each row; they are given
+        if and only if the encoder has a name for them.
 
         Raises:
             FsqlError: E535, if a row is longer than 1 GiB.
@@ -160,7 +160,7 @@ class JsonEncoder:
     def _encode_few(
         self, columns: Sequence[pa.Array], operations: Operations | None
     ) -> bytes | None:
-        """Return the lines if the rows are few; None if they have to be written by pieces."""
+        """Return the lines if there are few rows; None if they have to be written by pieces."""
         assert (operations is not None) == self._labelled
         rows = len(columns[0])
         if rows == 0:
@@ -207,7 +207,7 @@ class JsonEncoder:
                 use = memory.use(column.dictionary, rows, alone=alone)
             if use is not Use.LOOK_UP:
                 formatted.append(format_dictionary(column, memory, use, pieces))
-            elif pieces.bytes + _looked_up_bytes_max(column) > OUTPUT_BYTES_MAX:
+            elif pieces.bytes + _decoded_bytes_max(column) > OUTPUT_BYTES_MAX:
                 return None
             else:
                 formatted.append(format_column(column, sql_type, pieces))
@@ -236,11 +236,11 @@ class JsonEncoder:
         """Return the text of the pieces at `indexes`, None if it would be too long."""
         if pieces.bytes > OUTPUT_BYTES_MAX:
             return None
-        if frame not in self._framed:
-            framed = pa.concat_arrays([STANDARD, pa.array(frame, pa.string())])
+        if frame not in self._frame_pieces:
+            pieces_of_frame = pa.concat_arrays([STANDARD, pa.array(frame, pa.string())])
             length_max = max(STANDARD_LENGTH_MAX, *(len(text.encode()) for text in frame))
-            self._framed[frame] = _Framed(framed, length_max)
-        standard, length_max = self._framed[frame]
+            self._frame_pieces[frame] = _FramePieces(pieces_of_frame, length_max)
+        standard, length_max = self._frame_pieces[frame]
         text = standard
         if pieces.arrays:
             source = None if pieces.sources is None else (frame, *pieces.sources)
@@ -258,9 +258,9 @@ def _labels(operations: Operations) -> Formatted:
 def _row_parts(
     formatted: Sequence[Formatted], frame: Sequence[str], pieces: PiecesOfBatch
 ) -> list[Part]:
-    """Return the parts of a row, the frame among them.
+    """Return the parts of a row, including the frame.
 
-    A column that shares its dictionary takes over the text of the frame on both of its sides.
+    The pieces of a column with a formatted dictionary include the text of the frame on both sides.
     """
     parts: list[Part] = []
     taken_over = False
@@ -272,15 +272,15 @@ def _row_parts(
             taken_over = False
             continue
         before = "" if taken_over else frame[index]
-        behind = frame[index + 1] if index + 1 < len(formatted) else ""
-        first = pieces.add_shared(column.memory.shared(before, behind))
+        after = frame[index + 1] if index + 1 < len(formatted) else ""
+        first = pieces.add_dictionary(column.memory.format(before, after))
         parts += [cast("Indexes", part) + np.int32(first) for part in column.parts]
         taken_over = True
     return parts
 
 
-def _looked_up_bytes_max(column: pa.Array) -> int:
-    """Return a bound of the data of a column without its dictionary, 0 where it has none."""
+def _decoded_bytes_max(column: pa.Array) -> int:
+    """Return a bound of the size of a column without its dictionary, 0 if it has none."""
     if not isinstance(column, pa.DictionaryArray) or not len(column.dictionary):
         return 0
     offsets = column.dictionary.buffers()[1]
@@ -289,7 +289,7 @@ def _looked_up_bytes_max(column: pa.Array) -> int:
 
 
 def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
-    """Return whether the values of a column are pieces that no other batch has."""
+    """Return whether the values of a column become pieces of this batch only."""
     if sql_type.fields:
         return True
     if sql_type.element is not None:

@@ -1,4 +1,4 @@
-"""A few rows to JSON lines, from Python values: the same bytes as from `json_pieces`.
+"""Encodes a few rows as JSON lines, from Python values: the same bytes as from `pieces`.
 
 Pieces take some 120 calls of NumPy and Arrow even for few rows; this takes one or two calls for each column
 and a fraction of a microsecond for each row, which is much cheaper for the few rows of a low-latency job.
@@ -55,7 +55,7 @@ class FewRows:
     """Encodes a few rows of one schema at a time."""
 
     def __init__(self, names: Sequence[str], types: Sequence[SqlType]) -> None:
-        """Prepare for columns of `types`; a name more than there are types is that of the operation."""
+        """Prepare for columns of `types`; if there is one more name, the first is that of the operation."""
         self._types = tuple(types)
         fields = [f"c{index}" for index in range(len(names))]
         self._row: Any = None
@@ -79,7 +79,7 @@ class FewRows:
 
 
 def _is_large(column: pa.Array, rows: int) -> bool:
-    """Return whether a column has a dictionary of which even few rows make a long text."""
+    """Return whether a column has a dictionary with which even a few rows become a long text."""
     if not isinstance(column, pa.DictionaryArray):
         return False
     words = column.dictionary
@@ -92,13 +92,13 @@ def _is_large(column: pa.Array, rows: int) -> bool:
     return int((ends[at + 1] - ends[at]).sum(dtype=np.int64)) > _LOOKED_UP_BYTES_MAX
 
 
-def _values(  # noqa: C901, PLR0911 - one a kind
+def _values(  # noqa: C901, PLR0911 - one for each kind
     array: pa.Array, sql_type: SqlType
 ) -> Sequence[Any]:
-    """Return the values of a column as msgspec writes them."""
+    """Return the values of a column in the form that msgspec writes correctly."""
     if isinstance(array, pa.DictionaryArray):
         known = remembered_values(array) if sql_type == STRING else None
-        return _looked_up(array, sql_type) if known is None else known
+        return _look_up(array, sql_type) if known is None else known
     match sql_type.kind:
         case Kind.FLOAT | Kind.DOUBLE:
             if sql_type.kind is Kind.FLOAT:
@@ -110,7 +110,7 @@ def _values(  # noqa: C901, PLR0911 - one a kind
             return octets
         case Kind.DECIMAL:
             digits = from_arrow(array, sql_type)
-            return [None if x is None else _written(x, sql_type.scale) for x in digits]
+            return [None if x is None else _decimal(x, sql_type.scale) for x in digits]
         case Kind.TIMESTAMP | Kind.DATE | Kind.TIME:
             numbered, valid = integers(array)
             texts: list[str] = _TIME_TEXTS[sql_type.kind](numbered).to_pylist()
@@ -131,11 +131,11 @@ def _values(  # noqa: C901, PLR0911 - one a kind
     return values_of(array)
 
 
-def _written(digits: Any, scale: int) -> Raw:  # noqa: ANN401 - an integer, as a Value
+def _decimal(digits: Any, scale: int) -> Raw:  # noqa: ANN401 - an integer, as a Value
     return Raw(format_decimal(digits, scale).encode())
 
 
-def _looked_up(array: pa.DictionaryArray, sql_type: SqlType) -> Sequence[Any]:
+def _look_up(array: pa.DictionaryArray, sql_type: SqlType) -> Sequence[Any]:
     words, indices = array.dictionary, array.indices
     if len(words) > len(array):
         return _values(words.take(indices), sql_type)

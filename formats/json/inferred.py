@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     """Return the columns; `samples` are the first lines of each file.
 
-    Malformed records are left out: reading reports them.
+    Malformed records are skipped: reading reports them.
 
     Raises:
-        NotInferredError: there is no record, or the values of a field have no type in common.
+        NotInferredError: if there is no record, or the values of a field have no common type.
     """
     del settings
     fields: dict[str, SqlType] = {}

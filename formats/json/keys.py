@@ -1,4 +1,4 @@
-"""Keys of maps in JSON: texts, as the values of JSON output are without their quotes."""
+"""Keys of maps in JSON: the texts of values in JSON output, without quotes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 _READ_AS: Final = {Kind.INTERVAL: BIGINT, Kind.MONTHS: BIGINT}
-"""Kinds to which no text is cast: they are written as a number."""
+"""Kinds to which texts cannot be cast: they are written as numbers."""
 
 
 def key_texts(keys: pa.Array, sql_type: SqlType) -> pa.StringArray:
@@ -34,10 +34,10 @@ def key_texts(keys: pa.Array, sql_type: SqlType) -> pa.StringArray:
 
 
 def read_key(text: str, sql_type: SqlType) -> Value:
-    """Return the key that a text is.
+    """Return the key in a text.
 
     Raises:
-        RowFailure: it is none of the type.
+        RowFailure: if it is not a value of the type.
     """
     if sql_type.kind is Kind.STRING:
         return text
@@ -48,6 +48,6 @@ def read_key(text: str, sql_type: SqlType) -> Value:
 
 
 def distinct(keys: Iterable[Value]) -> bool:
-    """Return whether no key comes twice."""
+    """Return whether all keys are distinct."""
     known = [key_identity(key) for key in keys]
     return len(set(known)) == len(known)

@@ -1,6 +1,6 @@
-"""Text of columns as JSON needs it: escaped strings, shortest decimals, ISO 8601 timestamps.
+"""The texts of values in JSON: escaped strings, shortest decimals, ISO 8601 timestamps.
 
-All functions return a `StringArray` as long as the column; what stands under a null is unspecified.
+All functions return a `StringArray` as long as the column; values under a null are unspecified.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHORT_ESCAPES: Final = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
 
 def _escape_tables() -> tuple[NDArray[np.object_], Octets]:
-    """Return what to put in front of each octet, and what the octet becomes."""
+    """Return for each octet the bytes to insert before it, and its replacement."""
     before = np.array([b""] * 256, np.object_)
     last = np.arange(256, dtype=np.uint8)
     for code in range(_CONTROL_MAX + 1):
@@ -42,9 +42,9 @@ _BEFORE, _LAST = _escape_tables()
 
 
 def escape(text: pa.StringArray) -> pa.StringArray:
-    """Return the strings as they stand between the quotes of JSON; `text` itself if that is the same.
+    """Return the strings escaped for JSON; `text` itself if nothing has to be escaped.
 
-    Every special octet of the column's data gets its escape by one insertion into the data.
+    All escapes are inserted into the data of the column at once.
     """
     offsets, octets = string_buffers(text)
     used = octets[offsets[0] : offsets[-1]]
@@ -69,10 +69,10 @@ def _string_array(offsets: Ints, data: Octets) -> pa.StringArray:
 
 
 def double_text(values: NDArray[np.float64]) -> tuple[pa.StringArray, NDArray[np.bool_]]:
-    """Return doubles as `repr` writes them, and to which of them `.0` has still to be added.
+    """Return doubles as `repr` writes them, and to which of them `.0` must still be added.
 
     Arrow writes the same shortest digits as `repr` and, for magnitudes from 1e-4 to 1e10, in the same
-    form but for the `.0` of whole numbers.  The others are few, and go through `repr`.
+    form except for the `.0` of whole numbers.  The others are few, and go through `repr`.
     """
     magnitudes = np.abs(values)
     alike = ((magnitudes >= 1e-4) & (magnitudes < 1e10)) | (values == 0)
@@ -96,7 +96,7 @@ TIMESTAMP_LENGTH_MAX: Final = len("YYYY-MM-DDThh:mm:ss.ffffffZ")
 
 
 def timestamp_text(values: Ints) -> pa.StringArray:
-    """Return microseconds since 1970 in ISO 8601, UTC, with the digits of fraction that they need.
+    """Return microseconds since 1970 in ISO 8601, UTC, with 0, 3 or 6 digits of fraction.
 
     Arrow writes `YYYY-MM-DD hh:mm:ss.ffffff`; its text is taken as a matrix of characters, whose rows are
     then cut to the length that each has.

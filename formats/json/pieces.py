@@ -1,11 +1,10 @@
-"""Pieces: the text of many rows, assembled without code for single rows.
+"""Pieces: assembles the text of many rows without code that runs for each row.
 
 A *piece* is a short text that rows have in common: a part of the frame such as `,"n":`, a number
 below 10,000, a word of a dictionary.  A column is formatted as indexes of pieces.  One Arrow `take` over
-the sequence of all indexes then copies every piece to its place, and the data buffer of the result is the
-text.
+the sequence of all indexes then copies all pieces in order, and the data buffer of the result is the text.
 
-A *part* has the pieces of each row at one place: the same piece (an int), a piece of its own (an array of
+A *part* is a column of pieces: for all rows the same piece (an int), a piece of its own (an array of
 one index a row), or any number of pieces (`Ragged`).
 """
 
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.formats.json.dictionary import Shared
+    from fsql.formats.json.dictionary import FormattedDictionary
 
 Indexes: TypeAlias = "NDArray[np.int32]"
 Counts: TypeAlias = "NDArray[np.int64]"
 
 OUTPUT_BYTES_MAX: Final = 1 << 30
-"""How long one output may be: offsets have 31 bits, and this leaves a wide margin."""
+"""The maximum length of one output: offsets have 31 bits, and this leaves a wide margin."""
 GROUP: Final = 10_000
 """Numbers are written in groups of four digits."""
 
@@ -42,9 +41,9 @@ DIGITS: Final = 1
 """Piece `DIGITS + i` is the number i below `GROUP`, without leading zeros."""
 PADDED: Final = DIGITS + GROUP
 """Piece `PADDED + i` is the number i below `GROUP`, in four digits."""
-BEHIND_COMMA: Final = PADDED + GROUP
+AFTER_COMMA: Final = PADDED + GROUP
 """Piece `BEHIND_COMMA + i` is a comma and the number i below `GROUP`, without leading zeros."""
-_WORDS: Final = BEHIND_COMMA + GROUP
+_WORDS: Final = AFTER_COMMA + GROUP
 MINUS, NULL, TRUE, FALSE, COMMA, OPEN, CLOSE, QUOTE, POINT_ZERO = range(_WORDS, _WORDS + 9)
 OPERATIONS: Final = POINT_ZERO + 1
 """Piece `OPERATIONS + i` is the i-th of `fsql.runtime.ports.OPERATIONS`."""
@@ -63,7 +62,7 @@ STANDARD: Final = pa.array(
     ],
     pa.string(),
 )
-"""The pieces that every output may use; others stand after them."""
+"""The pieces that every output may use; other pieces come after them."""
 STANDARD_LENGTH_MAX: Final = 5
 
 
@@ -78,10 +77,10 @@ Part: TypeAlias = "int | Indexes | Ragged"
 
 
 class PiecesOfBatch:
-    """The pieces of one batch besides those that stand by, in `arrays`, numbered from `first`.
+    """The pieces of one batch besides the standard ones, in `arrays`, numbered from `first`.
 
-    `sources` says which dictionaries they are; it is None if the batch has pieces of its own.  `bytes` is
-    the length of all of them, `bytes_max` a bound of what a batch can write with them.
+    `sources` identifies the dictionaries that they come from; it is None if the batch has its own pieces.
+    `bytes` is their total length, `bytes_max` a bound of the text that a batch can write with them.
     """
 
     def __init__(self, first: int, rows: int) -> None:
@@ -93,13 +92,13 @@ class PiecesOfBatch:
         self._rows = rows
 
     def add_own(self, text: pa.StringArray, bytes_max: int) -> int:
-        """Return the index that the first of the pieces gets; all uses of them write `bytes_max`."""
+        """Add pieces, and return the index of the first; all uses of them write at most `bytes_max`."""
         self.sources = None
         self.bytes_max += bytes_max
         return self._add(text, text.nbytes)
 
-    def add_shared(self, shared: Shared) -> int:
-        """Return the index that the dictionary's first piece gets; each row uses at most one."""
+    def add_dictionary(self, shared: FormattedDictionary) -> int:
+        """Add a dictionary, and return the index of its first piece; each row uses at most one."""
         if self.sources is not None:
             self.sources.append(shared.source)
         self.bytes_max += self._rows * shared.length_max
@@ -133,7 +132,7 @@ def sequence(parts: Sequence[Part], rows: int, spare: int = 0) -> Ragged:
     at = ends - counts
     for part in parts:
         if isinstance(part, Ragged):
-            indexes[_places(at, part.counts)] = part.indexes
+            indexes[_indexes_of_pieces(at, part.counts)] = part.indexes
             at += part.counts
         else:
             indexes[at] = part
@@ -141,10 +140,10 @@ def sequence(parts: Sequence[Part], rows: int, spare: int = 0) -> Ragged:
     return Ragged(indexes, counts)
 
 
-def _places(at: Counts, counts: Counts) -> Counts:
-    """Return the places `at[i], at[i] + 1, …` of the `counts[i]` pieces of every row i.
+def _indexes_of_pieces(at: Counts, counts: Counts) -> Counts:
+    """Return the indexes `at[i], at[i] + 1, …` of the `counts[i]` pieces of every row i.
 
-    They are the running sum of steps: 1 within a row, and what it takes to the next row's first.
+    They are the running sum of steps: 1 within a row, and the distance to the first of the next row.
     """
     if not counts.all():
         filled = counts > 0
@@ -173,13 +172,13 @@ def join_lists(parts: Sequence[Part], elements: int, lengths: Counts) -> Ragged:
 
 def join_digits(digits: Indexes, lengths: Counts) -> Ragged:
     """Return the same as `join_lists` for numbers of one group of digits, with a piece for each."""
-    return Ragged(digits + _separators(0, BEHIND_COMMA - DIGITS, len(digits), lengths), lengths)
+    return Ragged(digits + _separators(0, AFTER_COMMA - DIGITS, len(digits), lengths), lengths)
 
 
 def _separators(first: int, other: int, elements: int, lengths: Counts) -> Indexes:
     """Return `first` for the first element of each array and `other` for the others."""
     separators = np.full(elements + 1, other, np.int32)
-    # An empty array would begin with the next one's first element, or after the last of all.
+    # The start of an empty array is the first element of the next one, or the end of all.
     separators[np.cumsum(lengths) - lengths] = first
     return separators[:-1]
 
@@ -189,7 +188,7 @@ def number_parts(values: NDArray[np.int64]) -> list[Part]:
     rest: NDArray[np.signedinteger] | NDArray[np.unsignedinteger] = values
     sign: list[Part] = []
     greatest = int(values.view(np.uint64).max(initial=0))
-    if greatest > BIGINT_MAX:  # which is how a negative number looks without its sign
+    if greatest > BIGINT_MAX:  # negative numbers are greater as unsigned ones
         sign.append(np.where(values < 0, np.int32(MINUS), np.int32(EMPTY)))
         rest = np.abs(values).view(np.uint64)  # the least BIGINT has no positive counterpart
         greatest = int(rest.max())
@@ -198,7 +197,7 @@ def number_parts(values: NDArray[np.int64]) -> list[Part]:
     groups: list[Part] = []
     while True:
         above = rest // GROUP if greatest >= GROUP else None
-        # The digits without leading zeros if nothing stands above them, else all four.
+        # The digits without leading zeros in the highest group, otherwise all four.
         piece = rest if above is None else np.minimum(rest, rest - above * GROUP + GROUP)
         index = (piece + DIGITS).astype(np.int32, copy=False)
         groups.append(index * (rest != 0) if groups else index)  # EMPTY is piece 0
@@ -223,7 +222,7 @@ class WrittenPieces(NamedTuple):
 def write_pieces(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> WrittenPieces | None:
     """Return the text of the pieces at `indexes`, None if it is longer than `OUTPUT_BYTES_MAX`.
 
-    `bytes_max` is a bound of its length that is known without looking at the pieces.
+    `bytes_max` is a known bound of its length.
     """
     if bytes_max > OUTPUT_BYTES_MAX:
         lengths = np.diff(string_buffers(text)[0])

@@ -1,8 +1,8 @@
-"""Rows between JSON and Arrow: the struct that a record decodes to, and columns of many structs.
+"""Rows between JSON and Arrow: the struct to which a record is decoded, and the columns of many structs.
 
-msgspec makes the struct straight from the bytes, with the types and ranges of the table's columns
-checked on the way.  A field that the record lacks is UNSET, which only a column that may be NULL takes.  A
-ROW is a struct of its own, whose fields are called like those of the table's rows.
+msgspec creates the struct directly from the bytes, and checks the types and ranges of the table's columns.  A
+field that the record lacks is UNSET, which only a nullable column accepts.  A ROW is a nested struct, whose
+fields are named like those of the rows.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ _NUMPY_TYPES: Final[dict[Kind, type[np.signedinteger]]] = {
     Kind.BIGINT: np.int64,
     Kind.INTERVAL: np.int64,
 }
-"""Kinds whose columns NumPy makes faster than Arrow; of DOUBLE it would take NULL for NaN."""
+"""Kinds whose columns NumPy makes faster than Arrow; with DOUBLE it would convert NULL to NaN."""
 _READ_BY_VALUE: Final = (
     *(Kind.DECIMAL, Kind.FLOAT, Kind.BYTES, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
     Kind.ROW,
 )
-"""Kinds whose values are converted apart from the arrays that they are in."""
+"""Kinds whose values are converted separately from the arrays that contain them."""
 _NOT_CONVERTED: Final = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError)
-"""What making a column raises where a field is missing: UNSET is not a value of any type."""
+"""Raised when a column is made and a field is missing: UNSET is not a value of any type."""
 ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
-"""What msgspec does not allow in the name of a field."""
+"""Matches characters that msgspec does not allow in the name of a field."""
 
 
 class Columns(NamedTuple):
@@ -101,9 +101,9 @@ class RowType:
         parts = [(column.name, column.type, column.nullable) for column in columns]
         self._struct = structs.struct(parts)
         self.decode: Callable[[bytes], msgspec.Struct] = (
-            _decline if structs.odd else msgspec.json.Decoder(self._struct).decode
+            _refuse if structs.odd else msgspec.json.Decoder(self._struct).decode
         )
-        """Return the row of a record.  Raises what `REFUSED` lists."""
+        """Return the row of a record; raises one of `REFUSED`."""
 
     def row(self, values: Sequence[Decoded]) -> msgspec.Struct:
         """Return the row with these values, one for each column."""
@@ -131,11 +131,11 @@ class RowType:
 
 
 REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for a record that it does not take."""
+"""Raised by decoding for a record that it does not accept."""
 
 
-def _decline(_record: bytes) -> msgspec.Struct:
-    """Decode nothing: every record is left to the exact half."""
+def _refuse(_record: bytes) -> msgspec.Struct:
+    """Refuse every record: the exact decoder reads all of them."""
     raise msgspec.DecodeError
 
 
@@ -144,7 +144,7 @@ def _struct_fields(count: int) -> list[str]:
 
 
 class _Structs:
-    """Makes the struct types of rows, one for each type of ROW; `odd` if some name is not allowed in one."""
+    """Creates the struct types, one for each type of ROW; `odd` if a struct cannot have one of the names."""
 
     def __init__(self) -> None:
         self.odd = False
@@ -182,10 +182,10 @@ class _Structs:
         return self._of_type[sql_type]
 
     def maker(self, sql_type: SqlType) -> Callable[[Any], Any]:
-        """Return the function from a value of the exact half to what msgspec decodes."""
+        """Return the function from a value of the exact decoder to the form that msgspec decodes."""
         if sql_type.kind is Kind.MAP:
-            of_value = self.maker(sql_type.value)
-            return lambda value: value and {key: of_value(each) for key, each in value.items()}
+            make_value = self.maker(sql_type.value)
+            return lambda value: value and {key: make_value(each) for key, each in value.items()}
         if sql_type.element is not None:
             make = self.maker(sql_type.element)
             return lambda value: None if value is None else [*map(make, value)]
@@ -199,13 +199,13 @@ class _Structs:
             )
         }
 
-        def of_record(value: dict[str, Decoded] | None) -> Any:  # noqa: ANN401 - a struct
+        def make_struct(value: dict[str, Decoded] | None) -> Any:  # noqa: ANN401 - a struct
             if value is None:
                 return None
             made = ((*makers[name], each) for name, each in value.items())
             return struct(**{field: make(each) for field, make, each in made})
 
-        return of_record
+        return make_struct
 
 
 def _column(
@@ -225,7 +225,7 @@ def _column(
     return array, None, unread
 
 
-def _array(  # noqa: C901, PLR0911 - one a kind
+def _array(  # noqa: C901, PLR0911 - one for each kind
     values: Sequence[Any], sql_type: SqlType, inner: Ints
 ) -> tuple[pa.Array, Bools | None]:
     """Return the column of decoded values, and which of them have an unreadable timestamp, if any can.
@@ -276,8 +276,8 @@ def _structs(
     """Return the column of rows, and which of them have an unreadable timestamp."""
     if any(value is UNSET for value in values):
         raise TypeError
-    there = np.fromiter((value is not None for value in values), np.bool_, len(values))
-    present = np.flatnonzero(there)
+    present_mask = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    present = np.flatnonzero(present_mask)
     rows = [value for value in values if value is not None]
     within = np.zeros(len(rows), np.int64)
     unread = np.zeros(len(values), np.bool_)
@@ -292,8 +292,8 @@ def _structs(
     np.add.at(inner, present, within)
     if len(rows) == len(values):
         return struct_of(children, sql_type), unread
-    indexes = pa.array(np.cumsum(there) - 1, mask=~there)
-    return struct_of([child.take(indexes) for child in children], sql_type, ~there), unread
+    indexes = pa.array(np.cumsum(present_mask) - 1, mask=~present_mask)
+    return struct_of([child.take(indexes) for child in children], sql_type, ~present_mask), unread
 
 
 def _maps(values: Sequence[Any], sql_type: SqlType, inner: Ints) -> tuple[pa.Array, Bools | None]:
@@ -320,7 +320,7 @@ def _maps(values: Sequence[Any], sql_type: SqlType, inner: Ints) -> tuple[pa.Arr
 
 
 def _entries(decoded: dict[str, Any], key: SqlType) -> list[tuple[Value, Any]] | None:
-    """Return keys and values in the order of the keys; None if a key cannot be read, or comes twice."""
+    """Return keys and values in the order of the keys; None if a key cannot be read, or is a duplicate."""
     if key.kind is Kind.STRING:
         return sorted(decoded.items(), key=itemgetter(0))
     try:

@@ -28,7 +28,7 @@ DEPTH_MAX: Final = 64
 
 
 class Number(NamedTuple):
-    """A number as it is written."""
+    """The text of a number."""
 
     text: str
 
@@ -53,7 +53,7 @@ _ESCAPES: Final = {
 
 
 def parse_object(record: bytes) -> dict[str, Json]:
-    """Return the object that the record is.
+    """Return the object in the record.
 
     Raises:
         MalformedError: E511, E512, E515, E516 or E519.
@@ -61,15 +61,15 @@ def parse_object(record: bytes) -> dict[str, Json]:
     scanner = _Scanner(decode_utf8(record))
     value = scanner.document()
     if not isinstance(value, dict):
-        raise MalformedError(NOT_AN_OBJECT, f"the record is {kind_of(value)}, not an object")
+        raise MalformedError(NOT_AN_OBJECT, f"the record is {describe(value)}, not an object")
     if scanner.duplicate is not None:
         reason = f'the key "{scanner.duplicate}" comes twice'
         raise MalformedError(DUPLICATE_KEY, reason, scanner.duplicate)
     return value
 
 
-def kind_of(value: Json) -> str:
-    """Return what a value is, with its article."""
+def describe(value: Json) -> str:
+    """Return the kind of a value, with its article."""
     match value:
         case None:
             return "null"
@@ -86,28 +86,28 @@ def kind_of(value: Json) -> str:
 
 
 class _Scanner:
-    """One pass over a record's text; `duplicate` is the path of the first key that came twice."""
+    """One pass over a record's text; `duplicate` is the path of the first duplicate key."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._offset = 0
         self._path: list[str] = []
         self._depth = 0
         self.duplicate: str | None = None
 
     def document(self) -> Json:
-        """Return the value that the whole text is."""
+        """Return the value of the whole text."""
         value = self._value()
         if self._next() != "":
-            raise self._fault("there is text after the value")
+            raise self._error("there is text after the value")
         return value
 
     def _next(self) -> str:
-        """Skip white space and return the character there, or "" at the end."""
-        match = _SPACE.match(self._text, self._at)
+        """Skip white space and return the next character, or "" at the end."""
+        match = _SPACE.match(self._text, self._offset)
         assert match is not None
-        self._at = match.end()
-        return self._text[self._at : self._at + 1]
+        self._offset = match.end()
+        return self._text[self._offset : self._offset + 1]
 
     def _value(self) -> Json:
         character = self._next()
@@ -117,26 +117,26 @@ class _Scanner:
             return self._object()
         if character == "[":
             return self._array()
-        number = _NUMBER.match(self._text, self._at)
+        number = _NUMBER.match(self._text, self._offset)
         if number is not None:
-            self._at = number.end()
+            self._offset = number.end()
             return Number(number.group())
         for word, value in _WORDS.items():
-            if self._text.startswith(word, self._at):
-                self._at += len(word)
+            if self._text.startswith(word, self._offset):
+                self._offset += len(word)
                 return value
-        raise self._fault("expected a value")
+        raise self._error("expected a value")
 
     def _enter(self) -> None:
         self._depth += 1
         if self._depth > DEPTH_MAX:
-            reason = f"brackets are nested more than {DEPTH_MAX} deep at byte {self._byte()}"
+            reason = f"brackets are nested more than {DEPTH_MAX} deep at byte {self._byte_offset()}"
             raise MalformedError(TOO_DEEP, reason)
-        self._at += 1
+        self._offset += 1
 
     def _leave(self) -> None:
         self._depth -= 1
-        self._at += 1
+        self._offset += 1
 
     def _array(self) -> list[Json]:
         self._enter()
@@ -157,14 +157,14 @@ class _Scanner:
         if self._next() != "}":
             while True:
                 if self._next() != '"':
-                    raise self._fault("expected a key in quotes")
+                    raise self._error("expected a key in quotes")
                 key = self._string()
                 self._path.append(f".{key}" if self._path else key)
                 if key in values and self.duplicate is None:
                     self.duplicate = "".join(self._path)
                 if self._next() != ":":
-                    raise self._fault("expected a colon")
-                self._at += 1
+                    raise self._error("expected a colon")
+                self._offset += 1
                 values[key] = self._value()
                 self._path.pop()
                 if self._separator("}") == "}":
@@ -173,64 +173,64 @@ class _Scanner:
         return values
 
     def _separator(self, close: str) -> str:
-        """Return the comma or closing bracket here; the comma is passed, the bracket is not."""
+        """Return the next comma or closing bracket; a comma is consumed, a bracket is not."""
         character = self._next()
         if character == ",":
-            self._at += 1
+            self._offset += 1
         elif character != close:
-            raise self._fault(f'expected a comma or "{close}"')
+            raise self._error(f'expected a comma or "{close}"')
         return character
 
     def _string(self) -> str:
         parts = []
-        self._at += 1
+        self._offset += 1
         while True:
-            plain = _PLAIN.match(self._text, self._at)
+            plain = _PLAIN.match(self._text, self._offset)
             assert plain is not None
             parts.append(plain.group())
-            self._at = plain.end()
-            character = self._text[self._at : self._at + 1]
+            self._offset = plain.end()
+            character = self._text[self._offset : self._offset + 1]
             if character == '"':
-                self._at += 1
+                self._offset += 1
                 return "".join(parts)
             if character != "\\":
-                raise self._fault("a control character in a string")
+                raise self._error("a control character in a string")
             parts.append(self._escape())
 
     def _escape(self) -> str:
-        """Return the character that the escape here stands for."""
-        letter = self._text[self._at + 1 : self._at + 2]
+        """Return the character of the next escape."""
+        letter = self._text[self._offset + 1 : self._offset + 2]
         if letter == "u":
             return self._unicode_escape()
         if letter not in _ESCAPES:
-            raise self._fault("an unknown escape")
-        self._at += 2
+            raise self._error("an unknown escape")
+        self._offset += 2
         return _ESCAPES[letter]
 
     def _unicode_escape(self) -> str:
         r"""Return the character of `\uXXXX`, or of two of them that are a surrogate pair."""
-        start = self._byte()
+        start = self._byte_offset()
         first = self._unit()
         if not 0xD800 <= first < 0xE000:
             return chr(first)
-        if first < 0xDC00 and self._text.startswith("\\u", self._at):
+        if first < 0xDC00 and self._text.startswith("\\u", self._offset):
             second = self._unit()
             if 0xDC00 <= second < 0xE000:
                 return chr(0x10000 + (first - 0xD800 << 10) + (second - 0xDC00))
         raise MalformedError(NOT_UTF8, f"a lone surrogate at byte {start}")
 
     def _unit(self) -> int:
-        digits = _HEX.match(self._text, self._at + 2)
+        digits = _HEX.match(self._text, self._offset + 2)
         if digits is None:
-            raise self._fault("an unknown escape")
-        self._at = digits.end()
+            raise self._error("an unknown escape")
+        self._offset = digits.end()
         return int(digits.group(), 16)
 
-    def _byte(self) -> int:
-        """Return how many bytes of the record lie before the current place."""
-        return len(self._text[: self._at].encode())
+    def _byte_offset(self) -> int:
+        """Return the current offset in bytes."""
+        return len(self._text[: self._offset].encode())
 
-    def _fault(self, reason: str) -> MalformedError:
-        if self._at >= len(self._text):
+    def _error(self, reason: str) -> MalformedError:
+        if self._offset >= len(self._text):
             return MalformedError(NOT_JSON, "the record ends too early")
-        return MalformedError(NOT_JSON, f"{reason} at byte {self._byte()}")
+        return MalformedError(NOT_JSON, f"{reason} at byte {self._byte_offset()}")

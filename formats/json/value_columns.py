@@ -35,7 +35,7 @@ def floats(doubles: pa.Array) -> tuple[pa.Array, Bools]:
 def decimals(written: pa.StringArray, sql_type: SqlType) -> tuple[pa.Array, Bools]:
     """Return the column of numbers, whose texts are without quotes.
 
-    Texts with an escape are left to the exact half.
+    Texts with an escape are left to the exact decoder.
     """
     null = written.is_null().to_numpy(zero_copy_only=False)
     integers, codes = read_texts(written, sql_type, arrow_type(sql_type))

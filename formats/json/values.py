@@ -1,6 +1,6 @@
 """Values of JSON by declared type: the exact rules, one value at a time.
 
-This is the slow half of decoding: it defines which values are valid for a column, and the errors of others.
+This is the slow decoder: it defines which values are valid for a column, and the errors of others.
 A value is returned as the fast decoder would return it: a timestamp remains a string or a number of
 milliseconds, a date a string; `timestamps` converts them to columns.
 """
@@ -31,7 +31,7 @@ from fsql.compiler.sqltypes import (
     SqlType,
 )
 from fsql.formats.json.keys import read_key
-from fsql.formats.json.strict import Json, Number, kind_of
+from fsql.formats.json.strict import Json, Number, describe
 from fsql.formats.malformed import (
     DUPLICATE_KEY,
     INVALID_TIMESTAMP,
@@ -69,10 +69,10 @@ _TEXTS: Final[Mapping[Kind, tuple[Callable[[str], object], int, str]]] = {
     Kind.TIME: (parse_time, INVALID_TIMESTAMP, "the string does not name a time of day"),
     Kind.BYTES: (parse_base64, WRONG_TYPE, "expected BYTES, found a string that is not Base64"),
 }
-"""Kinds whose values are written as texts: what reads them, and the error of other texts."""
+"""Kinds whose values are texts: the function that reads them, and the error of other texts."""
 
 _DIGITS_MAX: Final = 20
-"""No longer integer fits 64 bits; JSON allows no leading zeros."""
+"""The longest integer of 64 bits; JSON allows no leading zeros."""
 
 
 def column_values(
@@ -80,7 +80,7 @@ def column_values(
 ) -> tuple[list[Decoded], int]:
     """Return the value of each column; a field that the record does not have is NULL.
 
-    Malformed values of the columns `nulled` are NULL; the number of these comes second.
+    Malformed values of the columns `nulled` are NULL; their number is returned, too.
 
     Raises:
         MalformedError: E513, E514, E520 or E521, of the first other column that has no value.
@@ -100,7 +100,7 @@ def column_values(
     return values, count
 
 
-def _value(  # noqa: C901, PLR0911 - one a kind
+def _value(  # noqa: C901, PLR0911 - one for each kind
     value: Json, sql_type: SqlType, field: str, *, nullable: bool
 ) -> Decoded:
     if value is None:
@@ -135,11 +135,11 @@ def _value(  # noqa: C901, PLR0911 - one a kind
         return value
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value
-    raise MalformedError(WRONG_TYPE, f"expected {sql_type}, found {kind_of(value)}", field)
+    raise MalformedError(WRONG_TYPE, f"expected {sql_type}, found {describe(value)}", field)
 
 
 def _map(entries: dict[str, Json], sql_type: SqlType, field: str) -> dict[str, Decoded]:
-    """Return the entries of a map; keys remain texts, each of which is read."""
+    """Return the entries of a map; keys are checked, and remain texts."""
     known: set[object] = set()
     for count, text in enumerate(entries, 1):
         try:
@@ -156,8 +156,8 @@ def _map(entries: dict[str, Json], sql_type: SqlType, field: str) -> dict[str, D
     }
 
 
-def _whole(text: str, sql_type: SqlType, field: str) -> int | None:
-    """Return the integer that is written, None where it is far out of range."""
+def _read_integer(text: str, sql_type: SqlType, field: str) -> int | None:
+    """Return the integer in a text, None if it is far out of range."""
     if not text.lstrip("-").isdigit():
         reason = f"expected {sql_type}, found a number with a fraction or an exponent"
         raise MalformedError(WRONG_TYPE, reason, field)
@@ -166,7 +166,7 @@ def _whole(text: str, sql_type: SqlType, field: str) -> int | None:
 
 def _integer(text: str, sql_type: SqlType, field: str) -> int:
     low, high = _RANGES[sql_type.kind]
-    value = _whole(text, sql_type, field)
+    value = _read_integer(text, sql_type, field)
     if value is None or not low <= value <= high:
         raise MalformedError(NUMBER_OUT_OF_RANGE, f"the number does not fit {sql_type}", field)
     return value
@@ -180,7 +180,7 @@ def _double(text: str, sql_type: SqlType, field: str) -> float:
 
 
 def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
-    """Return the text of a number that the type has, after rounding."""
+    """Return the text of a number that the type has after rounding."""
     try:
         parse_decimal(text, sql_type)
     except OutOfRangeFailure:
@@ -193,7 +193,7 @@ def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
 
 
 def _text(text: str, kind: Kind, field: str) -> str:
-    """Return a text that a value of the kind is written as."""
+    """Return the text of a value of the kind."""
     read, code, reason = _TEXTS[kind]
     try:
         read(text)
@@ -203,7 +203,7 @@ def _text(text: str, kind: Kind, field: str) -> str:
 
 
 def _milliseconds(text: str, field: str) -> int:
-    millis = _whole(text, SqlType(Kind.TIMESTAMP), field)
+    millis = _read_integer(text, SqlType(Kind.TIMESTAMP), field)
     if millis is None or not MILLIS_MIN <= millis <= MILLIS_MAX:
         reason = "the milliseconds are not of the years 1 to 9999"
         raise MalformedError(INVALID_TIMESTAMP, reason, field)

@@ -1,4 +1,4 @@
-"""Columns of a Parquet file as columns of a table: which types fit, and which values."""
+"""Converts columns of a Parquet file to columns of a table, and checks types and values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _DIGITS: Final = {
 }
 
 
-def fits(  # noqa: PLR0911 - one a kind
+def fits(  # noqa: PLR0911 - one for each kind
     found: pa.DataType, declared: SqlType
 ) -> bool:
     """Return whether a column of a file can be read as one of the declared type."""
@@ -93,7 +93,7 @@ def fits(  # noqa: PLR0911 - one a kind
 
 
 def _decimal_fits(found: pa.DataType, declared: SqlType) -> bool:
-    """Return whether all values of a type of numbers are values of a DECIMAL."""
+    """Return whether all values of a numeric type are values of a DECIMAL type."""
     if pa.types.is_decimal(found):
         whole, scale = found.precision - found.scale, found.scale
     elif found in _DIGITS:
@@ -104,7 +104,7 @@ def _decimal_fits(found: pa.DataType, declared: SqlType) -> bool:
 
 
 def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - one a kind
-    """Return the column in the type that stands for `declared`; a value that has none there is NULL."""
+    """Return the column in the Arrow type of `declared`; values that cannot be converted are NULL."""
     if declared.kind is Kind.MAP:
         parts = map_parts(array)
         keys, values = convert(parts.keys, declared.key), convert(parts.values, declared.value)
@@ -139,7 +139,7 @@ def faults(
     column: Column, given: pa.Array, converted: pa.Array
 ) -> Iterator[tuple[int, MalformedError]]:
     """Yield the rows that have no value for a column, with the reason."""
-    for row in np.flatnonzero(_lost(given, converted, column.type)).tolist():
+    for row in np.flatnonzero(_unconverted(given, converted, column.type)).tolist():
         if column.type.contains(Kind.MAP):
             reason = "a key of a map comes twice, or a text or time in the column cannot be read"
             yield row, MalformedError(DUPLICATE_KEY, reason, column.name)
@@ -154,31 +154,33 @@ def faults(
 
 
 def without(column: pa.Array, rows: Iterable[int]) -> pa.Array:
-    """Return a column in which some rows are NULL."""
+    """Return a column in which the given rows are NULL."""
     missing = np.zeros(len(column), np.bool_)
     missing[list(rows)] = True
     return column.take(pa.array(np.arange(len(column)), mask=missing))
 
 
-def _lost(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:
+def _unconverted(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:
     """Return which rows have a value, at any depth, that is NULL in the converted column."""
-    lost: NDArray[np.bool_] = (
+    unconverted: NDArray[np.bool_] = (
         pc.and_(given.is_valid(), converted.is_null()).to_numpy(zero_copy_only=False).copy()
     )
     for index, (name, each) in enumerate(declared.fields):
         inside = pc.struct_field(given, [name]), pc.struct_field(converted, [index])
-        lost |= _lost(*inside, each)
+        unconverted |= _unconverted(*inside, each)
     if declared.kind is Kind.MAP:
-        # A value that is lost can be seen before the entries are sorted only.
+        # Such values can be found only before the entries are sorted.
         parts = map_parts(given)
-        of_values = _lost(parts.values, convert(parts.values, declared.value), declared.value)
-        lost[np.repeat(np.arange(len(given)), parts.lengths)[of_values]] = True
-        return lost
+        of_values = _unconverted(
+            parts.values, convert(parts.values, declared.value), declared.value
+        )
+        unconverted[np.repeat(np.arange(len(given)), parts.lengths)[of_values]] = True
+        return unconverted
     if declared.element is not None:
-        of_elements = _lost(given.flatten(), converted.flatten(), declared.element)
+        of_elements = _unconverted(given.flatten(), converted.flatten(), declared.element)
         row = pc.list_parent_indices(converted).to_numpy()
-        lost[row[of_elements]] = True
-    return lost
+        unconverted[row[of_elements]] = True
+    return unconverted
 
 
 def _timestamps(array: pa.Array) -> pa.Array:
@@ -197,7 +199,7 @@ def _timestamps(array: pa.Array) -> pa.Array:
 
 
 def _valid_text(array: pa.StringArray) -> pa.StringArray:
-    """Return the texts, NULL for those that are not UTF-8: nothing in a file says that they are."""
+    """Return the texts, NULL for those that are not UTF-8: a file does not guarantee that they are."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:

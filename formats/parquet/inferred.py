@@ -1,4 +1,4 @@
-"""The columns of a Parquet file, as its schema has them."""
+"""The columns of a Parquet file, inferred from its schema."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 _UINT64: Final = decimal_type(20, 0)
-"""The type that has all values of unsigned integers of 64 bits."""
+"""The type with all unsigned integers of 64 bits."""
 
 
 def infer_file_columns(path: Path) -> Schema:
     """Return the columns of a file.
 
     Raises:
-        NotInferredError: it cannot be read, or has a column that no type can hold.
+        NotInferredError: if it cannot be read, or no SQL type has the values of a column.
     """
     try:
         schema = pq.read_schema(path)

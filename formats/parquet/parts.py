@@ -1,4 +1,4 @@
-"""Rows as tables of Arrow, and these as the bytes of Parquet files."""
+"""Encodes rows as Parquet files, by way of Arrow tables."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def make_parts(sink: SinkTable, settings: Settings) -> ParquetParts:
-    """Return what makes the files of a table."""
+    """Return the encoder of the files of a table."""
     return ParquetParts(sink, settings.number("rows_per_file"), settings.text("compression"))
 
 
 class ParquetParts:
-    """Makes files of `rows_per_file` rows of one table; equal rows give equal bytes."""
+    """Encodes files of `rows_per_file` rows of one table; equal rows give equal bytes."""
 
     suffix = ".parquet"
 
@@ -35,7 +35,7 @@ class ParquetParts:
         self.rows_per_file = rows_per_file
         self._compression = compression
         self._types = [column.type for column in sink.columns]
-        fields = [pa.field(each.name, _written_type(each.type)) for each in sink.columns]
+        fields = [pa.field(each.name, _file_type(each.type)) for each in sink.columns]
         self._labelled = sink.changes is not Changes.APPEND
         if self._labelled:
             fields.insert(0, pa.field(sink.operation_column, pa.string()))
@@ -44,7 +44,7 @@ class ParquetParts:
     def rows(self, release: Release) -> pa.Table:
         """Return released rows as a table."""
         columns = [
-            _written(decode_dictionary(column), type_)
+            _to_file_type(decode_dictionary(column), type_)
             for column, type_ in zip(release.columns, self._types, strict=True)
         ]
         if release.operations is not None:
@@ -61,11 +61,11 @@ class ParquetParts:
         return data.getvalue()
 
 
-def _written(column: pa.Array, sql_type: SqlType) -> pa.Array:
-    """Return a column in the type that it has in the file, where fields of rows have their names."""
-    kind = _written_type(sql_type)
+def _to_file_type(column: pa.Array, sql_type: SqlType) -> pa.Array:
+    """Return a column in its type in the file, in which fields of rows have names."""
+    kind = _file_type(sql_type)
     if sql_type.fields:
-        children = [*map(_written, column.flatten(), sql_type.field_types)]
+        children = [*map(_to_file_type, column.flatten(), sql_type.field_types)]
         mask = column.is_null() if column.null_count else None
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
     if sql_type.element is not None and sql_type.contains(Kind.ROW, Kind.BYTES):
@@ -74,20 +74,20 @@ def _written(column: pa.Array, sql_type: SqlType) -> pa.Array:
         mask = column.is_null() if column.null_count else None
         if sql_type.kind is Kind.MAP:
             entries = column.flatten().flatten()
-            keys, values = map(_written, entries, (sql_type.key, sql_type.value))
+            keys, values = map(_to_file_type, entries, (sql_type.key, sql_type.value))
             return map_array(offsets, keys, values, mask)
-        elements = _written(column.flatten(), sql_type.element)
+        elements = _to_file_type(column.flatten(), sql_type.element)
         return pa.ListArray.from_arrays(offsets, elements, type=kind, mask=mask)
     return (
         column.view(pa.int64()) if sql_type.kind is Kind.INTERVAL else to_outside(column, sql_type)
     )
 
 
-def _written_type(sql_type: SqlType) -> pa.DataType:
+def _file_type(sql_type: SqlType) -> pa.DataType:
     if sql_type.fields:
-        return pa.struct([(name, _written_type(each)) for name, each in sql_type.fields])
+        return pa.struct([(name, _file_type(each)) for name, each in sql_type.fields])
     if sql_type.kind is Kind.MAP:
-        return pa.map_(_written_type(sql_type.key), _written_type(sql_type.value))
+        return pa.map_(_file_type(sql_type.key), _file_type(sql_type.value))
     if sql_type.element is not None:
-        return pa.list_(_written_type(sql_type.element))
+        return pa.list_(_file_type(sql_type.element))
     return pa.int64() if sql_type.kind is Kind.INTERVAL else outside_type(sql_type)

@@ -32,7 +32,7 @@ _BATCH_ROWS: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ParquetSplit:
-    """A file; its rows begin at its beginning, or at a place that a reader of it has named."""
+    """A file; it is read from its beginning, or from a source offset."""
 
     name: str
     path: Path
@@ -78,7 +78,7 @@ def make_split(
 
 
 class ParquetReader:
-    """Reads the rows of a file in order.  A place has no line; its byte says how much of the file is read."""
+    """Reads the rows of a file in order.  Its source offsets have no line, and an estimated byte."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class ParquetReader:
             self._size = path.stat().st_size
             self._file = pq.ParquetFile(path)
         except (OSError, pa.ArrowInvalid) as error:
-            raise _refused(path, _reason(error)) from None
+            raise _open_error(path, _reason(error)) from None
         try:
             self._check_columns()
             self._check_replayable(source_offset)
@@ -135,7 +135,7 @@ class ParquetReader:
         return self._chunk(part)
 
     def bytes_passed(self) -> int:
-        """Return how far the reader is: of the bytes of the file, the share of the row groups' bytes."""
+        """Return an estimate of the bytes that have been read, by the share of the row groups."""
         return self._size * self._bytes // max(self._bytes_in_all, 1)
 
     def source_offset(self) -> SourceOffset:
@@ -196,7 +196,7 @@ class ParquetReader:
                 skipped = max(skipped - batch.num_rows, 0)
 
     def _bytes_before(self, row: int) -> int:
-        """Return how many bytes of row groups are read before a row, each row for its share."""
+        """Return the size of the row groups before a row, including a share of its own group."""
         size = 0
         for group in range(self._file.metadata.num_row_groups):
             found = self._file.metadata.row_group(group)
@@ -217,15 +217,15 @@ class ParquetReader:
                     if near is None
                     else (f"a column with a similar name exists: '{near}'")
                 )
-                raise _lacks_columns(self._path, f'it has no column "{column.name}"', help_)
+                raise _columns_error(self._path, f'it has no column "{column.name}"', help_)
             if len(found) > 1:
-                raise _lacks_columns(self._path, f'it has column "{column.name}" twice')
+                raise _columns_error(self._path, f'it has column "{column.name}" twice')
             type_ = schema.field(found[0]).type
             if not fits(type_, column.type):
                 reason = (
                     f'its column "{column.name}" is {type_}, which is not read as {column.type}'
                 )
-                raise _lacks_columns(
+                raise _columns_error(
                     self._path, reason, "declare the column with a type that holds its values"
                 )
 
@@ -238,7 +238,7 @@ class ParquetReader:
 
 
 def _identity(path: Path) -> str:
-    """Return a hash of the length of a file and of its last bytes, which say where each column lies."""
+    """Return a hash of the length of a file and of its last bytes, which contain its metadata."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _IDENTITY_BYTES, 0))
@@ -247,12 +247,12 @@ def _identity(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def _refused(path: Path, reason: str, *helps: str) -> FsqlError:
+def _open_error(path: Path, reason: str, *helps: str) -> FsqlError:
     message = f'path "{path}" cannot be read: {reason}'
     return FsqlError([Diagnostic("E531", message, helps=helps)])
 
 
-def _lacks_columns(path: Path, reason: str, *helps: str) -> FsqlError:
+def _columns_error(path: Path, reason: str, *helps: str) -> FsqlError:
     message = f'path "{path}" cannot be read: {reason}'
     return FsqlError([Diagnostic("E543", message, helps=helps)])
 

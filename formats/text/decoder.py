@@ -1,4 +1,4 @@
-"""Text lines into a column of strings: every line is a row, an empty line the row ''.
+"""Decodes text lines into a column of strings: every line is a row, an empty line the row ''.
 
 No Python runs for a single line.  The block itself becomes the data of an Arrow array in which lines
 and the terminators between them alternate, and taking every other element of it gives the column.
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
-    """Return what makes the decoder of one split; the compiler has checked that there is one column.
+    """Return a factory of decoders, one for each split; the compiler has checked that there is one column.
 
     Raises:
-        FsqlError: E534, if records may not be as long as the settings say.
+        FsqlError: E534, if the maximum length of records exceeds the limit.
     """
     del columns
     record_bytes_max = settings.record_bytes_max()

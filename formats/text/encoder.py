@@ -1,4 +1,4 @@
-"""Strings into text lines: one column, each value a line as it is; NULL is an empty line."""
+"""Encodes a column of strings as text lines: each value is a line; NULL is an empty line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> TextEncoder:
-    """Return the encoder of the rows of a table; the compiler has checked that it is rows only."""
+    """Return the encoder of the rows of a table; the compiler has checked that they are only added."""
     del settings
     assert sink.changes is Changes.APPEND, "text has no place for changes"
     return TextEncoder()

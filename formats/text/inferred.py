@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
-    """Return the column `line`, whatever the lines are."""
+    """Return the column `line`; it does not depend on the lines."""
     del samples, settings
     return (Column("line", STRING),)

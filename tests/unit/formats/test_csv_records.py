@@ -152,7 +152,7 @@ def test_plain_records_of_several_lines_need_no_exact_half(monkeypatch: pytest.M
         raise AssertionError((self, given))
 
     monkeypatch.setattr(CsvDecoder, "_split_lines", never)
-    monkeypatch.setattr(RecordJoiner, "_join_exactly", never)
+    monkeypatch.setattr(RecordJoiner, "_join_by_line", never)
     read = read_bytes(b'1,"a\n\nb ""c"""\r\n\n2,x\n3,"\n"\n', COLUMNS, decoder())
     assert read.rows == {0: (1, 'a\n\nb "c"'), 1: (2, "x"), 2: (3, "\n")}
 
