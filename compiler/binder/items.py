@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.expression import (
     AggregateCall,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.binder.report import Report
+    from fsql.compiler.binder.scope import Layer
     from fsql.compiler.text.source import Span
 
 
@@ -98,10 +99,40 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
                 qualifier.span,
                 f"FROM has {known}" if known else "",
             )
+    replaced = {each.alias: each for each in star.replaced if each.alias is not None}
+    named = (*star.without, *replaced)
+    _check_named_columns(star, named, fields)
     for field in fields:
-        reference = field.expression
-        binder.spans[reference] = star.span
-        yield Item(reference, field.name, star.span, None)
+        name = next((name for name in named if matches(name, field.name)), None)
+        if name in replaced:
+            yield Item(
+                binder.bind_whole(replaced[name].expression), field.name, replaced[name].span, None
+            )
+        elif name is None:
+            reference = field.expression
+            binder.spans[reference] = star.span
+            yield Item(reference, field.name, star.span, None)
+
+
+def _check_named_columns(
+    star: syntax.Star, names: Sequence[syntax.Identifier], fields: Layer
+) -> None:
+    """Check that each name after a star is one of its columns, and stands there once.
+
+    Raises:
+        Refusal: E203, E205, E209 if no column is left.
+    """
+    columns = [field.name for field in fields]
+    for index, name in enumerate(names):
+        found = [column for column in columns if matches(name, column)]
+        if not found:
+            raise no_column(name, columns, label="not a column of *")
+        if any(matches(other, found[0]) for other in names[:index]):
+            raise refusal("E205", f'"{name.name}" is named twice after *', name.span)
+    if all(any(matches(name, column) for name in star.without) for column in columns):
+        raise refusal(
+            "E209", "EXCLUDE leaves no column of *", star.span, help="keep at least one column"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ def _atom(record: object) -> str | None:
             text = _dotted_name((record,))
         case syntax.QualifiedName(parts=parts) | syntax.ColumnReference(parts=parts):
             text = _dotted_name(parts)
-        case syntax.Star(qualifier=qualifier):
+        case syntax.Star(qualifier=qualifier, without=(), replaced=()):
             text = f"{_dotted_name(qualifier)}.*" if qualifier else "*"
         case syntax.NumberLiteral(text=number):
             text = number

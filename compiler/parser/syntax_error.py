@@ -169,8 +169,8 @@ def _dialect_help(state: _ErrorState) -> str | None:
     match state.last_kind, state.bad.kind:
         case _, "LPAR":
             help_ = KSQL_WINDOWS.get(before)
-        case "STAR", _ if state.keyword in {"EXCLUDE", "EXCEPT", "REPLACE", "RENAME"}:
-            help_ = "list the columns"
+        case "STAR", _ if state.keyword == "RENAME":
+            help_ = "write * EXCLUDE (a), a AS b"
         case "BY", _ if state.keyword == "ALL":
             help_ = "list the columns to group by"
         case "NAME", _ if before == "RECURSIVE":

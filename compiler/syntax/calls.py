@@ -12,14 +12,19 @@ if TYPE_CHECKING:
     from fsql.compiler.syntax import Expression
     from fsql.compiler.syntax.expressions import Unit
     from fsql.compiler.syntax.names import Identifier, QualifiedName
-    from fsql.compiler.syntax.queries import OrderItem
+    from fsql.compiler.syntax.queries import OrderItem, SelectItem
 
 
 @dataclass(frozen=True, slots=True)
 class Star(Syntax):
-    """`*` or `t.*`, in a select list or as the argument of COUNT."""
+    """`*` or `t.*`, in a select list or as the argument of COUNT.
+
+    `without` are the columns of EXCLUDE or EXCEPT, `replaced` the items of REPLACE.
+    """
 
     qualifier: tuple[Identifier, ...] = ()
+    without: tuple[Identifier, ...] = ()
+    replaced: tuple[SelectItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,41 @@ def select_expression(
     return syntax.SelectItem(span, expression, alias)
 
 
+def changed_star(
+    span: Span,
+    star: syntax.Star,
+    without: tuple[syntax.Identifier, ...],
+    replaced: tuple[syntax.SelectItem, ...],
+) -> syntax.Star:
+    """Return `*` or `t.*`, with what its EXCLUDE and REPLACE say."""
+    return syntax.Star(span, star.qualifier, without, replaced)
+
+
+def star_without(
+    _span: Span,
+    _word: object = None,
+    names: tuple[syntax.Identifier, ...] | syntax.Identifier | None = None,
+) -> tuple[syntax.Identifier, ...]:
+    """Return the names of `EXCLUDE (a, b)`, `EXCLUDE a` or `EXCEPT (a, b)`."""
+    if names is None:
+        return ()
+    return names if isinstance(names, tuple) else (names,)
+
+
+def star_replacements(
+    _span: Span, *items: syntax.SelectItem | None
+) -> tuple[syntax.SelectItem, ...]:
+    """Return the items of `REPLACE (x + 1 AS x, …)`."""
+    return tuple(item for item in items if item is not None)
+
+
+def star_replacement(
+    span: Span, expression: syntax.Expression, name: syntax.Identifier
+) -> syntax.SelectItem:
+    """Return `x + 1 AS x`."""
+    return syntax.SelectItem(span, expression, name)
+
+
 def star(span: Span) -> syntax.Star:
     """Return `*`."""
     return syntax.Star(span)
