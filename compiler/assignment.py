@@ -27,7 +27,7 @@ class Assignment:
     """The owner of each front and of each hash bin.
 
     The first `readers` workers take fronts in turn, by number: the number of fronts is not known to the plan.
-    0 stands for all workers.  Workers that join later own bins only.
+    0 means all workers.  Workers that join later own bins only.
     """
 
     bins: OwnerMap

@@ -37,7 +37,7 @@ FOLLOW: Final = "source.monitor-interval"
 
 
 METADATA: Final = "metadata"
-"""The option of a table that is read in which its metadata columns stand; scripts cannot set it."""
+"""The option with the metadata columns of a table that is read; scripts cannot set it."""
 FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
 """The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
 
@@ -164,7 +164,7 @@ FORMAT: Final = Option("format", OptionKind.CHOICE, "form of the records", defau
 class Connector:
     """A connector: whether a query can read it and write it, and its options.
 
-    `about` is one line, `notes` are paragraphs of documentation.  `layouts` says which formats it carries,
+    `about` is one line, `notes` are paragraphs of documentation.  `layouts` are the formats that it carries,
     if its options have `FORMAT`.  With `has_metadata` the rows have `FILE_METADATA`.  With
     `logs_arrival` the arrival of each row is known at a replay, with `infers_columns` a table need not
     declare what it reads.  A connector that is `library_only` is not
@@ -185,7 +185,7 @@ class Connector:
     infers_columns: bool = False
 
     def option(self, key: str) -> Option | None:
-        """Return the option of that key; a `*` in a key stands for the name of a column."""
+        """Return the option of that key; a `*` in a key is the name of a column."""
         return next((option for option in self.options if option.has_key(key)), None)
 
     @property
@@ -219,7 +219,7 @@ class Declarations:
         return tuple(each for each in self.formats if each.layout in connector.layouts)
 
     def with_format(self, connector: Connector, format_name: str) -> Connector:
-        """Return the connector with the options of a format in place of `FORMAT`.
+        """Return the connector with `FORMAT` replaced by the options of a format.
 
         A format's option hides one of the connector's with the same key.
         """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 Value = bool | int | float | str | tuple["Value", ...] | None
-"""A SQL value outside of Arrow; `fsql.compiler.sqltypes` says which Python type stands for which."""
+"""A SQL value outside of Arrow; `fsql.compiler.sqltypes` lists the Python types."""
 
 
 @dataclass(frozen=True, eq=False)

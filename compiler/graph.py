@@ -197,7 +197,7 @@ class CombineSessions(Combine):
     """`logical.AssignSessions`.  A late row comes at its own root, with NULL for the session's bounds.
 
     `closing.window_end` is the column with the end of a session that has the row alone, `order_column` what
-    orders the rows of a session before their places in the total order.
+    orders the rows of a session before their positions in the total order.
     """
 
     partition: tuple[Expression, ...]
@@ -210,7 +210,7 @@ class CombineSessions(Combine):
 class CombineRank(Combine):
     """`logical.Rank`.  `ranked` states whether the rows have their rank.
 
-    With `by_position`, rows of equal order are ranked by their places in the total order, in which rows tie
+    With `by_position`, rows of equal order are ranked by position in the total order, in which rows tie
     if `may_tie`; otherwise by their columns.  `scan_number` is the path of the rows it makes.
     """
 

@@ -31,7 +31,7 @@ _FORMATS: Final = {
     ".txt": "text",
     ".log": "text",
 }
-"""Formats by the end of a path, beside the suffixes that the formats declare."""
+"""Formats by the end of a path, in addition to the suffixes that the formats declare."""
 
 
 def parse_columns(text: str, span: Span) -> tuple[syntax.PhysicalColumn, ...]:

@@ -63,7 +63,7 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Return the nodes directly below `node`, in field order; tuples are looked into."""
+    """Return the nodes directly below `node`, in field order, also those in tuples."""
     return node._children  # noqa: SLF001 - kept by the node, since each pass asks for it
 
 

@@ -63,7 +63,7 @@ def compile_script(
     """Return the logical plan of a script.
 
     `declared` has the available connectors and formats, `parameters` the values of `${name}`.
-    `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
+    `declarations` are CREATE TABLE statements that come before those of the script.  Their text is
     after it, so that its lines keep their numbers in messages.  `ordinals` are those that tables of the job
     had before.  `surroundings` are asked for what is not in the text.
 

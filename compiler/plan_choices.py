@@ -54,7 +54,7 @@ class PlanChoices:
     """The choices; those that are left out stay as they are.
 
     `policies` are those of folds, by operator id, and `filters` the order of filters.  `pre_aggregations`
-    says for folds from how many rows of a key in a batch on these are pre-aggregated, 0 for never.
+    has for folds the number of rows of a key in a batch from which they are pre-aggregated, 0 for never.
     """
 
     policies: tuple[tuple[str, Policy], ...] = ()

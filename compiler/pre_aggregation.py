@@ -9,7 +9,7 @@ It is legal if
 
 * the aggregate is of a window, emits only its final row, and nothing of its input is ever removed;
 * all aggregates are COUNT, SUM, AVG, MIN or MAX of a column, without DISTINCT and ORDER BY; sums are of
-  integers, as the rows that stand for others need values between the least and the greatest one;
+  integers, as the rows that represent others need values between the least and the greatest one;
 * keys are columns whose equal values are the same, so not DOUBLE;
 * the stage that sends begins at a source: no row that it sends is ever undone.
 """

@@ -43,7 +43,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `stop`, `failing_expression`       | the row that stopped a job, and the expression at fault            |
 | `session`                          | the library: `sql`, `compile`, `run`, `Session`                    |
 | `memory`, `changes`, `net_rows`    | tables of the library's user; the results that the user gets       |
-| `changes_display`, `notebooks`     | how results look at a prompt; the cell magic of notebooks          |
+| `changes_display`, `notebooks`     | results at a prompt; the cell magic of notebooks                   |
 | `errors`                           | the exceptions of the library                                      |
 | `cases`                            | tests that users write for their scripts                           |
 """

@@ -268,7 +268,7 @@ class _Bootstrap:
             run_steps(self.job_state.renew_lease())
 
     def _note_ends(self, computed: Computed) -> None:
-        """Record where splits end that were read to their ends: what is added later has no place."""
+        """Record where splits end that were read to their ends: nothing can be added later."""
         ends = SplitEnds(LocalDirectory(self.state))
         tables = self.job.plan.tables
         for task in self.job.fronts:

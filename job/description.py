@@ -176,7 +176,7 @@ class PreparedJob:
         """Return the encodings of the INSERTs whose rows workers encode, by number.
 
         Raises:
-            FsqlError: E534, if the format of a sink has no place for its changes.
+            FsqlError: E534, if the format of a sink cannot store its changes.
         """
         if self.plan.workers < ENCODING_WORKERS_MIN:
             return {}

@@ -7,7 +7,7 @@
 | `ConnectorError` | E53x, E54x   | a source, a sink, or a table handed in                 |
 | `ClusterError`   | E6xx         | processes, state, coordination                         |
 
-All are `FsqlError`: they have `diagnostics`, `code`, and a text that shows the place in the query.
+All are `FsqlError`: they have `diagnostics`, `code`, and a text with an excerpt of the query.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LibraryError(FsqlError):
-    """The base of the library's exceptions: the text shows the place in the query."""
+    """The base of the library's exceptions: the text has an excerpt of the query."""
 
     @property
     def code(self) -> str:

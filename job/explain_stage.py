@@ -101,7 +101,7 @@ def _scan_lines(result: Compiled) -> ScanLines:
 
 
 def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
-    """Return the tick plan; its reasons also say of what there is no estimate."""
+    """Return the tick plan; its reasons also list what there is no estimate of."""
     splits: Splits = {}
     missing: tuple[str, ...] = ()
     try:

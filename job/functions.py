@@ -2,7 +2,7 @@
 
 A module is one file of a folder; `text.words:stem` is the function `stem` of `text/words.py`.  The module is
 executed from the bytes of which the digest was taken.  Folders are not on `sys.path`: a module can import
-what is installed, and no other file of its folder, so that its digest says all about it.
+what is installed, and no other file of its folder, so that its digest identifies it.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def function_of(
     """Return an object of Python as a function of scripts with a time zone.
 
     Raises:
-        LoadError: E411, if it is no function, or its decorator is wrong.
+        LoadError: E411, if it is not a function, or its decorator is wrong.
     """
     if not callable(found):
         raise LoadError(f'"{entry}" is a {type(found).__name__}, not a function')

@@ -3,8 +3,8 @@
 The run before has ended at a committed position T: outputs have what is below it, and nothing else.  The
 state of operators that are kept is named in a new manifest, as of T and of the new plan.  The commit of
 that manifest is the change: a failure before it leaves the old plan, one after it the new one.  What
-goes with it, the description and the ends of splits, is written beside the old files first (`*.next`),
-and put in their place at the next start of the job.
+goes with it, the description and the ends of splits, is written next to the old files first (`*.next`),
+and replaces them at the next start of the job.
 
 The ordinals of tables are kept by name, since they are part of root positions; so rows of tables that
 stay keep their positions, and the splits of these tables stay the same.

@@ -48,7 +48,7 @@ class JoinDeadline:
         self._detector.watch([self._leader], now)
 
     def on_leader(self, address: str) -> None:
-        """Record the address of the coordinator, where `leader` says only where to look for it."""
+        """Record the address of the coordinator, where `leader` is only where it is registered."""
         self._address = address
 
     def on_message(self, now: float) -> None:

@@ -56,7 +56,7 @@ def register(shell: Shell) -> None:
         try:
             result = run_cell(cell, shell.user_ns)
         except LibraryError as error:
-            # IPython shows what this returns in place of a stack.
+            # IPython shows the result instead of a stack trace.
             vars(error)["_render_traceback_"] = str(error).splitlines
             raise
         if name:

@@ -37,7 +37,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """A table that is written: its name, and a text that also says where the rows go."""
+    """A table that is written: its name, and a text that also names the destination."""
 
     table: str
     text: str

@@ -49,7 +49,7 @@ def open_run(
 ) -> Iterator[Run]:
     """Open what the job writes and return a run of it; close everything at the end.
 
-    `stdout` is written in place of standard output.
+    `stdout` is written instead of standard output.
 
     Raises:
         FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.

@@ -1,8 +1,8 @@
 """Merges the shards of a table: their rows in the total order, without positions.
 
 Each shard is in the total order.  Rows of different shards are ordered by position, and rows of one root
-position by their columns; `compiler.analysis.sharding` says by which.  Rows that are equal in all of these
-are in one shard.
+position by the columns that `compiler.analysis.sharding` returns.  Rows that are equal in all of these are
+in one shard.
 """
 
 from __future__ import annotations

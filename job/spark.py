@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split
 
 PARTITIONS: Final = 16
-"""Into how many partitions rows with keys are shuffled, if it is not said."""
+"""The number of partitions into which rows are shuffled by key, by default."""
 
 _OF_ONE_PROCESS: Final = frozenset({"stdin", "socket", "memory"})
 """Connectors whose rows no other process can read."""

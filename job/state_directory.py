@@ -216,7 +216,7 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
 
 
 def _check_same_coordination(state: Path, begun: JobDescription, new: JobDescription) -> None:
-    """Check that a job is coordinated where it was: another place knows nothing of its snapshots.
+    """Check that a job is coordinated where it was: its snapshots are not known elsewhere.
 
     Servers of an ensemble may be others.
 

@@ -34,7 +34,7 @@ def stop_error(
     """Return the error of a job that stopped.
 
     It points at the failed expression in the script; if that is unknown, or the row is malformed, it has the
-    place of the row instead.
+    source of the row instead.
     """
     code = f"E{stopped.code}"
     rows = "row was" if rows_released == 1 else "rows were"

@@ -24,7 +24,7 @@ class FunctionKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a decorator says of a function; types are as SQL writes them.
+    """What a decorator declares of a function; types are as SQL writes them.
 
     `returns` is the type of the result, or the columns of a table function; `state` the type of the
     accumulators of an aggregate function.
@@ -77,7 +77,7 @@ def udaf(
 
     It has the methods `create_accumulator(self)`, `accumulate(self, accumulator, *arguments)` and
     `get_value(self, accumulator)`, and may have `retract(self, accumulator, *arguments)`.  The two that
-    change an accumulator return it, or change it in place and return None.
+    change an accumulator return it, or modify it and return None.
 
     Args:
         parameters: the type of each parameter, as SQL writes it.

@@ -26,7 +26,7 @@ class WrittenOutput:
     """Where the rows of a table went, or its late or malformed rows, and how many they are.
 
     `option` of the table names the `target`; it is "connector" where no option does.  `path` and `bytes`, the
-    size of the whole file, are None where the target is no regular file.  Those of a table with shards are
+    size of the whole file, are None where the target is not a regular file.  Those of a table with shards are
     the pattern of its files, and the size of all.
     """
 
@@ -96,7 +96,7 @@ def unkept_rows(compiled: Compiled, metrics: Metrics) -> list[UnkeptRows]:
 
 
 def target_of(sink: SinkTable) -> tuple[str, str]:
-    """Return the option that says where the rows of a table go, and what it says."""
+    """Return the option with the destination of the rows of a table, and its value."""
     options = dict(sink.options)
     option = next((each for each in ("path", "address") if each in options), "connector")
     target = options[option]

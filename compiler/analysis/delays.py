@@ -64,7 +64,7 @@ class Distance:
 
 
 Distances = tuple[Distance | None, ...]
-"""For each column of a plan: None where it is no event time."""
+"""For each column of a plan: None where it is not event time."""
 
 
 def delay_us(plan: Plan, column: int) -> int:

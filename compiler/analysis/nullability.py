@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def with_nullability(expression: Expression, nullable: Callable[[int], bool]) -> Expression:
-    """Return `expression` over columns of which `nullable(index)` says whether they may be NULL."""
+    """Return `expression` over columns that may be NULL where `nullable(index)`."""
     became: dict[Node, Node] = {}
     for node in walk(expression):
         rebuilt = map_children(node, became.__getitem__)

@@ -1,6 +1,6 @@
 """How the rows of a sharded table go to shards, and how shards are merged again.
 
-All rows of one root position that go to different shards can be put in order by their own columns.  So a
+All rows of one root position that go to different shards can be ordered by their own columns.  So a
 shard can be written without knowledge of the others, and positions need no more than the root.
 """
 

@@ -121,7 +121,7 @@ def _of_branches(below: Sequence[Delays]) -> Delays:
 
 
 def _of_join(plan: Join, left: Delays, right: Delays) -> Delays:
-    """A pair changes when either of its rows does; so only the equal bounds say until when.
+    """A pair changes when either of its rows does; so only the equal bounds limit until when.
 
     They are not those of a side that may be padded with NULLs.
     """

@@ -56,7 +56,7 @@ _PERCENTILES: Final = frozenset(
     {AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC}
 )
 _WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
-"""The names of percentiles whose values stand in WITHIN GROUP; others take the fraction second."""
+"""The names of percentiles whose values are in WITHIN GROUP; others take the fraction second."""
 _OF_TWO: Final = frozenset(
     {
         *(AggregateFunction.COVAR_POP, AggregateFunction.COVAR_SAMP, AggregateFunction.CORR),

@@ -97,7 +97,7 @@ def _bound(
 ) -> tuple[int, int, bool] | None:
     """Return the times of both sides that `left >= right` compares, and whether it is `>`.
 
-    None if the condition is no comparison between the sides.
+    None if the condition is not a comparison between the sides.
 
     Raises:
         Refusal: E301 if it is `<` or `<=`, E304 if it compares what is not event time.

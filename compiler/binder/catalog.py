@@ -1,6 +1,6 @@
 """The catalog: the tables and views that a script declares, found by name.
 
-Names are case-insensitive unless quoted.  A catalog may stand in front of another, as the common
+Names are case-insensitive unless quoted.  A catalog may hide names of another, as the common
 tables of a WITH do: its names hide those after it.
 """
 

@@ -81,7 +81,7 @@ def operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
 
 
 def _check_shards(table: TableEntry, operation: str) -> None:
-    """Check that a table with the option `shards` has a place for positions.
+    """Check that a table with the option `shards` can store positions.
 
     Raises:
         Refusal: E223.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class DeclaredFunction:
     """A function of the script; None if its declaration was refused, which has been reported.
 
-    A table function is one whose result is the array of its rows; `is_table` says so.
+    With `is_table` it is a table function, whose result is the array of its rows.
     """
 
     function: Function | PythonAggregate | None

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ExpressionBinder:
-    """Binds expressions in one place: `clause` is its name in messages, `scope` resolves names.
+    """Binds the expressions of one clause: `clause` is its name in messages, `scope` resolves names.
 
     Aggregates are added to `aggregates`, running ones to `running`, subqueries to `subqueries`; without a
     collector they are refused.  `navigations` are the calls that read a match in MATCH_RECOGNIZE.
@@ -68,7 +68,7 @@ class ExpressionBinder:
     navigations: Navigations | None = None
     spans: dict[Expression, Span] = field(default_factory=dict)
     aliases: Mapping[str, Expression] = field(default_factory=dict)
-    """Expressions that a name means which is no column."""
+    """Expressions of names that are not columns."""
     hidden: Collection[str] = ()
     """Names of items of SELECT, which the clause is computed before."""
     parameters: Parameters = NO_PARAMETERS

@@ -1,7 +1,7 @@
 """Frames that have rows after each row: `LEAD(x)`, `ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING`.
 
 Such a row comes with the last row that any frame may have, n rows later in the order of event time.  The last
-n rows of a partition have none: at the end of the input, n rows of padding come in their place.
+n rows of a partition have none: at the end of the input, n rows of padding follow instead.
 
     rows in order of time ─┬───────────────────────────────────────▶ UNION ALL ─▶ Over ─▶ Filter
                            └▶ the first of each partition, held until       ▲
@@ -147,7 +147,7 @@ def over_following(
 def _padding(
     ordered: InOrder, delay: int, names: tuple[str, ...], source_spans: SourceSpans
 ) -> Plan:
-    """Return as many rows for each partition as frames may end behind their row, after all its rows."""
+    """Return as many rows for each partition as frames may end after their row, after all its rows."""
     plan, partition, time, span = ordered
     count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
     source_spans.add(count, span)

@@ -1,6 +1,6 @@
 """Frames of running aggregates: `ROWS 9 PRECEDING`, `ORDER BY at RANGE INTERVAL '1' MINUTE PRECEDING`.
 
-With ORDER BY, rows are put into the order of event time first: sessions without a gap, by the partition,
+With ORDER BY, rows are first ordered by event time: sessions without a gap, by the partition,
 which the watermark releases.  What follows is in the total order, as without ORDER BY.
 """
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def make_group(
     plan: Plan, grouping: Grouping, emit: Emit | None, written: tuple[str, Span], report: Report
 ) -> Plan:
-    """Return the aggregate of `plan` by `grouping`, released as `emit` says.
+    """Return the aggregate of `plan` by `grouping`, released according to `emit`.
 
     Grouping by a window's end makes it a window aggregate, which is final unless EMIT CHANGES is given.
     `written` is the clause that groups, with its span.
@@ -165,7 +165,7 @@ def _identity(windows: AssignWindows | AssignSessions) -> tuple[Bound, ...]:
 def check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, clause: str) -> None:
     """Refuse groups of windowed rows that would not close with the window.
 
-    Rows that are only put in the order of event time are in no window.
+    Rows that are only ordered by event time are in no window.
 
     Raises:
         Refusal: E305.

@@ -2,7 +2,7 @@
 
     GROUP BY w, ROLLUP (a)    →    UNNEST([0, 1]) AS s, GROUP BY w, CASE WHEN s = 0 THEN a END, s
 
-The number of the set is a key, so that a NULL in place of a key of another set is not a value of that key.
+The number of the set is a key, so that a NULL for a key of another set is not a value of that key.
 Keys of every set remain as they are: a window among them closes the groups.
 """
 

@@ -9,7 +9,7 @@ groups that close then:
            UNION ALL of (row of x, 0, NULL) and, for each pair, (row of x, NULL, 0)
            →  AssignExpiry: x.at and 1 hour
            →  WindowAggregate by the row of x: ARRAY_AGG of the first mark, COUNT of the second
-           →  Filter: no pair  →  Unnest the first marks  →  beside NULLs
+           →  Filter: no pair  →  Unnest the first marks  →  with NULLs
 
 So results are final, and what is kept is bounded by the range.  Rows that are equal in all columns are one
 group, and their number is that of the first marks.

@@ -177,7 +177,7 @@ def null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression,
 def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> FoundRange | None:
     """Return the time range of a join by conditions.
 
-    An equality of window ends that are no multiples of the grain bounds no time: such a window closes after
+    An equality of window ends that are not multiples of the grain bounds no time: such a window closes after
     its end, when a row at the end itself would be too late.
     """
     grain = max(grain_us(left), grain_us(right))

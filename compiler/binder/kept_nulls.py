@@ -1,4 +1,4 @@
-"""Aggregates that ignore NULLs made to keep them: each value is put into a row of one field.
+"""Aggregates that ignore NULLs are made to keep them: each value is wrapped in a row of one field.
 
 ARRAY_AGG(x) FILTER (WHERE p)     →  TRANSFORM(ARRAY_AGG(CASE WHEN p THEN ROW(x) END) IGNORE NULLS, e -> e.f1)
 LAST_VALUE(x) RESPECT NULLS       →  LAST_VALUE(ROW(x)).f1

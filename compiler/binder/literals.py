@@ -232,7 +232,7 @@ _RANGES: Final[tuple[tuple[str, ...], ...]] = (
     ("DAY", "HOUR", "MINUTE", "SECOND"),
 )
 _LEADS_TO: Final = {"MONTH": "-", "HOUR": " ", "MINUTE": ":", "SECOND": ":"}
-"""What stands before a unit in the text of an interval of several."""
+"""The text before a unit in an interval of several units."""
 
 
 def _range(literal: syntax.IntervalLiteral, unit: syntax.Unit, to: syntax.Unit) -> int:

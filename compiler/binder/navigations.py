@@ -314,7 +314,7 @@ def resolve_navigations(
     of: Callable[[NavigationValue], Expression],
     source_spans: SourceSpans,
 ) -> Expression:
-    """Return an expression with the value of each navigation in its place."""
+    """Return an expression with each navigation replaced by its value."""
     return replace_pending(
         pending,
         lambda part: of(part) if isinstance(part, NavigationValue) else None,

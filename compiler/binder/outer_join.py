@@ -7,7 +7,7 @@ side is kept, it becomes a key that is NULL, and so matches nothing, where the c
 Any other condition is over both sides, so that a row has a match only if one of its pairs has.  Then the
 result is composed of the pairs, and of the rows that none of the pairs begins with:
 
-    x LEFT JOIN y ON p   →   pairs UNION ALL (x ANTI JOIN pairs ON all columns of x, beside NULLs)
+    x LEFT JOIN y ON p   →   pairs UNION ALL (x ANTI JOIN pairs ON all columns of x, with NULLs)
 
 Joins of windows (`window_join`) and with a time range (`interval_join`) are final.
 """

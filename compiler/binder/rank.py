@@ -101,7 +101,7 @@ def windowed_partition(plan: Plan, partition: tuple[Expression, ...]) -> bool:
 
 
 def rank(plan: Plan, call: RankCall, name: str | None, emit: Emit | None, span: Span) -> Plan:
-    """Return the ranks of the rows of `plan`, released as `emit` says.
+    """Return the ranks of the rows of `plan`, released according to `emit`.
 
     Raises:
         Refusal: E305, if they are in windows and not ranked by window.

@@ -62,7 +62,7 @@ class _Value:
 class SubqueryCollector:
     """Collects the subqueries in the expressions of a clause.
 
-    `bind_subquery` binds one beside the columns of its outer query.
+    `bind_subquery` binds one over the columns of its outer query as well.
     """
 
     context: Context

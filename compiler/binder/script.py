@@ -111,7 +111,7 @@ def _deep_stack() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A table that is written: its last INSERT, the place of the first among all, the queries of all."""
+    """A table that is written: its last INSERT, the position of the first among all, the queries of all."""
 
     span: Span
     position: int

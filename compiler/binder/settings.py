@@ -89,7 +89,7 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "table.exec.source.cdc-events-duplicate": (("false", "true"), ""),
     "table.exec.unbounded-over.version": (("1", "2"), ""),
 }
-"""Settings that change results: the values that say what fsql does, in lower case, and advice for others."""
+"""Settings that change results: the values for what fsql does, in lower case, and advice for others."""
 
 
 def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:

@@ -133,9 +133,9 @@ def _inline(view: ViewEntry, context: Context, span: Span) -> Plan:
     count = sum(isinstance(node, Scan) for node in operators(view.plan))
     first = context.scan_numbers.take(count, span)
 
-    def renumbered(scan: Scan) -> Scan:
+    def add_number(scan: Scan) -> Scan:
         made = Scan(scan.table, first + scan.scan_number)
         context.source_spans.add(made, span)
         return made
 
-    return replace_scans(view.plan, renumbered)
+    return replace_scans(view.plan, add_number)

@@ -121,7 +121,7 @@ _LENGTH_MAX: Final = {
 }
 _DECIMAL: Final = ("DECIMAL", "DEC", "NUMERIC")
 _DECIMAL_DIGITS: Final = 10
-"""How many digits DECIMAL has where it does not say, as in Flink."""
+"""The digits of DECIMAL without numbers, as in Flink."""
 
 
 def bind_type(name: TypeName, zone: str) -> SqlType:

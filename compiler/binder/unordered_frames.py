@@ -181,7 +181,7 @@ def over_whole(
 def _join_whole(
     plan: Plan, partition: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
 ) -> Plan:
-    """Return the rows beside the aggregates of their partition, both updating."""
+    """Return the rows with the aggregates of their partition, both updating."""
     width = len(plan.schema)
     grouped = group_rows(plan, partition, aggregates)
     joined = join_rows(

@@ -1,6 +1,6 @@
 """Joins of rows with the last version before them, of which temporal joins and ASOF joins are composed.
 
-The rows of both sides are put into the order of event time, by key, and what is joined is the last version
+The rows of both sides are ordered by event time, by key, and what is joined is the last version
 before each row of the left:
 
     left, right   →  UNION ALL of (left columns, NULL, time, 1, key) and (NULLs, version, time, 0, key)

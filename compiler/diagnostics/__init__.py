@@ -1,7 +1,7 @@
 """Diagnostics: errors and warnings about a user's text, as data.
 
 A diagnostic has a code (a row of `codes`), a one-line message, a primary label on what is wrong,
-secondary labels on the other places that make it wrong, notes (facts) and helps (one action each,
+secondary labels on other spans that explain it, notes (facts) and helps (one action each,
 with the exact text to type).  `render` shows it.  Words: the message is lower case without a full
 stop, names the object and its kind in double quotes, and never an internal class, rule or token.
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place in the text and a message about it; an empty message only underlines."""
+    """A span of the text and a message about it; an empty message only underlines."""
 
     span: Span
     message: str = ""

@@ -29,7 +29,7 @@ _TAB: Final = "    "
 
 
 def visible(text: str) -> str:
-    r"""Return `text` with a code in place of each invisible character, and tabs as spaces.
+    r"""Return `text` with each invisible character as a code, and tabs as spaces.
 
     >>> visible("a\tb\u202e")
     'a    b\\u202e'

@@ -1,7 +1,7 @@
 """Diagnostics as text with carets, and as JSON.
 
 The text of a diagnostic is its message, the lines of source that its labels touch, the text of each label
-(`^` marks what is wrong, `-` the other places), then notes and helps:
+(`^` marks what is wrong, `-` the other labels), then notes and helps:
 
     error[FSQL-E203]: column "amnt" does not exist
      --> total.sql:1:8
@@ -82,7 +82,7 @@ def _lines(diagnostic: Diagnostic, source: SourceText | None, paint: Paint) -> I
 
 
 def _where(diagnostic: Diagnostic, source: SourceText) -> str:
-    """Return the place of the primary label as editors and terminals know it: `name:line:column`."""
+    """Return the position of the primary label in the form of editors and terminals: `name:line:column`."""
     name = visible(source.name)
     if diagnostic.primary is None:
         return name

@@ -1,7 +1,7 @@
 """Bound expressions as SQL-like text.
 
 Columns are written by name, so the caller states what each column of the input is called; `labels` makes
-names that are unique.  Coercions are written out, as casts: the text says what is computed.  What it does
+names that are unique.  Coercions are written out, as casts: the text shows what is computed.  What it does
 not show is the width of integer constants, and to which side a chain of AND or of OR leans, which makes
 no difference.
 """
@@ -145,7 +145,7 @@ def _bound_text(preceding: int | None) -> str:
 
 
 def order_text(key: OrderKey, names: Sequence[str]) -> str:
-    """Return a key of ORDER BY; where NULLs go only if it is not their usual place."""
+    """Return a key of ORDER BY; with the order of NULLs only if it is not the default."""
     text = expression_text(key.expression, names) + (" DESC" if key.descending else "")
     if key.nulls_first == key.descending:
         return text
@@ -211,7 +211,7 @@ def _field_text(argument: Expression, index: int, texts: Mapping[object, _Text])
 
 
 _CAPTURED_MAX: Final = 40
-"""Longer texts of what a lambda captures are written once, behind it."""
+"""Longer texts of what a lambda captures are written once, after it."""
 
 
 def _lambda_text(call: LambdaCall, texts: Mapping[object, _Text], parameters: int) -> _Rope:

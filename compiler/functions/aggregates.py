@@ -94,9 +94,9 @@ def accumulator_type(function: AggregateFunction, argument: SqlType) -> SqlType:
     """Return the type in which values of `argument` are added and so on.
 
     >>> from fsql.compiler.sqltypes import decimal_type
-    >>> str(computed_in(AggregateFunction.CORR, decimal_type(10, 2)))
+    >>> str(accumulator_type(AggregateFunction.CORR, decimal_type(10, 2)))
     'DOUBLE'
-    >>> str(computed_in(AggregateFunction.SUM, decimal_type(10, 2)))
+    >>> str(accumulator_type(AggregateFunction.SUM, decimal_type(10, 2)))
     'DECIMAL(10, 2)'
     """
     if function in SHOWS_VALUES or (argument.kind is Kind.DECIMAL and function in _EXACT):

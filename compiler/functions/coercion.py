@@ -1,6 +1,6 @@
 """Implicit coercion: which types convert to which, in one table.
 
-| from    | to, without being asked                                  |
+| from    | to, without a CAST                                       |
 |---------|----------------------------------------------------------|
 | TINYINT, SMALLINT, INT, BIGINT | a later one of these, the nearest FLOAT or DOUBLE,  |
 |         | a DECIMAL of at least 3, 5, 10 or 19 whole digits        |
@@ -10,20 +10,20 @@
 | TIMESTAMP | TIMESTAMP_LTZ                                          |
 | NULL    | every type                                               |
 
-A number with a fraction that is written in the query is a DOUBLE.  Beside a DECIMAL it is the DECIMAL that it
-writes (`exact_literals`): `price * 0.1` is exact.
+A literal with a fraction is a DOUBLE.  In an operation with a DECIMAL it is the DECIMAL of its digits
+(`exact_literals`): `price * 0.1` is exact.
 
-and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP, DATE or TIME where one is
+For text in quotes only (a literal, not a STRING column), also STRING to TIMESTAMP, DATE or TIME where one is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`, or
 `at >= '2024-01-01'` for midnight.  The text is read when the query is compiled, so it cannot fail a row.
-Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
-is the elements that are coerced, as are the fields of `ROW(1, 'a')`, and the keys and values of
+Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected:
+its elements are coerced, as are the fields of `ROW(1, 'a')`, and the keys and values of
 `MAP['a', 1]`.  A ROW converts to a ROW with as many fields if each field converts; names do not matter.  An
 ARRAY of rows converts if the rows do, a MAP if its keys and values do.
 
 Every implicit coercion becomes an explicit `Cast` in the plan, or a literal of the new type; none of
-them can fail, except at the ends of the range of times, where a zone leads out of it.  Everything else
-takes a CAST in the query.
+them can fail, except at the ends of the range of times, where an offset leads out of it.  All other
+conversions need a CAST in the query.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 OF_QUOTED: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
-"""The kinds of which a text in quotes is a value where one is expected."""
+"""The kinds whose values can be written as a text in quotes."""
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -56,7 +56,7 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     if source.fields and len(source.fields) == len(target.fields):
         return all(map(coercible, source.field_types, target.field_types))
     if source.element is not None and target.element is not None:
-        # An ARRAY of another element takes a CAST.
+        # An ARRAY of another element needs a CAST.
         rows = source.contains(Kind.ROW) and target.contains(Kind.ROW)
         same = source.kind is target.kind
         return same and rows and coercible(source.element, target.element)

@@ -62,7 +62,7 @@ def union_type(left: SqlType, right: SqlType) -> SqlType | None:
 def round_quotient(numerator: int, denominator: int) -> int:
     """Return the quotient, rounded half away from zero.
 
-    >>> rounded(5, 10), rounded(-5, 10), rounded(4, 10)
+    >>> round_quotient(5, 10), round_quotient(-5, 10), round_quotient(4, 10)
     (1, -1, 0)
     """
     quotient = (2 * abs(numerator) + abs(denominator)) // (2 * abs(denominator))

@@ -2,7 +2,7 @@
 
 Every operator derives its `schema` from its inputs.  Expressions refer to input columns by index.  The
 meaning of each operator is given over one totally ordered sequence of weighted rows: a row with weight
--1 takes back an equal row (a retraction, with a position of its own).  A plan without ApplyChanges,
+-1 retracts an equal row (a retraction, with a position of its own).  A plan without ApplyChanges,
 Aggregate and outer joins, where each WindowAggregate and Rank is final, carries +1 rows only; it is
 *append-only* (`append_only`).
 

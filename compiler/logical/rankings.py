@@ -40,7 +40,7 @@ class OrderKey(Node):
 class Rank(Plan):
     """The rows of each partition with their ranks, those with `skipped < rank <= limit`.
 
-    Rows are ordered by `order`; equal ones by their places in the total order if the input is
+    Rows are ordered by `order`; equal ones by their positions in the total order if the input is
     append-only, and otherwise by all their columns.  A row that the input has several times is ranked
     several times.
 

@@ -46,7 +46,7 @@ class AssignSessions(Plan):
 
     @property
     def sorts(self) -> bool:
-        """Return whether each session is the rows of one time, so that rows are only put in order."""
+        """Return whether each session is the rows of one time, so that rows are only ordered."""
         return self.end_column == self.time_column
 
     @property

@@ -1,4 +1,4 @@
-"""Subplans that compute the same over different scans: a view that is named twice, say.
+"""Subplans that compute the same over different scans: for example, a view that is used twice.
 
 The scans of a copy have other numbers, which are the path of its rows, so the copies are not one node.
 After an operator whose path is its least scan number alone, they differ in that number only: the rows of

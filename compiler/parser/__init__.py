@@ -35,7 +35,7 @@ _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 def parse_script(
     source: SourceText, parameters: Mapping[str, str] = _NO_PARAMETERS
 ) -> syntax.Script:
-    """Return the statements of `source`, where each `${name}` stands for a value in `parameters`.
+    """Return the statements of `source`, with each `${name}` replaced by its value in `parameters`.
 
     Raises:
         FsqlError: E1xx, the first thing that is wrong with the form of the text.
@@ -67,7 +67,7 @@ class _Run:
         return cast("tuple[syntax.Statement, ...]", self._values[-1])
 
     def take(self, token: Token, following: Token | None) -> bool:
-        """Complete the rules that end before `token` and go over it; return whether it may stand there.
+        """Complete the rules that end before `token` and go over it; return whether it is allowed there.
 
         `following` is the token after it, None at the end.
 

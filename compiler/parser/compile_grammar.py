@@ -1,6 +1,6 @@
 """Compile grammar.lark to parse_table.json: `python -m fsql.compiler.parser.compile_grammar` after a change.
 
-The only place that uses Lark, which parses the grammar, expands its lists and optional parts, and
+The only module that uses Lark, which parses the grammar, expands its lists and optional parts, and
 computes the LALR(1) table.  The same grammar always gives the same file: rules and states are numbered
 in an order of our own, because Lark's varies from run to run.
 """

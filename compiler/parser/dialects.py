@@ -212,7 +212,7 @@ SIGNS: Final[Mapping[str, str]] = {
 
 
 def item_help(before: Sequence[Token], bad: Token) -> str | None:
-    """Return what to write in place of the items in brackets of which `bad` is a part.
+    """Return what to write instead of the items in brackets of which `bad` is a part.
 
     `before` are the tokens before it; the innermost item with a help text is meant.
     """
@@ -260,7 +260,7 @@ def _colon_help(text: str, offset: int) -> str:
 
 
 def hint_help(hint: str) -> str:
-    """Return what to write in place of the hint comment `/*+ … */`."""
+    """Return what to write instead of the hint comment `/*+ … */`."""
     name = hint[3:].strip().upper()
     if name.startswith("OPTIONS"):
         return "write the options in WITH of CREATE TABLE"

@@ -65,7 +65,7 @@ _LOOKALIKES: Final = {
     "\u2014": "-", "\u2212": "-", "\uff0c": ",", "\uff1b": ";", "\uff08": "(", "\uff09": ")",
     "\u00b4": "'", "\u00d7": "*",
 }  # fmt: skip
-"""What token processors write, and what SQL has in its place."""
+"""Characters of word processors, and what SQL has instead."""
 
 _OPENS: Final = {
     "/*": ("comment", "*/"),

@@ -25,7 +25,7 @@ class Rule(msgspec.Struct, frozen=True, array_like=True):
 
     `size` is how many it takes from the stack, `kept` are those that count, and `nones` clauses are
     missing after the last.  Then a "record" goes to the builder's method `origin`, a "list" to the rule
-    above, which splices it in, and an "only" child takes the rule's place.
+    above, which splices it in, and an "only" child replaces the rule.
     """
 
     origin: str

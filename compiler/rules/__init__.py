@@ -79,4 +79,4 @@ PASSES: Final = (
     Pass("prune", PRUNE),
     Pass("tidy", MERGE),
 )
-"""What stands between the binder and lowering, in this order."""
+"""The passes between the binder and lowering, in this order."""

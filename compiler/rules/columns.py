@@ -40,7 +40,7 @@ def uses(expressions: Iterable[Expression]) -> Counter[int]:
 
 
 def substitute(expression: Expression, take: Callable[[int], Expression]) -> Expression:
-    """Return `expression` with `take(index)`, of the same type, in the place of each column."""
+    """Return `expression` with `take(index)`, of the same type, instead of each column."""
     references = [node for node in walk(expression) if isinstance(node, ColumnRef)]
     taken: dict[Node, Expression] = {each: take(each.index) for each in references}
     assert all(taken[each].type == each.type for each in references)

@@ -44,7 +44,7 @@ def conjunction(operands: Sequence[Expression]) -> Expression:
 def split_movable(
     predicate: Expression, goes: Callable[[Expression], bool]
 ) -> tuple[list[Expression], list[Expression]]:
-    """Return the conjuncts that may leave for a place where they drop rows earlier, and the others.
+    """Return the conjuncts that may be moved to where they drop rows earlier, and the others.
 
     One is moved if `goes` states that it would have what it needs there, and if no row fails more or less
     for it: it cannot fail itself (it may see rows there that it does not see here), none before it can

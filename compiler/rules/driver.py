@@ -1,6 +1,6 @@
 """The driver of rewrite rules.
 
-A **rule** is a pure function from a node to the node that takes its place, or to None where it does not
+A **rule** is a pure function from a node to the node that replaces it, or to None where it does not
 apply.  A **pass** is a named set of rules, applied until none of them fires any more.  The driver goes
 bottom-up: when a node is offered to the rules, everything below it is final; what a rule returns is
 rewritten to a fixpoint in turn.  It does not recurse, and records by identity what each node became, so a
@@ -40,7 +40,7 @@ RootT = TypeVar("RootT", bound=Node)
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[NodeT]):
-    """A rule, its name, and the class of nodes that it looks at.
+    """A rule, its name, and the class of nodes that it applies to.
 
     With `opens_inputs` the rule takes an input apart and puts its pieces together again.  It is not
     tried where another operator also reads that input: the input would remain, and what was
@@ -175,7 +175,7 @@ class _Rewriting:
         return [child for child in below if child not in self._became][::-1]
 
     def _replacement(self, node: Node) -> Node | None:
-        """Return what takes the place of `node`, whose children are at rest; None if it stays.
+        """Return the replacement of `node`, whose children no rule changes; None if it stays.
 
         A node that comes up again before its replacement is at rest is part of that replacement.
         """

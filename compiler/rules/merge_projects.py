@@ -28,7 +28,7 @@ def merge_projects(node: Project) -> Plan | None:
 
 
 def drop_identity_project(node: Project) -> Plan | None:
-    """`Project(x, every column of x in its place and by its name)` → `x`."""
+    """`Project(x, every column of x in order and by its name)` → `x`."""
     below = node.input.schema
     if node.names != tuple(column.name for column in below):
         return None

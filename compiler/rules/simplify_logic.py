@@ -63,7 +63,7 @@ def simplify_not(node: Call) -> Expression | None:
     if opposite := _OPPOSITE.get(operand.function):
         return Call(BOOLEAN, operand.nullable, opposite, operand.arguments)
     if dual := _DUAL.get(operand.function):
-        # NOT decides nothing by itself: what ends the one chain ends the other at the same place.
+        # NOT decides nothing by itself: what ends the one chain ends the other at the same operand.
         negated = tuple(Call(BOOLEAN, x.nullable, "not", (x,)) for x in operand.arguments)
         return Call(BOOLEAN, operand.nullable, dual, negated)
     return None

@@ -1,12 +1,12 @@
 """Files of cases: Markdown, in which fenced blocks have statements, input rows and expected rows.
 
-Each heading of the second level begins a case.  What stands before the first one belongs to every case of the
+Each heading of the second level begins a case.  The text before the first one belongs to every case of the
 file; a file without such headings is one case.  Text that is none of this is for the reader.
 
     Script: ../queries/views.sql       the script of the case; a link to it will do
     Parameter: seconds = 60            a value of ${seconds}
 
-    ```sql                             statements, in place of a script
+    ```sql                             statements, instead of a script
     ```json input TABLE                rows of a table that the script reads; also csv, text
     ```json output TABLE               the changes that it writes to a table, in order
     ```json table TABLE                the rows that are left when all changes are made, in any order
@@ -43,7 +43,7 @@ _PARAMETER: Final = re.compile(r"`?([A-Za-z_]\w*)\s*=\s*(.*?)`?")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of rows: `role` is what they are, `name` the table; `span` is the place of `text`."""
+    """A block of rows: `role` is what they are, `name` the table; `span` is that of `text`."""
 
     role: str
     name: str
@@ -80,7 +80,7 @@ class CaseFile:
     cases: tuple[Case, ...]
 
     def statements(self, case: Case) -> str:
-        """Return the statements of a case, each at its place in the file: all else is blank."""
+        """Return the statements of a case, each at its offset in the file: all else is blank."""
         text = self.source.text
         pieces, done = [], 0
         for span in case.sql:

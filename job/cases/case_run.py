@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from fsql.runtime.sink import ContentsEncoder
 
 _OF_RUNS: Final = ("split", "byte")
-"""Columns of late and malformed rows that say how the rows of a case are handed to the run."""
+"""Columns of late and malformed rows that depend on how the rows of a case are handed to the run."""
 _KEPT: Final = ("changes", "op_column", "on_error", *(option.key for option in TIME_OPTIONS))
-"""Options of a table that say what its rows mean, wherever they come from."""
+"""Options of a table that determine what its rows mean, wherever they come from."""
 
 
 @dataclass(frozen=True, slots=True)

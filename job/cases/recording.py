@@ -1,4 +1,4 @@
-"""Writes what cases give into their file, in place of what was expected."""
+"""Writes the results of cases into their file, instead of the expected ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def record_results(file: CaseFile, results: Sequence[CaseResult]) -> str:
-    """Return the text of a file with what its cases gave; what passes stays as it is.
+    """Return the text of a file with the results of its cases; cases that pass are not changed.
 
     A case that expects nothing gets a block for each table that it writes.
     """

@@ -33,7 +33,7 @@ def json_rows(text: str) -> list[Row]:
     """Return the rows of JSON lines; empty lines do not count.
 
     Raises:
-        RowsError: if a line is no JSON object.
+        RowsError: if a line is not a JSON object.
     """
     rows = []
     for number, line in enumerate(text.splitlines()):

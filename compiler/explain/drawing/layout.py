@@ -1,4 +1,4 @@
-"""A drawing of boxes and lines: where each box stands, and the points that each line goes through."""
+"""A drawing of boxes and lines: the position of each box, and the points that each line goes through."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The boxes to draw; `inputs` are earlier boxes; boxes of one `column` stand below each other."""
+    """The boxes to draw; `inputs` are earlier boxes; boxes of one `column` are below each other."""
 
     width: float
     height: float

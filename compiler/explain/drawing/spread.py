@@ -1,4 +1,4 @@
-"""Where the nodes of each layer stand from left to right."""
+"""The positions of the nodes of each layer from left to right."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _movers(layers: Layers, *, by_column: bool) -> list[int]:
 
 
 def _distances(layers: Layers, movers: Sequence[int]) -> _Distances:
-    """Return how far the second of two movers stands to the right of the first, at least."""
+    """Return the least distance of the second of two movers to the right of the first."""
     found: _Distances = defaultdict(float)
     for row in layers.rows:
         for left, right in pairwise(row):
@@ -61,7 +61,7 @@ def _distances(layers: Layers, movers: Sequence[int]) -> _Distances:
 
 
 def _left_to_right(movers: set[int], distances: _Distances) -> list[int] | None:
-    """Return the movers, each after all that stand to its left; None if there is no such order."""
+    """Return the movers, each after all to its left; None if there is no such order."""
     left_of: dict[int, set[int]] = {mover: set() for mover in sorted(movers)}
     for left, right in distances:
         left_of[right].add(left)

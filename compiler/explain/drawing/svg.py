@@ -72,7 +72,7 @@ def graph_svg(graph: g.Graph, *, scan_lines: ScanLines = no_scan_lines) -> str:
 
 
 class _Picture:
-    """A graph with the text in its boxes, and where they stand."""
+    """A graph with the text in its boxes, and their positions."""
 
     def __init__(self, graph: g.Graph, scan_lines: ScanLines) -> None:
         self._graph = graph

@@ -63,7 +63,7 @@ def qualified_call(
     """Return `catalog.f(a)`.
 
     Raises:
-        FsqlError: E101 if a value stands where the catalog's name is expected.
+        FsqlError: E101 if a value is where the catalog's name is expected.
     """
     if not isinstance(qualifier, syntax.ColumnReference):
         label = Label(qualifier.span, "a value has no functions")

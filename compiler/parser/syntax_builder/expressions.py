@@ -179,7 +179,7 @@ _SIGNS: Final = {
     "->": "JSON_GET",
     "->>": "JSON_GET_TEXT",
 }
-"""The functions that signs stand for; with `!` it is their opposite."""
+"""The functions of signs; `!` negates them."""
 
 
 def sign_match(
@@ -264,7 +264,7 @@ def searched_field(
 def field(
     span: Span, operand: syntax.Expression, name: syntax.Identifier
 ) -> syntax.ColumnReference | syntax.FieldAccess:
-    """Return `a.b`: a reference with one part more, unless brackets say that `a` is a value.
+    """Return `a.b`: a reference with one part more, unless `a` is a value in brackets.
 
     Raises:
         FsqlError: E108 if the parts are too many.
