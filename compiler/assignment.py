@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.owner_map import BIN_SHIFT, OwnerMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fsql.compiler.owner_map import BinRanges
 
@@ -26,12 +26,12 @@ class FrontTask:
 class Assignment:
     """The owner of each front and of each hash bin.
 
-    The first `readers` workers take fronts in turn, by number: the number of fronts is not known to the plan.
-    0 means all workers.  Workers that join later own bins only.
+    `readers` has the owner of each front, by number.  With () all workers take fronts in turn: the number of
+    fronts is not known to the plan.
     """
 
     bins: OwnerMap
-    readers: int = 0
+    readers: tuple[int, ...] = ()
 
     @property
     def workers(self) -> int:
@@ -40,11 +40,15 @@ class Assignment:
 
     def owner_of_front(self, front: int) -> int:
         """Return the worker that reads for a front, given its number."""
-        return front % (self.readers or self.bins.workers)
+        return self.readers[front] if self.readers else front % self.bins.workers
 
     def fronts_of(self, worker: int, fronts: Iterable[FrontTask]) -> tuple[FrontTask, ...]:
         """Return those of the job's fronts that a worker reads for."""
         return tuple(task for task in fronts if self.owner_of_front(task.number) == worker)
+
+    def readers_of(self, fronts: Iterable[FrontTask]) -> tuple[int, ...]:
+        """Return the owner of each of all `fronts` of a job, by number."""
+        return tuple(self.owner_of_front(number) for number, _ in enumerate(fronts))
 
     def owner_of_hash(self, key_hash: int) -> int:
         """Return the worker that owns the keys with a hash of 32 bits."""
@@ -53,3 +57,28 @@ class Assignment:
     def bins_of(self, worker: int) -> BinRanges:
         """Return the hash bins that a worker owns."""
         return self.bins.bins_of(worker)
+
+
+def spread_fronts(readers: Sequence[int], workers: int) -> tuple[int, ...]:
+    """Return owners of fronts for another number of workers, given the present ones, by number.
+
+    No worker gets more fronts than it must, and no more fronts than that requires change their owners.
+    """
+    most = -(-len(readers) // workers)
+    counts = [0] * workers
+    spread = list(readers)
+    moves = []
+    for front, owner in enumerate(readers):
+        if owner < workers and counts[owner] < most:
+            counts[owner] += 1
+        else:
+            moves.append(front)
+    for front in moves:
+        spread[front] = least = counts.index(min(counts))
+        counts[least] += 1
+    return tuple(spread)
+
+
+def are_readers(readers: Sequence[int], fronts: int, workers: int) -> bool:
+    """Return whether these are owners of so many fronts, among so many workers."""
+    return len(readers) == fronts and all(0 <= owner < workers for owner in readers)

@@ -65,7 +65,8 @@ def tick_propose(
     """Propose a tick to the running job JOB, or to the run that has the state directory --state.
 
     With --workers, each worker gets the same number of bins, unless --bins or --to is given.  With --plan
-    alone, bins keep their owners.  A worker that reads a part of the input cannot leave.
+    alone, bins keep their owners.  If --workers changes their number, the splits of the input, such as files,
+    are spread over them; each is read on at the row where the tick begins.
 
     Workers have the numbers 0, 1 and so on.  In FILE, the lines cover all bins from 0 to 4096 in order; empty
     lines, and what follows a #, are ignored.
@@ -162,8 +163,9 @@ def tick_show(
     With --json, standard output has one object: "tick", "state" ("proposed", "taken" or "refused"), "reason",
     "proposed_at" (seconds since 1970), "seconds" from when the coordinator read the proposal until the tick
     ended, "position" where it began (time and origin), "moved_bins", "refused" (why, or ""), "workers",
-    "owners" (worker, first bin and end of each range; empty if they stay), and "changes" (what has changed in
-    the plan, a line each).
+    "owners" (worker, first bin and end of each range; empty if they stay), "readers" (the worker that reads
+    each split of the input, in the order of the tables and splits; empty if they stay), and "changes" (what
+    has changed in the plan, and which splits have another reader, a line each).
     """
     from fsql.console.ticks import show_tick
 

@@ -41,6 +41,7 @@ def tick_fields(tick: TickProposal | TickRecord) -> dict[str, object]:
         "refused": "" if record is None else record.refused,
         "workers": proposal.workers_of_tick,
         "owners": proposal.owners,
+        "readers": proposal.readers,
         "changes": () if record is None else record.changes,
     }
 
@@ -72,6 +73,8 @@ def tick_text(tick: TickProposal | TickRecord) -> str:
             lines.append(f"moved bins: {count_text(tick.moved_bins)}")
             lines += tick.changes
     lines.append(f"workers: {proposal.workers_of_tick}")
+    if proposal.readers:
+        lines.append(f"readers of the input, in order: {', '.join(map(str, proposal.readers))}")
     if not proposal.owners:
         return "\n".join([*lines, "owners: as before"]) + "\n"
     lines.append("owners (worker, first bin, end):")

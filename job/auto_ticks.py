@@ -136,7 +136,7 @@ class _Chooser:
             owners = plan.assignment.bins
             if proposal.owners:
                 owners = OwnerMap.of_ranges(proposal.owners, proposal.workers_of_tick)
-            plan = replace(plan, assignment=Assignment(owners, plan.assignment.workers))
+            plan = replace(plan, assignment=Assignment(owners, plan.assignment.readers))
         ended = [each.proposal.proposed_at + each.seconds for each in taken]
         by_itself = [each for each in records if each.proposal.reason.startswith(AUTO)]
         return Situation(

@@ -80,6 +80,10 @@ def item_of(words: list[str]) -> tuple[Item, ...]:  # noqa: C901, PLR0911, PLR09
             return (SnapshotAnswer(int(number), accepted=True, reached=position(reached)),)
         case ["refuse", number, reached]:
             return (SnapshotAnswer(int(number), accepted=False, reached=position(reached)),)
+        case ["blocked", at]:
+            return (Blocked(0, position(at)),)
+        case ["cancel", number]:
+            return (CancelSnapshot(int(number)),)
         case ["stored", number]:
             point = ResumePoint(0, 0, 1, 0, 0)
             return (SnapshotAcknowledged(int(number), (), (point,)),)

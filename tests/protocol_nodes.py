@@ -44,12 +44,14 @@ from fsql.runtime.cluster.tick_events import CopyBins, ProposeTick, TickEnded
 from fsql.runtime.cluster.worker_events import (
     ChunkRead,
     Close,
+    CloseReader,
     LeaderFound,
     Leave,
     Load,
     Loaded,
     NotLoaded,
     NotStored,
+    OpenReader,
     Resumed,
     Store,
     Stored,
@@ -150,6 +152,8 @@ class Coordinator:
                 return ManifestCommitted(self._epoch, int(number), {})
             case ["tick", tick, "is", "proposed"]:
                 return proposed(tick)
+            case ["tick", tick, "is", "proposed", "with", "the", "front", "at", reader]:
+                return proposed(tick, (int(reader),))
             case ["worker", number, "leaves:", *reason]:
                 why = " ".join(reason)
                 goodbye = Goodbye(
@@ -242,8 +246,10 @@ class WorkerOfJob:
                 )
                 return Received(begin, "coordinator")
             case ["epoch", epoch, "is", "loaded"]:
-                fronts = (FrontTask(0, 0, 0),) if self._number == 0 else ()
-                return Loaded(int(epoch), plan_of(self._workers), fronts, {}, Settings())
+                tasks = (FrontTask(0, 0, 0),)
+                fronts = tasks if self._number == 0 else ()
+                plan = plan_of(self._workers)
+                return Loaded(int(epoch), plan, fronts, {}, Settings(), tasks=tasks)
             case ["bins", "of", "tick", tick, "in", "epoch", epoch, "are", "copied"]:
                 return copied(int(epoch), tick, [])
             case ["bins", "of", "tick", tick, "in", "epoch", epoch, "are", "not", "copied:", *why]:
@@ -274,7 +280,9 @@ class WorkerOfJob:
         frame = Frame("job", 0, epoch, sender, self._number, sequence, 0, item_of(words))
         return Received(frame, "somewhere")
 
-    def _effect_text(self, effect: WorkerEffect) -> str:  # noqa: PLR0911 - see `item_of`
+    def _effect_text(  # noqa: C901, PLR0911 - see `item_of`
+        self, effect: WorkerEffect
+    ) -> str:
         match effect:
             case Transmit(address, what):
                 return f"to {address}: {_sent_text(what)}"
@@ -288,6 +296,10 @@ class WorkerOfJob:
                 return "yield"
             case Trim(snapshot):
                 return f"trim below snapshot {snapshot}"
+            case OpenReader(_, front, source_offset):
+                return f"open a reader of front {front} at row {source_offset.row}"
+            case CloseReader(front):
+                return f"close the reader of front {front}"
             case Close():
                 return "close"
             case Leave():

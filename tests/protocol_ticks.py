@@ -8,11 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import BINS
+from fsql.runtime.batch import TIME_START
 from fsql.runtime.cluster.frames import (
     AbandonTick,
+    AdoptFront,
     AnnounceSnapshot,
     BinsAdopted,
     BinsReleased,
+    FrontReleased,
     PrepareTick,
     StatePart,
     Switch,
@@ -22,6 +25,7 @@ from fsql.runtime.cluster.frames import (
     TickPrepared,
 )
 from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, TickEnded, TickProposed
+from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.tests.protocol_commands import FOLD, position, position_name
 
 if TYPE_CHECKING:
@@ -37,6 +41,8 @@ def tick_item_of(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
     match words:
         case ["prepare", tick]:
             return PrepareTick(int(tick), _MOVED, snapshots=False)
+        case ["prepare", tick, "with", "the", "front", "at", worker]:
+            return PrepareTick(int(tick), _MOVED, snapshots=False, readers=(int(worker),))
         case ["announce", number, at, "of", "tick", tick]:
             return AnnounceSnapshot(int(number), position(at), int(tick))
         case ["switch", tick]:
@@ -59,11 +65,17 @@ def tick_item_of(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
             return BinsReleased(int(tick))
         case ["adopted", tick]:
             return BinsAdopted(int(tick))
+        case ["front", "of", tick, "released", "at", "row", row, *ended]:
+            return FrontReleased(int(tick), _point(row), ended=bool(ended))
+        case ["adopt", "the", "front", "of", tick, "at", "row", row, *ended]:
+            return AdoptFront(int(tick), _point(row), ended=bool(ended))
         case _:
             return None
 
 
-def tick_item_text(item: Item) -> str:  # noqa: C901, PLR0911 - one case for each kind
+def tick_item_text(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
+    item: Item,
+) -> str:
     """Return an item of a tick as a transcript has it."""
     match item:
         case PrepareTick(tick):
@@ -87,13 +99,22 @@ def tick_item_text(item: Item) -> str:  # noqa: C901, PLR0911 - one case for eac
             return f"released {tick}"
         case BinsAdopted(tick):
             return f"adopted {tick}"
+        case FrontReleased(tick, point, ended):
+            return f"front of {tick} released at row {point.row}" + (", ended" if ended else "")
+        case AdoptFront(tick, point, ended):
+            return f"adopt the front of {tick} at row {point.row}" + (", ended" if ended else "")
         case _:
             raise AssertionError(item)
 
 
-def proposed(tick: str) -> TickProposed:
-    """Return the proposal that all bins move to worker 1."""
-    return TickProposed(int(tick), _MOVED)
+def _point(row: str) -> ResumePoint:
+    number = int(row.rstrip(","))
+    return ResumePoint(0, number, number + 1, number, TIME_START)
+
+
+def proposed(tick: str, readers: tuple[int, ...] = ()) -> TickProposed:
+    """Return the proposal that all bins move to worker 1, and fronts to `readers`."""
+    return TickProposed(int(tick), _MOVED, readers=readers)
 
 
 def ended_text(ended: TickEnded) -> str:
@@ -101,7 +122,9 @@ def ended_text(ended: TickEnded) -> str:
     if ended.refused:
         return f"tick {ended.tick} is refused: {ended.refused}"
     at = position_name(ended.position)
-    return f"tick {ended.tick} is taken at {at}: {ended.moved_bins} bins"
+    return ", ".join(
+        (f"tick {ended.tick} is taken at {at}: {ended.moved_bins} bins", *ended.changes)
+    )
 
 
 def copied(epoch: int, tick: str, why_not: list[str]) -> BinsCopied | BinsNotCopied:

@@ -36,13 +36,14 @@ class ControlMessages:
     ) -> list[Transmit]:
         """Instruct the workers of an epoch that are not ready to load the manifest.
 
-        `names` are those of the workers, by number.  A worker that joins has no state and no fronts.
+        `names` are those of the workers, by number.  A worker that joins has no state and no fronts; it may
+        get fronts, and skips their rows as others do.
         """
         spec = self._spec
         assert manifest is None or manifest.epoch <= epoch.number
         data = b"" if manifest is None else manifest_bytes(manifest)
         if manifest is not None and epoch.running:
-            empty = msgspec.structs.replace(manifest, segments=(), fronts=(), skipped=())
+            empty = msgspec.structs.replace(manifest, segments=(), fronts=())
             data = manifest_bytes(empty)
         return [
             Transmit(
@@ -61,6 +62,7 @@ class ControlMessages:
                     epoch.ticks.owners.ranges,
                     tuple(epoch.members.numbers),
                     epoch.ticks.choices,
+                    tuple(epoch.ticks.readers),
                 ),
             )
             for number, address in epoch.addresses.items()

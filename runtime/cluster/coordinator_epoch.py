@@ -27,6 +27,7 @@ from fsql.runtime.cluster.frames import (
     Blocked,
     CancelSnapshot,
     Failure,
+    FrontReleased,
     Ready,
     SnapshotAcknowledged,
     SnapshotAnswer,
@@ -97,7 +98,7 @@ class CoordinatorEpoch:
         updated = [*self._folds, self._barrier_stage]
         self._updates = FrontierUpdates(updated, workers, self.start)
         self._pacing = FrontPacing(
-            spec.plan.assignment,
+            lambda front: self.ticks.readers[front],
             self._barrier_stage,
             self.acker,
             self.output,
@@ -242,7 +243,9 @@ class CoordinatorEpoch:
             case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
                 self.ticks.cancel(self.snapshots.on_declined(snapshot, now))
-            case TickCopied() | TickPrepared() | TickDeclined() | BinsReleased() | BinsAdopted():
+            case TickCopied() | TickPrepared() | TickDeclined():
+                self.ticks.on_item(worker, item)
+            case BinsReleased() | BinsAdopted() | FrontReleased():
                 self.ticks.on_item(worker, item)
             case Metrics():
                 self.worker_metrics[worker] = item

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from fsql.compiler.plan_choices import choices_of
 from fsql.runtime.cluster.frames import (
     AbandonTick,
+    AdoptFront,
     BinsAdopted,
     BinsReleased,
+    FrontReleased,
     TickCompleted,
     TickCopied,
     TickDeclined,
@@ -53,6 +55,8 @@ class EpochTicks:
         """Begin with the layout of the plan; `folds` are the stages that have one."""
         self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
         """The owners of hash bins, and the choices, while no tick is under way."""
+        self.readers = list(spec.plan.assignment.readers_of(spec.fronts))
+        """The worker that reads for each front now, by number."""
         self.current: LayoutTick | None = None
         """The tick that is under way, or the last one."""
         self._epoch = epoch
@@ -73,18 +77,30 @@ class EpochTicks:
         """Return whether bins move."""
         return self.current is not None and self.current.phase is TickPhase.MOVING
 
-    def propose(self, number: int, owners: OwnerMap, choices: PlanChoices) -> None:
-        """Begin a tick with other owners of hash bins and other choices; none may be under way.
+    def propose(
+        self, number: int, owners: OwnerMap, choices: PlanChoices, readers: Sequence[int]
+    ) -> None:
+        """Begin a tick with other owners of hash bins and of fronts, and other choices.
 
-        Worker `k` of `owners` is the member number `k`, counted from the least one.
+        None may be under way.  Worker `k` of `owners` and `readers` is the member number `k`, counted from
+        the least one.
         """
         members = self._members.numbers
         layout = members[: owners.workers]
         owners = owners.renumber(layout)
-        change = self.owners, owners, choices
-        tick = LayoutTick(number, self._epoch, *change, self._folds, layout=layout, members=members)
-        self.current = tick
-        preparation = tick.preparation(snapshots=self._snapshots.hurry(HURRIED_AT_FIRST))
+        moving = {
+            front: layout[owner]
+            for front, owner in enumerate(readers)
+            if layout[owner] != self.readers[front]
+        }
+        tick = self.current = LayoutTick(
+            *(number, self._epoch, self.owners, owners, choices, self._folds),
+            readers=moving,
+            layout=layout,
+            members=members,
+        )
+        hurries = self._snapshots.hurry(HURRIED_AT_FIRST)
+        preparation = tick.preparation(self.readers, snapshots=hurries)
         self._links.put_each(members, preparation)
 
     def on_item(self, worker: int, item: TickItem) -> None:
@@ -107,6 +123,11 @@ class EpochTicks:
                 tick.on_released(worker)
             case BinsAdopted():
                 tick.on_adopted(worker)
+            case FrontReleased():
+                # All that the old owner has sent of it is in the ack table.
+                owner = tick.on_front_released(item.point.front)
+                self.readers[item.point.front] = owner
+                self._links.put(owner, AdoptFront(tick.number, item.point, item.ended))
 
     def cancel(self, cancel: CancelSnapshot | None) -> None:
         """Have workers cancel a snapshot, if one is given, and with it the announcement of a tick."""

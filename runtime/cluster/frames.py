@@ -110,7 +110,8 @@ class SnapshotCommitted:
 class PrepareTick:
     """The next tick has another owner map: `owners` are the worker, first bin and end of each range.
 
-    `choices` are the fold policies and orders of filters from its position on.
+    `choices` are the fold policies and orders of filters from its position on, and `readers` the worker that
+    reads for each front, by number.
     Workers that will hand bins over send the stored state of these bins to the new owners.  `snapshots` says
     whether snapshots are taken meanwhile, so that less and less is left to hand over.
     """
@@ -119,6 +120,7 @@ class PrepareTick:
     owners: tuple[tuple[int, int, int], ...]
     snapshots: bool = True
     choices: PlanChoices = NO_CHOICES
+    readers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +183,30 @@ class BinsAdopted:
 
 
 @dataclass(frozen=True, slots=True)
+class FrontReleased:
+    """The worker has read a front up to the position of the tick, where another worker continues it.
+
+    The acknowledgements of all its rows precede this.  `point` is where the other one resumes; a front that
+    has `ended` has no rows there.
+    """
+
+    tick: int
+    point: ResumePoint
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptFront:
+    """The receiver continues a front from the position of the tick on, from `point`."""
+
+    tick: int
+    point: ResumePoint
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TickCompleted:
-    """All workers have their bins, and everything below the position of the tick is final."""
+    """All workers have their bins and fronts, and everything below the position of the tick is final."""
 
     tick: int
 
@@ -219,7 +243,7 @@ class Failure:
     diagnostics: bytes
 
 
-TickItem = TickCopied | TickPrepared | TickDeclined | BinsReleased | BinsAdopted
+TickItem = TickCopied | TickPrepared | TickDeclined | BinsReleased | BinsAdopted | FrontReleased
 """The messages about a tick that a worker sends to the coordinator."""
 
 Control = (
@@ -239,6 +263,7 @@ Control = (
     | TickItem
     | StatePart
     | Switch
+    | AdoptFront
     | TickCompleted
     | AbandonTick
     | MemberJoined
@@ -283,7 +308,8 @@ class Begin:
     running epoch is not among them.  `description` describes the job, and `manifest` is the snapshot to start
     from (empty: from the beginning).  A node that is silent for `failure_after` seconds
     has failed in this epoch.  `owners` is the owner map: worker, first bin and end of each range.
-    `choices` are the fold policies and orders of filters.
+    `choices` are the fold policies and orders of filters, and `readers` has the worker that reads for each
+    front, by number.
     """
 
     job: str
@@ -299,6 +325,7 @@ class Begin:
     owners: tuple[tuple[int, int, int], ...] = ()
     members: tuple[int, ...] = ()
     choices: PlanChoices = NO_CHOICES
+    readers: tuple[int, ...] = ()
 
     @property
     def identity(self) -> tuple[int, int]:

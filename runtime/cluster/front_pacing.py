@@ -9,7 +9,6 @@ from fsql.runtime.cluster.credits import Credits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.compiler.assignment import Assignment
     from fsql.runtime.cluster.frames import Blocked, Item
     from fsql.runtime.cluster.frontier_updates import FrontierUpdates
     from fsql.runtime.cluster.output_release import OutputRelease
@@ -21,15 +20,18 @@ class FrontPacing:
 
     def __init__(
         self,
-        assignment: Assignment,
+        owner_of: Callable[[int], int],
         barrier_stage: int,
         acker: Acker,
         output: OutputRelease,
         updates: FrontierUpdates,
         put: Callable[[int, Item], None],
     ) -> None:
-        """Start with no blocked fronts; `put` sends an item to a worker."""
-        self._assignment = assignment
+        """Start with no blocked fronts.
+
+        `owner_of` returns the worker that reads for a front now; `put` sends an item to a worker.
+        """
+        self._owner_of = owner_of
         self._barrier_stage = barrier_stage
         self._acker = acker
         self._output = output
@@ -53,7 +55,7 @@ class FrontPacing:
         """
         self._updates.on_advance(self._barrier_stage, self._output.out_below())
         for front in self._credits.blocked(self._acker.promises):
-            worker = self._assignment.owner_of_front(front)
+            worker = self._owner_of(front)
             for min_time in self._updates.take_all_updates(worker, now):
                 self._put(worker, min_time)
 
@@ -67,4 +69,4 @@ class FrontPacing:
             return
         credit = self._credits.grant(self._acker.least_promise)
         if credit is not None:
-            self._put(self._assignment.owner_of_front(credit.front), credit)
+            self._put(self._owner_of(credit.front), credit)

@@ -9,9 +9,9 @@ Contract.  `docs/internals/distribution.md`, section 9.  A tick has these phases
     MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
                 owner; then the workers switch.  So min time after an operator does not
                 pass the position before the new owners have the state.
-    COMPLETED   all new owners have their bins, and the old owners hold nothing back for them any more;
-                everything below the position is final.  So a worker may leave: nothing of it is left in
-                the ack table
+    COMPLETED   all new owners have their bins and fronts, and the old owners hold nothing back for them any
+                more; everything below the position is final.  So a worker may leave: nothing of it is left
+                in the ack table
 
 Before MOVING a tick can be abandoned without a trace.  After that a failure ends the epoch, and the newest
 manifest is restored under the old owners.
@@ -28,7 +28,7 @@ from fsql.runtime.dataflow.layout_change import moves_of, moves_to
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.owner_map import OwnerMap
     from fsql.compiler.plan_choices import PlanChoices
@@ -62,13 +62,14 @@ class LayoutTick:
         choices: PlanChoices,
         folds: Sequence[int],
         *,
+        readers: Mapping[int, int],
         layout: Sequence[int],
         members: Sequence[int],
     ) -> None:
         """Begin to prepare it.
 
-        `folds` are the stages that have one.  `members` are the workers of the epoch, and `layout` those of
-        them that remain after the tick.
+        `folds` are the stages that have one.  `readers` are the new owners of the fronts that move.
+        `members` are the workers of the epoch, and `layout` those of them that remain after the tick.
         """
         self.number = number
         self.owners = new
@@ -81,14 +82,20 @@ class LayoutTick:
         self._epoch = epoch
         self._folds = folds
         self.members, self.layout = tuple(members), tuple(layout)
+        self._moving = dict(readers)
+        """The new owners of fronts that have not come yet."""
         self._adopting = {worker for worker in members if moves_to(worker, old, new)}
         self._releasing = {worker for worker in members if moves_of(worker, old, new)}
         self._unprepared = set(members)
         self._not_copied = set(self._releasing)
 
-    def preparation(self, *, snapshots: bool) -> PrepareTick:
-        """Return the item that prepares the workers; `snapshots` is whether any are taken."""
-        return PrepareTick(self.number, self.owners.ranges, snapshots, self.choices)
+    def preparation(self, readers: Sequence[int], *, snapshots: bool) -> PrepareTick:
+        """Return the item that prepares the workers; `snapshots` is whether any are taken.
+
+        `readers` are the owners of all fronts before the tick, by number.
+        """
+        after = tuple(self._moving.get(front, owner) for front, owner in enumerate(readers))
+        return PrepareTick(self.number, self.owners.ranges, snapshots, self.choices, after)
 
     def on_copied(self, worker: int) -> bool:
         """Record that a worker has sent nearly all that was stored; return whether all have, once."""
@@ -142,9 +149,13 @@ class LayoutTick:
         """Record that a worker has its bins."""
         self._adopting.discard(worker)
 
+    def on_front_released(self, front: int) -> int:
+        """Record that a front has come to the position; return the worker that continues it."""
+        return self._moving.pop(front)
+
     def complete_at(self, min_time: Root) -> bool:
         """Return, once, whether the tick is complete; `min_time` is that of the barrier."""
-        if self.phase is not TickPhase.MOVING or self._releasing or self._adopting:
+        if self.phase is not TickPhase.MOVING or self._releasing or self._adopting or self._moving:
             return False
         assert self.position is not None
         if min_time < self.position:

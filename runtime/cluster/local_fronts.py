@@ -1,7 +1,8 @@
 """The fronts of one worker in one epoch: which of them may read, and which are blocked.
 
 A front may read while it is within its read-ahead, and one chunk more if it has a credit.  A front that
-may not read is reported as blocked to the coordinator once for each promise.
+may not read is reported as blocked to the coordinator once for each promise.  By ticks, fronts come from
+other workers and go to them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.logical import Table
     from fsql.runtime.cluster.job_spec import Settings
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.manifest import Manifest, SkippedRange
+    from fsql.runtime.dataflow.resume_point import ResumePoint
 
 
 @dataclass(slots=True)
@@ -46,6 +48,10 @@ class LocalFronts:
         """Start without fronts; `settings` limit the read-ahead."""
         self._settings = settings
         self._fronts: dict[int, LocalFront] = {}
+        self._released: dict[int, Front] = {}
+        """Fronts that other workers continue: their counts remain."""
+        self._tables: Mapping[int, Table] = {}
+        self._skipped: tuple[SkippedRange, ...] = ()
         self.released = START
         """The position below which everything is released and stored by the sinks."""
 
@@ -54,21 +60,52 @@ class LocalFronts:
         read_ahead = ReadAhead(
             self._settings.read_ahead_seconds, self._settings.read_ahead_bytes_least
         )
+        read_ahead.begin(front)
         self._fronts[front.number] = LocalFront(front, ordinal, read_ahead)
 
     def begin(
         self, tasks: Iterable[FrontTask], tables: Mapping[int, Table], manifest: Manifest | None
     ) -> None:
         """Make the fronts of some tasks, as of a manifest; `tables` are those that are read, by ordinal."""
+        self._tables = tables
+        self._skipped = () if manifest is None else manifest.skipped
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
         for task in tasks:
-            front = Front(task.number, tables[task.ordinal], task.split)
+            front = self._new_front(task)
             if manifest is not None and task.number in points:
                 front.resume(points[task.number], manifest.root)
-            for passed in () if manifest is None else manifest.skipped:
-                if passed.front == task.number:
-                    front.skip(Root(*passed.first), Root(*passed.end))
             self.add(front, task.ordinal)
+
+    def _new_front(self, task: FrontTask) -> Front:
+        front = Front(task.number, self._tables[task.ordinal], task.split)
+        for passed in self._skipped:
+            if passed.front == task.number:
+                front.skip(Root(*passed.first), Root(*passed.end))
+        return front
+
+    def adopt(
+        self, task: FrontTask, point: ResumePoint, position: Root, *, ended: bool
+    ) -> LocalFront:
+        """Continue a front of another worker, which has read it up to `position`."""
+        front = self._new_front(task)
+        front.resume(point, position)
+        if ended:
+            front.end()
+        before = self._released.pop(task.number, None)
+        if before is not None:
+            front.continue_counts(before)
+        self.add(front, task.ordinal)
+        return self._fronts[task.number]
+
+    def release(self, number: int) -> None:
+        """Give up a front that another worker continues."""
+        front = self._fronts.pop(number).front
+        front.bytes_passed = 0
+        self._released[number] = front
+
+    def counted(self) -> list[Front]:
+        """Return the fronts whose counts are those of this worker."""
+        return [*self, *self._released.values()]
 
     def get(self, number: int) -> LocalFront | None:
         """Return the front of that number, None if this worker does not have it."""
@@ -77,13 +114,14 @@ class LocalFronts:
     def clear(self) -> None:
         """Remove all fronts."""
         self._fronts.clear()
+        self._released.clear()
 
     def __iter__(self) -> Iterator[Front]:
         """Iterate over the fronts in the order in which they were added."""
         return (local.front for local in self._fronts.values())
 
-    def readable(self, now: float, *, behind: bool) -> list[int]:
-        """Return the numbers of the fronts that may read now, the one with the least promise first.
+    def readable(self, now: float, *, behind: bool) -> list[Front]:
+        """Return the fronts that may read now, the one with the least promise first.
 
         `behind` says whether a fold of the worker is behind: then none may.
         """
@@ -93,7 +131,7 @@ class LocalFronts:
             if now >= local.waits_until and self._may_read(local, behind=behind)
         ]
         may.sort(key=lambda local: local.front.promised)
-        return [local.front.number for local in may]
+        return [local.front for local in may]
 
     def next_timer(self, *, behind: bool) -> float:
         """Return when the next front that waits for its source may read, infinity for never."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.assignment import Assignment
+from fsql.compiler.assignment import Assignment, spread_fronts
 from fsql.compiler.explain.choices import changed_choices
 from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.plan_choices import (
@@ -58,6 +58,8 @@ class ProposedTicks:
         """The owner map of the tick that is under way, with workers numbered from 0 without a gap."""
         self._choices = NO_CHOICES
         """The choices of that tick."""
+        self._readers: tuple[int, ...] = ()
+        """The owners of fronts of that tick, in the same numbers."""
 
     @property
     def workers(self) -> int:
@@ -100,15 +102,18 @@ class ProposedTicks:
         self._spec = self._begun_with
         owners: tuple[tuple[int, int, int], ...] = ()
         workers, choices = self.workers, NO_CHOICES
+        readers: tuple[int, ...] = ()
         if taken.last is not None:
             owners, workers, choices = taken.last.owners, taken.last.workers, taken.last.choices
+            readers = taken.last.readers
         elif manifest is not None:
             owners = manifest.compact_owners if manifest.workers == workers else ()
             choices = manifest.choices
         if fault_of_choices(self._spec.plan, choices):
             choices = NO_CHOICES  # of another plan than this version makes
         before = self._owners_now
-        self._set_layout(OwnerMap.of_ranges(owners, workers) if owners else before, choices)
+        owner_map = OwnerMap.of_ranges(owners, workers) if owners else before
+        self._set_layout(owner_map, choices, readers)
         return self._spec
 
     def on_load(self, busy: float, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
@@ -136,21 +141,29 @@ class ProposedTicks:
                 if proposal.owners:
                     self._owners = OwnerMap.of_ranges(proposal.owners, workers)
                 self._choices = choices_of(with_choices(self._spec.plan, proposal.choices))
-                epoch.ticks.propose(proposal.tick, self._owners, self._choices)
+                readers = self._readers_now
+                if workers != self.workers:
+                    readers = spread_fronts(readers, workers)
+                self._readers = proposal.readers or readers
+                tick_plan = self._owners, self._choices, self._readers
+                epoch.ticks.propose(proposal.tick, *tick_plan)
             return ended
         if tick.phase is TickPhase.COMPLETED:
             assert tick.position is not None
             assert self._owners is not None
             moved, before = self._moved_bins(self._owners), self._spec.plan
-            self._set_layout(self._owners, self._choices)
+            moves = self._moves_of_fronts(self._readers)
+            self._set_layout(self._owners, self._choices, self._readers)
             ended.append(
                 TickEnded(
                     tick.number,
                     tick.position,
                     now - self._proposed_at,
                     moved_bins=moved,
-                    layout=Layout(self._owners.ranges, self._owners.workers, self._choices),
-                    changes=tuple(changed_choices(before, self._spec.plan)),
+                    layout=Layout(
+                        *(self._owners.ranges, self._owners.workers, self._choices, self._readers)
+                    ),
+                    changes=(*changed_choices(before, self._spec.plan), *moves),
                 )
             )
             self._proposal, self._ended = None, tick.number
@@ -188,10 +201,6 @@ class ProposedTicks:
     def _fault(self, proposal: TickProposed, epoch: CoordinatorEpoch, now: float) -> str:
         """Return why a tick cannot be taken, "" if it can, perhaps later."""
         workers, present = self._workers_of(proposal), len(epoch.members.numbers)
-        assignment = self._spec.plan.assignment
-        readers = {assignment.owner_of_front(task.number) for task in self._spec.fronts}
-        if max(readers, default=0) >= workers:
-            return f"worker {max(readers)} reads a part of the input, and would leave"
         if present + epoch.members.next_number > NUMBERS_MAX:
             return "too many workers have joined and left since the job was started again"
         if present < workers and now - self._proposed_at > self._loading:
@@ -202,8 +211,22 @@ class ProposedTicks:
         before = self._owners_now.owners
         return sum(one != other for one, other in zip(before, owners.owners, strict=True))
 
-    def _set_layout(self, owners: OwnerMap, choices: PlanChoices) -> None:
-        readers = self._spec.plan.assignment.readers or self._begun_with.plan.workers
+    @property
+    def _readers_now(self) -> tuple[int, ...]:
+        """Return the present owners of fronts, by number."""
+        return self._spec.plan.assignment.readers_of(self._spec.fronts)
+
+    def _moves_of_fronts(self, readers: tuple[int, ...]) -> list[str]:
+        """Return which fronts have moved, a line each."""
+        tables, before = self._spec.plan.tables, self._readers_now
+        return [
+            f"worker {readers[task.number]} reads split {task.split} of table"
+            f' "{tables[task.ordinal].name}", before worker {before[task.number]}'
+            for task in self._spec.fronts
+            if readers[task.number] != before[task.number]
+        ]
+
+    def _set_layout(self, owners: OwnerMap, choices: PlanChoices, readers: tuple[int, ...]) -> None:
         if owners.workers != self.workers:
             self._contraction = Contraction(owners.workers)
         plan = with_choices(self._spec.plan, choices)

@@ -29,11 +29,12 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The owners of hash bins, the number of workers (numbered from 0), and the choices."""
+    """The owners of hash bins, the number of workers (numbered from 0), the choices, the owners of fronts."""
 
     owners: tuple[tuple[int, int, int], ...]
     workers: int
     choices: PlanChoices = NO_CHOICES
+    readers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,15 @@ class TickProposed:
     With () the owners stay.  `choices` are those that change.
     `workers` says how many workers there are after it; 0 stands for as many as before.  Here they are
     numbered from 0 without a gap, in the order of their numbers in the epoch; those that join come last.
+    `readers` has the worker that reads for each front, by number; with () fronts stay, unless the number of
+    workers changes.
     """
 
     tick: int
     owners: tuple[tuple[int, int, int], ...]
     workers: int = 0
     choices: PlanChoices = NO_CHOICES
+    readers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +126,8 @@ class TickEnded:
     """Effect: record the outcome of a proposed tick: it was taken, or `refused` says why not.
 
     `seconds` are from the proposal on.  `position` is where it began.  `moved_bins` counts the bins that have
-    got another owner.  `layout` is the one after it, if it was taken, and `changes` says what differs
-    from the choices before, a line each.
+    got another owner.  `layout` is the one after it, if it was taken, and `changes` says which
+    choices have changed and which fronts have moved, a line each.
     """
 
     tick: int

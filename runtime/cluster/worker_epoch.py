@@ -12,6 +12,7 @@ from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     AbandonTick,
+    AdoptFront,
     AnnounceSnapshot,
     Begin,
     CancelSnapshot,
@@ -29,6 +30,7 @@ from fsql.runtime.cluster.frames import (
     Switch,
     TickCompleted,
 )
+from fsql.runtime.cluster.front_moves import FrontMoves
 from fsql.runtime.cluster.links import Links
 from fsql.runtime.cluster.local_fronts import LocalFronts
 from fsql.runtime.cluster.manifest import manifest_of
@@ -84,6 +86,7 @@ class WorkerEpoch:
         self._fronts = LocalFronts(settings)
         self._snapshots: WorkerSnapshots | None = None
         self._ticks: WorkerTicks | None = None
+        self._moves: FrontMoves | None = None
         self._running = False
         self._half_read: list[LocalFront] = []
         """The fronts with a chunk that is not fully processed."""
@@ -98,7 +101,7 @@ class WorkerEpoch:
         if not self._running or worker is None:
             return []
         readable = self._fronts.readable(now, behind=self._is_behind)
-        return [front for front in readable if not worker.has_deferred(front)]
+        return [front.number for front in readable if not worker.waits(front)]
 
     def next_timer(self) -> float:
         """Return when to call `advance` at the latest; 0 is at once."""
@@ -141,6 +144,9 @@ class WorkerEpoch:
             self._worker, begin.number, begin.epoch, self._links.put, self._put_effects
         )
         self._snapshots = WorkerSnapshots(begin.epoch, self._worker, self._fronts, self._ticks)
+        self._moves = FrontMoves(
+            *(self._worker, begin.epoch, self._fronts, loaded.tasks, self._links.put)
+        )
         self._fronts.begin(loaded.fronts, loaded.plan.tables, manifest)
         if manifest is not None:
             self._put_effects(self._worker.load(loaded.state, start))
@@ -312,6 +318,11 @@ class WorkerEpoch:
                 return self._take_snapshot()
             case StatePart():
                 self._ticks.on_part(sender, item)
+            case AdoptFront():
+                assert self._moves is not None
+                here, opened = self._moves.adopt(item)
+                self._report_if_blocked(here)
+                return [*opened]
             case TickCompleted():
                 self._ticks.on_completed()
             case MemberJoined(number, address):
@@ -339,7 +350,13 @@ class WorkerEpoch:
             self._links.put(COORDINATOR, blocked)
 
     def _take_snapshot(self) -> list[WorkerEffect]:
-        return [] if self._snapshots is None else [*self._snapshots.take()]
+        if self._snapshots is None or self._moves is None or self._ticks is None:
+            return []
+        unfinished = {here.front.number for here in self._half_read}
+        released = self._moves.release(self._ticks.number, unfinished)
+        if released and self._metrics is not None:
+            self._metrics.next_timer = 0.0  # the worker may leave soon
+        return [*released, *self._snapshots.take()]
 
     # Fronts.
 

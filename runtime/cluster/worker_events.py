@@ -41,7 +41,8 @@ class Load:
 class Loaded:
     """Event: everything is loaded; `state` has the incremental snapshots of each operator, oldest first.
 
-    `settings` are those of the job, and `encodings` those of its INSERTs whose rows workers encode.
+    `fronts` are those of the worker, and `tasks` all of the job.  `settings` are those of the job, and
+    `encodings` those of its INSERTs whose rows workers encode.
     """
 
     epoch: int
@@ -50,6 +51,7 @@ class Loaded:
     state: Mapping[str, tuple[IncrementalSnapshot, ...]]
     settings: Settings
     encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
+    tasks: tuple[FrontTask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,22 @@ class Trim:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenReader:
+    """Effect: open a reader of a front, from a source offset on.  Answer: `NotLoaded`, if that fails."""
+
+    epoch: int
+    front: int
+    source_offset: SourceOffset
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReader:
+    """Effect: close the reader of a front, which another worker reads for."""
+
+    front: int
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Effect: close readers and stores of the epoch."""
 
@@ -165,4 +183,15 @@ WorkerEvent: TypeAlias = (
     | BinsCopied
     | BinsNotCopied
 )
-WorkerEffect: TypeAlias = Transmit | Yield | Load | WorkerTickEffect | Store | Trim | Close | Leave
+WorkerEffect: TypeAlias = (
+    Transmit
+    | Yield
+    | Load
+    | WorkerTickEffect
+    | Store
+    | Trim
+    | OpenReader
+    | CloseReader
+    | Close
+    | Leave
+)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins
     from fsql.runtime.cluster.worker_events import NotStored
     from fsql.runtime.cluster.worker_ticks import WorkerTicks
+    from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.outbox import Effect
     from fsql.runtime.dataflow.worker import Worker
 
@@ -37,6 +38,8 @@ class WorkerSnapshots:
         """The accepted snapshot for which the worker has not returned its state."""
         self._storing: deque[Store | CopyBins] = deque()
         """What is done with the store: the first is under way, the others wait."""
+        self._fronts_of: dict[int, tuple[Front, ...]] = {}
+        """The fronts that the worker had when it accepted a snapshot: their resume points are its part."""
 
     def on_announcement(self, announce: AnnounceSnapshot) -> SnapshotAnswer:
         """Accept a snapshot if its position is above everything that was applied."""
@@ -45,13 +48,15 @@ class WorkerSnapshots:
         if announce.tick:
             reached = max([reached, *(front.read_up_to for front in self._fronts)])
             owners, choices = self._ticks.prepared
+            leaving = self._ticks.leaving(self._fronts)
             accepted = self._worker.announce_change(
-                announce.position, owners, self._fronts, choices
+                announce.position, owners, self._fronts, choices, leaving
             )
         else:
             accepted = self._worker.announce(announce.position)
         if accepted:
             self._pending = announce
+            self._fronts_of[announce.snapshot] = tuple(self._fronts)
         return SnapshotAnswer(announce.snapshot, accepted, reached)
 
     def on_cancellation(self, snapshot: int) -> list[Effect]:
@@ -63,6 +68,7 @@ class WorkerSnapshots:
         if pending is None or pending.snapshot != snapshot or self._worker.has_switched:
             return []
         self._pending = None
+        del self._fronts_of[snapshot]
         if pending.tick:
             return self._worker.cancel_change(self._fronts)
         self._worker.cancel()
@@ -77,7 +83,7 @@ class WorkerSnapshots:
         if pending is None or (pending.tick and not self._worker.has_switched):
             return []
         position = pending.position
-        if any(front.promised < position for front in self._fronts):
+        if any(front.promised < position for front in self._fronts_of[pending.snapshot]):
             return []
         state = self._worker.take_snapshots()
         if state is None:
@@ -100,9 +106,10 @@ class WorkerSnapshots:
             return None
         self._storing.popleft()
         self._ticks.on_stored(store.changes)
+        fronts = self._fronts_of.pop(event.snapshot)
         if not isinstance(event, Stored):
             return SnapshotDeclined(event.snapshot, event.reason)
-        points = tuple(front.resume_point(store.position) for front in self._fronts)
+        points = tuple(front.resume_point(store.position) for front in fronts)
         return SnapshotAcknowledged(event.snapshot, event.segments, points)
 
     def on_preparation(self, prepare: PrepareTick) -> list[Store | CopyBins]:

@@ -1,5 +1,7 @@
 """A worker's part in the ticks of one epoch: it hands bins over, adopts others, and changes its plan.
 
+Fronts move as `front_moves` says.
+
     PrepareTick       read back the stored state of the bins that go, and send it to their new owners in parts
     StatePart         stage it: load it where no kernel reads it yet
     snapshots         what they change in these bins goes to the new owners as well, once it is stored; when
@@ -37,12 +39,13 @@ from fsql.runtime.cluster.tick_events import BinsCopied, CopyBins, Ownership
 from fsql.runtime.dataflow.layout_change import moves_of, moves_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.frames import Item, PrepareTick, Switch
     from fsql.runtime.cluster.tick_events import BinsNotCopied
+    from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.outbox import Effect
     from fsql.runtime.dataflow.worker import Worker
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
@@ -62,6 +65,7 @@ class _Tick:
         self.number = prepare.tick
         self.owners = owners
         self.choices = prepare.choices
+        self.readers = prepare.readers
         self.outgoing = moves_of(worker, old, owners)
         self.incoming = moves_to(worker, old, owners)
         self.copies = CopiedState(self.outgoing, follows_snapshots=prepare.snapshots)
@@ -107,6 +111,18 @@ class WorkerTicks:
         """Return, once after a tick, the bins that the worker owns."""
         ownership, self._ownership = self._ownership, None
         return ownership
+
+    def leaving(self, fronts: Iterable[Front]) -> frozenset[int]:
+        """Return the numbers of the fronts of the worker that others continue."""
+        assert self._tick is not None
+        readers = self._tick.readers
+        numbers = [front.number for front in fronts] if readers else []
+        return frozenset(front for front in numbers if readers[front] != self._number)
+
+    @property
+    def number(self) -> int:
+        """Return the number of the tick that is under way, 0 if none is."""
+        return 0 if self._tick is None else self._tick.number
 
     # Parts of the work, between which other steps come.
 

@@ -28,7 +28,8 @@ class TickProposal(msgspec.Struct, frozen=True):
     `owners` has worker, first bin and end of each range; with () the owners stay.  `choices` are
     the fold policies and orders of filters that change.  `graph` is the digest of the plan that it was made
     for, and `workers` the number of workers that the job was started with.  After the tick it has
-    `workers_after`, 0 for as many.  `proposed_at` is in seconds since 1970.
+    `workers_after`, 0 for as many.  `readers` has the worker that reads for each front, by number; with ()
+    fronts stay, unless the number of workers changes.  `proposed_at` is in seconds since 1970.
     """
 
     tick: int
@@ -39,6 +40,7 @@ class TickProposal(msgspec.Struct, frozen=True):
     proposed_at: float
     workers_after: int = 0
     choices: PlanChoices = NO_CHOICES
+    readers: tuple[int, ...] = ()
 
     @property
     def workers_of_tick(self) -> int:
@@ -50,7 +52,7 @@ class TickRecord(msgspec.Struct, frozen=True):
     """The outcome of a proposal: it was taken at `position`, or `refused` is the reason why not.
 
     If it was taken, `proposal` has all owners and choices that are in force since then.  `changes` says which
-    choices have changed, a line each.
+    choices have changed and which fronts have moved, a line each.
 
     `seconds` are from when the coordinator read the proposal.  `moved_bins` counts the bins that have got
     another owner.

@@ -5,7 +5,8 @@ not on the chunks of a reader.  A promise p means that all further rows have roo
 successor of the last row that was read, so it needs no log.
 
 A front that resumes begins at the boundary of a chunk and drops the rows below a snapshot's position; from
-there on its rows, dead letters and promises are those of a front that was never interrupted.
+there on its rows, dead letters and promises are those of a front that was never interrupted.  A front that
+another worker continues drops the rows from a position on, where the other one resumes.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Front:
         self._stride = 1
         self._passed_boundaries = 0
         self._below = START
+        self._end = END
         self._skipped: list[tuple[Root, Root]] = []
 
     def resume(self, point: ResumePoint, position: Root) -> None:
@@ -101,6 +103,20 @@ class Front:
         """
         self._skipped.append((first, end))
 
+    def stop_at(self, position: Root, unsent: int = 0) -> None:
+        """Drop the rows with roots from `position` on: another worker reads them.
+
+        `unsent` of them were read before.
+        """
+        self._end = position
+        self.remember_next()
+        self.rows_read -= unsent
+
+    def continue_counts(self, before: Front) -> None:
+        """Continue the counts of a front of the same split that stopped on this worker, for monitoring."""
+        self.rows_read, self.bytes_read = before.rows_read, before.bytes_read
+        self.unknown_fields, self.nulled_fields = before.unknown_fields, before.nulled_fields
+
     def resume_point(self, position: Root) -> ResumePoint:
         """Return where to begin again so that no row with a root from `position` on is missed.
 
@@ -120,6 +136,11 @@ class Front:
             self._boundaries.popleft()
         if len(self._boundaries) < BOUNDARIES_MAX // 4:
             self._stride = max(self._stride // 2, 1)
+
+    @property
+    def next_row(self) -> int:
+        """Return the number of the row that follows those that were read."""
+        return self._next_row
 
     @property
     def read_up_to(self) -> Root:
@@ -186,8 +207,12 @@ class Front:
 
     def on_wait(self, source_offset: SourceOffset) -> None:
         """Record that the source has no more rows yet, however many the last chunk had."""
-        self._passed_boundaries = self._stride
+        self.remember_next()
         self._remember(source_offset)
+
+    def remember_next(self) -> None:
+        """Keep the next boundary of chunks: it is to be near a position at which another worker resumes."""
+        self._passed_boundaries = self._stride
 
     def _remember(self, source_offset: SourceOffset | None) -> None:
         """Record where the next chunk begins, unless that is close after the last boundary."""
@@ -207,12 +232,14 @@ class Front:
     def _drops(self) -> bool:
         """Return whether any row from the next one on may have to be dropped."""
         ends = [self._below, *(end for _, end in self._skipped)]
-        return self._read_up_to < max(ends)
+        return self._read_up_to < max(ends) or self._end != END
 
     def _drop_rows(self, batch: Batch | None) -> Batch | None:
         if batch is None:
             return None
         marks = ~below(batch, self._below)
+        if self._end != END:
+            marks &= below(batch, self._end)
         for first, end in self._skipped:
             marks &= below(batch, first) | ~below(batch, end)
         kept = np.flatnonzero(marks)
@@ -224,7 +251,8 @@ class Front:
         return tuple(
             (root, dead_letter)
             for root, dead_letter in dead_letters
-            if root >= self._below and not any(first <= root < end for first, end in self._skipped)
+            if self._below <= root < self._end
+            and not any(first <= root < end for first, end in self._skipped)
         )
 
     def _times(self, times: Ints) -> Ints:

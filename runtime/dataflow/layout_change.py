@@ -7,7 +7,8 @@ it has adopted that state.
 
     announce    The worker agrees only if it has applied and read nothing at or above the position.  Until it
                 learns how the change ends, it cuts there what its fronts read, and defers the rest.
-    switch      All have agreed: what was deferred goes on, by the new owners.
+    switch      All have agreed: what was deferred goes on, by the new owners.  A front that another worker
+                continues drops it, and stops at the position.
     cancel      One has not: it goes on by the old ones.
     adopt       The new owner adds the state and applies the queued rows.
     complete    All have adopted: nothing below the position is under way any more.
@@ -17,7 +18,7 @@ Rows of bins that move are marked in their parcels, so that the new owner need n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.runtime.order import below
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import BinRanges, OwnerMap
@@ -33,10 +36,12 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.messages import Message
+    from fsql.runtime.ports import DeadLetter
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint32]
     Bools = NDArray[np.bool_]
+    DeadLetters = tuple[tuple[Root, DeadLetter], ...]
 
 
 class Routing:
@@ -75,6 +80,20 @@ class Routing:
         return [(worker, is_moved, rows) for worker, is_moved, rows in parts if len(rows)]
 
 
+class FrontRows(NamedTuple):
+    """Rows that a front has read, with their positions; `ordinal` is the number of its table."""
+
+    front: Front
+    ordinal: int
+    batch: Batch | None
+    dead_letters: DeadLetters
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows there are."""
+        return len(self.dead_letters) + (0 if self.batch is None else len(self.batch))
+
+
 class LayoutChange:
     """One change of owners and choices on one worker, from its announcement to its completion."""
 
@@ -85,8 +104,11 @@ class LayoutChange:
         new: OwnerMap,
         worker: int,
         choices: PlanChoices = NO_CHOICES,
+        leaving: frozenset[int] = frozenset(),
     ) -> None:
+        """Begin it; `leaving` are the numbers of the worker's fronts that others continue."""
         self.position = position
+        self.leaving = leaving
         self.choices = choices
         self.owners = new
         self.switched = False
@@ -100,8 +122,8 @@ class LayoutChange:
         self.adopted = not self.incoming
         self.queued: dict[int, list[tuple[int, Batch]]] = {}
         """Rows of bins that are not adopted yet, by stage, each with its side."""
-        self.deferred: dict[int, tuple[Front, int, Batch]] = {}
-        """Rows at or above the position that a front has read before the switch, with the table's ordinal."""
+        self.deferred: dict[int, FrontRows] = {}
+        """Rows at or above the position that were read before the switch, by front."""
         self.messages: list[Message] = []
         """Messages with such rows, from workers that have switched already or will not agree."""
         self._new_owners = np.array(new.owners)
@@ -137,14 +159,42 @@ class LayoutChange:
         self.messages.append(message)
         return True
 
-    def defer(self, front: Front, ordinal: int, batch: Batch) -> Batch | None:
-        """Return the rows below the position, and keep the others of a front's chunk until the switch."""
-        under = below(batch, self.position)
-        if under.all():
-            return batch
-        kept = np.flatnonzero(under)
-        self.deferred[front.number] = (front, ordinal, batch.take(np.flatnonzero(~under)))
-        return batch.take(kept) if len(kept) else None
+    def defer(self, rows: FrontRows) -> FrontRows:
+        """Return what of a front's chunk is below the position, and keep the rest until the switch."""
+        batch, rest = rows.batch, None
+        if batch is not None and not (under := below(batch, self.position)).all():
+            rest = batch.take(np.flatnonzero(~under))
+            kept = np.flatnonzero(under)
+            batch = batch.take(kept) if len(kept) else None
+        letters = tuple(each for each in rows.dead_letters if each[0] < self.position)
+        later = rows.dead_letters[len(letters) :]
+        if rest is not None or later:
+            front = rows.front
+            self.deferred[front.number] = FrontRows(front, rows.ordinal, rest, later)
+        return FrontRows(rows.front, rows.ordinal, batch, letters)
+
+    def take_deferred(self, fronts: Iterable[Front]) -> list[FrontRows]:
+        """Return what waited; after the switch that of fronts that leave is dropped, and they stop."""
+        deferred, self.deferred = self.deferred, {}
+        for front in fronts:
+            if self.switched and front.number in self.leaving:
+                rest = deferred.pop(front.number, None)
+                front.stop_at(self.position, 0 if rest is None else rest.rows)
+        return list(deferred.values())
+
+    def promise_of(self, front: Front) -> Root:
+        """Return what a front may promise: the worker that continues it promises the rest.
+
+        One that has ended by the switch has no rows at or above the position.
+        """
+        if self.switched and (front.ended or front.number not in self.leaving):
+            return front.promised
+        return min(front.promised, self.position)
+
+    def has_left(self, front: Front) -> bool:
+        """Return whether this worker has read all that it reads of a front that leaves."""
+        leaves = self.switched and front.number in self.leaving
+        return leaves and front.promised >= self.position
 
 
 def is_beyond(position: Root, front: Front) -> bool:

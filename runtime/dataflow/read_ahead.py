@@ -56,6 +56,10 @@ class ReadAhead:
         """Return whether the front may read more."""
         return self._under_way < max(self._lately, self._least)
 
+    def begin(self, front: Front) -> None:
+        """Leave out what the front has counted before."""
+        self._read = front.bytes_read + ROW_BYTES * front.rows_read
+
     def on_chunk(self, front: Front, now: float) -> None:
         """Record that the front has read a chunk; all of it is below the promise of the front."""
         before, self._read = self._read, front.bytes_read + ROW_BYTES * front.rows_read

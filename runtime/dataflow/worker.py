@@ -16,7 +16,7 @@ from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.exchange import Exchange
 from fsql.runtime.dataflow.foreign_state import ForeignState
 from fsql.runtime.dataflow.invariants import check_operators
-from fsql.runtime.dataflow.layout_change import LayoutChange, Routing, is_beyond
+from fsql.runtime.dataflow.layout_change import FrontRows, LayoutChange, Routing, is_beyond
 from fsql.runtime.dataflow.messages import (
     Address,
     Entry,
@@ -96,16 +96,20 @@ class Worker:
 
         Return the messages to other workers, so that they can begin meanwhile.
         """
-        batch, dead_letters = front.take(chunk, source_offset)
-        if batch is not None and self._cuts:
-            assert self.change is not None
-            batch = self.change.defer(front, ordinal, batch)
-        if batch is not None:
-            self._run(self._source_stage[ordinal], [batch], repairs=False)
-        if dead_letters:
-            to = Address(self._barrier_stage, 0, PortKind.DEAD_LETTER, front.stops_on_error)
-            self._outbox.post(BARRIER, Parcel(to, None, dead_letters=dead_letters))
+        rows = FrontRows(front, ordinal, *front.take(chunk, source_offset))
+        if self.change is not None and not self.change.switched:
+            rows = self.change.defer(rows)
+        self._enter(rows)
         return self._outbox.take_for_workers()
+
+    def _enter(self, rows: FrontRows) -> None:
+        """Run the stage of a table over the rows of a front, and send the malformed ones."""
+        if rows.batch is not None:
+            self._run(self._source_stage[rows.ordinal], [rows.batch], repairs=False)
+        if rows.dead_letters:
+            stops = rows.front.stops_on_error
+            to = Address(self._barrier_stage, 0, PortKind.DEAD_LETTER, stops)
+            self._outbox.post(BARRIER, Parcel(to, None, dead_letters=rows.dead_letters))
 
     @property
     def has_more(self) -> bool:
@@ -121,19 +125,14 @@ class Worker:
         front.end(source_offset)
         return [self._promise(front)]
 
-    @property
-    def _cuts(self) -> bool:
-        """Return whether rows at or above the position of a change must not be sent yet."""
-        return self.change is not None and not self.change.switched
-
-    def has_deferred(self, front: int) -> bool:
-        """Return whether a front has rows that wait for a change of owners; it must not read more."""
-        return self.change is not None and front in self.change.deferred
+    def waits(self, front: Front) -> bool:
+        """Return whether a front must not read on: rows wait for a change, or another worker continues."""
+        change = self.change
+        return change is not None and (front.number in change.deferred or change.has_left(front))
 
     def _promise(self, front: Front) -> Promise:
-        if self.change is not None and self._cuts:
-            return Promise(front.number, min(front.promised, self.change.position))
-        return Promise(front.number, front.promised)
+        change = self.change
+        return Promise(front.number, front.promised if change is None else change.promise_of(front))
 
     def receive(self, message: Message) -> list[Effect]:
         """Process a message from another worker.
@@ -237,16 +236,20 @@ class Worker:
         owners: OwnerMap,
         fronts: Iterable[Front],
         choices: PlanChoices = NO_CHOICES,
+        leaving: frozenset[int] = frozenset(),
     ) -> bool:
         """Announce a snapshot at a position where owners and choices change; return whether it is agreed to.
 
         `fronts` are those of the worker: none may have read or promised anything at or above the position.
+        Other workers continue those with the numbers `leaving`.
         """
         assert self.change is None
         if any(is_beyond(position, front) for front in fronts) or not self.announce(position):
             return False
-        old = self._routing.owners
-        self._routing.change = LayoutChange(position, old, owners, self._number, choices)
+        for front in fronts:
+            front.remember_next()
+        change = self._routing.owners, owners, self._number, choices, leaving
+        self._routing.change = LayoutChange(position, *change)
         return True
 
     def cancel_change(self, fronts: Iterable[Front]) -> list[Effect]:
@@ -270,9 +273,8 @@ class Worker:
 
     def _go_on_with(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
         """Process the rows of fronts and the min times that a change has held back."""
-        deferred, change.deferred = change.deferred, {}
-        for _, ordinal, batch in deferred.values():
-            self._run(self._source_stage[ordinal], [batch], repairs=False)
+        for deferred in change.take_deferred(fronts):
+            self._enter(deferred)
         self._follow_all(change)
         effects = self._finish_step()
         messages, change.messages = change.messages, []

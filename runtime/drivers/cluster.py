@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
-    from fsql.runtime.ports import Chunk
+    from fsql.runtime.ports import Chunk, SourceOffset
 
 ACKER = -2
 """The acker's number as a sender and receiver, besides `worker.BARRIER` and the numbers of workers."""
@@ -69,9 +69,9 @@ class Fair:
         return next((i for i, (_, receiver) in enumerate(channels) if receiver == BARRIER), 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FrontAt:
-    """A front, the worker that has it, and the ordinal of its table."""
+    """A front, the worker that has it now, and the ordinal of its table."""
 
     front: Front
     worker: int
@@ -130,9 +130,10 @@ class Cluster:
         """Return whether all channels are empty."""
         return not self._channels
 
-    def read(self, at: FrontAt, chunk: Chunk) -> None:
-        """Hand a chunk to the worker of a front."""
-        self.carry(at.worker, self.workers[at.worker].read(at.front, at.ordinal, chunk))
+    def read(self, at: FrontAt, chunk: Chunk, source_offset: SourceOffset | None = None) -> None:
+        """Hand a chunk to the worker of a front; `source_offset` is needed only to resume."""
+        worker = self.workers[at.worker]
+        self.carry(at.worker, worker.read(at.front, at.ordinal, chunk, source_offset))
 
     def end(self, at: FrontAt) -> None:
         """End a front at its worker."""
@@ -159,11 +160,15 @@ class Cluster:
         front = at.front
         if front.ended or self.barrier.stopped:
             return False
-        if self.workers[at.worker].has_deferred(front.number):
+        if self.workers[at.worker].waits(front):
             return False
         if front.rows_above(self.barrier.min_time) < read_ahead:
             return True
         return self.idle and front.promised == min(other.front.promised for other in self.fronts)
+
+    def is_acknowledged(self, worker: int) -> bool:
+        """Return whether the acker has all that a worker has sent it."""
+        return (worker, ACKER) not in self._channels
 
     def rows_buffered(self) -> int:
         """Return how many rows and groups the folds, the channels and the barrier hold."""

@@ -19,7 +19,7 @@ from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopp
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.drivers.cluster import BarrierOutput, Cluster, FrontAt, Schedule, fronts_of
 from fsql.runtime.drivers.packed_rows import packed_rows, unpack
-from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter
+from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter, SourceOffset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -102,8 +102,6 @@ def run_in_memory(
     begin = None if watcher is None else watcher.begin
     cluster = _cluster(plan, fronts, schedule, begin, encodings)
     outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
-    left = {at.front.number: list(inputs[at.ordinal][at.front.split]) for at in fronts}
-    row_number = dict.fromkeys(left, 0)
     while not cluster.barrier.stopped:
         if watcher is not None:
             watcher.observe(cluster)
@@ -119,15 +117,14 @@ def run_in_memory(
                 collect(outcome, contents, plan)
             continue
         at = readable[choice]
-        rows = left[at.front.number]
-        if not rows:
+        first = at.front.next_row
+        rows = inputs[at.ordinal][at.front.split]
+        if first == len(rows):
             cluster.end(at)
             continue
-        count = schedule.random.randint(1, batch_rows)
-        taken, left[at.front.number] = rows[:count], rows[count:]
-        first = row_number[at.front.number]
-        row_number[at.front.number] += len(taken)
-        cluster.read(at, chunk_of(taken, first, at.front.table))
+        taken = rows[first : first + schedule.random.randint(1, batch_rows)]
+        source_offset = SourceOffset(first, first + 1, first)
+        cluster.read(at, chunk_of(taken, first, at.front.table), source_offset)
         outcome.rows_buffered_max = max(outcome.rows_buffered_max, cluster.rows_buffered())
     if watcher is not None:
         watcher.observe(cluster)

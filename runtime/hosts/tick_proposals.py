@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsql.compiler.assignment import are_readers
 from fsql.compiler.owner_map import are_owner_ranges
 from fsql.compiler.plan_choices import fault_of_choices
 from fsql.runtime.cluster.tick_events import Layout, TickProposed
@@ -67,6 +68,7 @@ class TickProposals:
                 owners=layout.owners,
                 workers_after=layout.workers,
                 choices=layout.choices,
+                readers=layout.readers,
             )
         seconds, moved, refused = ended.seconds, ended.moved_bins, ended.refused
         record = TickRecord(proposal, position, seconds, moved, refused, ended.changes)
@@ -101,7 +103,8 @@ class TickProposals:
             return
         self._proposal = proposal
         yield TickProposed(
-            proposal.tick, proposal.owners, proposal.workers_of_tick, proposal.choices
+            *(proposal.tick, proposal.owners, proposal.workers_of_tick, proposal.choices),
+            proposal.readers,
         )
 
     def end_job(self) -> Work:
@@ -130,7 +133,7 @@ def last_layout(coordination: Coordination, spec: JobSpec) -> Layout | None:
     if record is None or _fault(record.proposal, spec):
         return None
     taken = record.proposal
-    return Layout(taken.owners, taken.workers_of_tick, taken.choices)
+    return Layout(taken.owners, taken.workers_of_tick, taken.choices, taken.readers)
 
 
 def _fault(proposal: TickProposal, spec: JobSpec) -> str:
@@ -141,8 +144,11 @@ def _fault(proposal: TickProposal, spec: JobSpec) -> str:
     if proposal.workers != workers:
         return f"it was proposed for a run with {proposal.workers} workers, and this has {workers}"
     wrong = fault_of_choices(spec.plan, proposal.choices)
-    if wrong or not proposal.owners:
+    if wrong:
         return wrong
-    if not are_owner_ranges(proposal.owners, proposal.workers_of_tick):
+    after, readers = proposal.workers_of_tick, proposal.readers
+    if readers and not are_readers(readers, len(spec.fronts), after):
+        return "it does not give each part of the input to a worker"
+    if proposal.owners and not are_owner_ranges(proposal.owners, after):
         return "its owner map does not give each bin to a worker"
     return ""

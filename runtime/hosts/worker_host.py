@@ -20,11 +20,13 @@ from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins
 from fsql.runtime.cluster.worker_events import (
     ChunkRead,
     Close,
+    CloseReader,
     Leave,
     Load,
     Loaded,
     NotLoaded,
     NotStored,
+    OpenReader,
     Resumed,
     SourceFailed,
     Store,
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
         WorkerMachine,
     )
     from fsql.runtime.hosts.prepared import Prepare, Prepared
-    from fsql.runtime.ports import SplitReader
+    from fsql.runtime.ports import SourceOffset, SplitReader
     from fsql.runtime.state.directory import StateDirectory
 
 
@@ -76,6 +78,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._busy_clock = busy_clock or clock
         self._readers: dict[int, SplitReader] = {}
         self._new_readers: dict[int, SplitReader] = {}
+        self._job: Prepared | None = None
         self._chunk_size = ChunkSize(1)
         self._state: WorkerState | None = None
         self._statistics: StatisticsLog | None = None
@@ -87,7 +90,7 @@ class WorkerHost(Host["WorkerMachine"]):
             self._state.close()
             self._state = None
 
-    def _carry_out(self, effect: WorkerEffect) -> None:
+    def _carry_out(self, effect: WorkerEffect) -> None:  # noqa: C901 - one case for each
         match effect:
             case Transmit(address, what):
                 self._transport.send(address, what)
@@ -104,6 +107,11 @@ class WorkerHost(Host["WorkerMachine"]):
                 self._background.submit(self._store(effect))
             case Trim(_, unneeded):
                 self._background.submit(self._trim(unneeded))
+            case OpenReader():
+                self._open_reader(effect)
+            case CloseReader(front):
+                if front in self._new_readers:  # not if it had ended before it came
+                    self._new_readers.pop(front).close()
             case Close():
                 self._close_readers()
                 self._background.submit(self._close_state())
@@ -141,6 +149,20 @@ class WorkerHost(Host["WorkerMachine"]):
             reader = self._readers[front]
         return reader
 
+    def _open_reader(self, effect: OpenReader) -> None:
+        """Open the reader of a front that another worker had: at once, as rows wait for it."""
+        assert self._job is not None
+        [task] = [task for task in self._job.fronts if task.number == effect.front]
+        try:
+            self._new_readers[effect.front] = _open(
+                *(SplitEnds(self._job.state), self._job, task, effect.source_offset)
+            )
+        except FsqlError as error:
+            self._events.append(NotLoaded(effect.epoch, str(error), diagnostics_bytes(error)))
+        except StateFailedError as error:
+            failed = NotLoaded(effect.epoch, str(error), disk_failed=error.disk_failed)
+            self._events.append(failed)
+
     def _close_readers(self) -> None:
         for reader in {**self._new_readers, **self._readers}.values():
             reader.close()
@@ -154,7 +176,7 @@ class WorkerHost(Host["WorkerMachine"]):
             assignment = prepared.plan.assignment
             if begin.owners:
                 owners = OwnerMap.of_ranges(begin.owners)
-                assignment = Assignment(owners, assignment.workers)
+                assignment = Assignment(owners, begin.readers)
             plan = replace(with_choices(prepared.plan, begin.choices), assignment=assignment)
             own_fronts = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
@@ -162,6 +184,7 @@ class WorkerHost(Host["WorkerMachine"]):
             bins = assignment.bins_of(begin.number)
             changes = state.load(manifest, begin.epoch, bins)
             yield None
+            self._job = prepared
             self._open_readers(prepared, own_fronts, manifest)
             self._chunk_size = ChunkSize(prepared.settings.chunk_rows)
             self._statistics = prepared.statistics
@@ -171,7 +194,8 @@ class WorkerHost(Host["WorkerMachine"]):
             yield NotLoaded(begin.epoch, str(error), disk_failed=error.disk_failed)
         else:
             yield Loaded(
-                begin.epoch, plan, own_fronts, changes, prepared.settings, prepared.encodings
+                *(begin.epoch, plan, own_fronts, changes, prepared.settings, prepared.encodings),
+                prepared.fronts,
             )
 
     def _close_state(self) -> Work:
@@ -201,8 +225,7 @@ class WorkerHost(Host["WorkerMachine"]):
         for task in tasks:
             point = points.get(task.number)
             source_offset = None if point is None else point.source_offset
-            table, split = prepared.table_name(task), prepared.split(task)
-            self._new_readers[task.number] = ends.open(task.number, table, split, source_offset)
+            self._new_readers[task.number] = _open(ends, prepared, task, source_offset)
 
     def _store(self, store: Store) -> Work:
         assert self._state is not None
@@ -239,3 +262,10 @@ class WorkerHost(Host["WorkerMachine"]):
         if self._state is not None:
             self._state.remove(unneeded)
         yield None
+
+
+def _open(
+    ends: SplitEnds, prepared: Prepared, task: FrontTask, source_offset: SourceOffset | None
+) -> SplitReader:
+    table, split = prepared.table_name(task), prepared.split(task)
+    return ends.open(task.number, table, split, source_offset)

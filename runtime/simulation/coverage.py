@@ -24,6 +24,7 @@ PROBES: Final = (
     "tick taken",
     "tick refused",
     "plan changed",
+    "front moved",
     "worker joined",
     "worker left",
     "snapshot committed",
@@ -61,7 +62,10 @@ SELDOM: Final = ("bundle refused by its consumer",)
 
 
 KILL_EFFECTS: Final = {
-    "worker": ("Transmit", "Load", "CopyBins", "Store", "Trim", "Close", "Leave"),
+    "worker": (
+        *("Transmit", "Load", "CopyBins", "Store", "Trim"),
+        *("OpenReader", "CloseReader", "Close", "Leave"),
+    ),
     "coordinator": ("Transmit", "TakeEpoch", "OpenSinks", "Deliver", "CommitManifest", "Finish"),
 }
 """The effects that a kill is aimed at, by the kind of node."""
@@ -93,6 +97,8 @@ MESSAGES: Final = (
     "Switch",
     "BinsReleased",
     "BinsAdopted",
+    "FrontReleased",
+    "AdoptFront",
     "TickCompleted",
     "Failure",
     "Frame",

@@ -38,6 +38,7 @@ class FaultInjector:
         self.choices = cluster.world.tape.stream("faults")
         self.plan_choices = cluster.world.tape.stream("plan choices")
         self.pre_aggregations = cluster.world.tape.stream("pre-aggregations")
+        self.reader_choices = cluster.world.tape.stream("readers of fronts")
         self.over = False
         self._faults = cluster.run_settings.faults
         self._every_us = cluster.run_settings.fault_every_us

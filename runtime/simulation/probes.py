@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.cluster.frames import Credit, Frame, SnapshotAnswer, SnapshotDeclined
+from fsql.runtime.cluster.frames import AdoptFront, Credit, Frame, SnapshotAnswer, SnapshotDeclined
 from fsql.runtime.dataflow.messages import Message, PortKind
 from fsql.runtime.dataflow.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Datagram, Item
     from fsql.runtime.simulation.coverage import Coverage
+
+
+_SEEN: Final[dict[type, str]] = {
+    AdoptFront: "front moved",
+    Credit: "front granted beyond its read-ahead",
+    SnapshotDeclined: "snapshot not stored",
+}
 
 
 def record_probes(what: Frame | Datagram, coverage: Coverage) -> None:
@@ -32,11 +39,9 @@ def _record_probes(item: Item, coverage: Coverage) -> None:
         case Metrics():
             if item.rows_held:
                 coverage.sometimes("rows held")
-        case Credit():
-            coverage.sometimes("front granted beyond its read-ahead")
         case SnapshotAnswer(accepted=False):
             coverage.sometimes("snapshot refused by a worker")
-        case SnapshotDeclined():
-            coverage.sometimes("snapshot not stored")
+        case _ if type(item) in _SEEN:
+            coverage.sometimes(_SEEN[type(item)])
         case _:
             pass

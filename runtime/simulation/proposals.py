@@ -1,4 +1,4 @@
-"""Ticks in simulations: proposals of owner maps and choices of the plan, drawn at random."""
+"""Ticks in simulations: proposals of owners of bins and fronts, and choices of the plan, drawn at random."""
 
 from __future__ import annotations
 
@@ -53,7 +53,16 @@ def _propose(injector: FaultInjector, process: Process, workers: int) -> None:
     choices = _plan_choices(injector.plan_choices, plan)
     least_rows = _pre_aggregations(injector.pre_aggregations, plan)
     choices = replace(choices, pre_aggregations=least_rows)
-    process.handle(TickProposed(injector.cluster.ticks, owners.ranges, workers, choices))
+    readers = _readers(injector.reader_choices, len(injector.cluster.sources()), workers)
+    tick = injector.cluster.ticks
+    process.handle(TickProposed(tick, owners.ranges, workers, choices, readers))
+
+
+def _readers(choices: Stream, fronts: int, workers: int) -> tuple[int, ...]:
+    """Draw the worker that reads for each front, or leave it to the coordinator."""
+    if choices.chance(0.4):
+        return ()
+    return tuple(choices.below(workers) for _ in range(fronts))
 
 
 def _plan_choices(choices: Stream, plan: TickPlan) -> PlanChoices:

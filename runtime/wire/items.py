@@ -127,6 +127,8 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.MemberLeft, 25),
     RecordForm(frames.TickCopied, 26),
     RecordForm(frames.BinsReleased, 27),
+    RecordForm(frames.FrontReleased, 28),
+    RecordForm(frames.AdoptFront, 29),
 )
 _BY_KIND: Final = {form.kind: form.write for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}

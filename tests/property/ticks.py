@@ -1,4 +1,4 @@
-"""Runs in which keys change owners, folds their policies and filters their order while rows flow.
+"""Runs in which keys and fronts change owners, folds their policies and filters their order while rows flow.
 
 A change is carried out in steps, at moments that are drawn: it is announced to one worker after the other,
 and so on.  What is released may not depend on any of it.  Owner maps are random, so bins also come back to
@@ -15,8 +15,16 @@ from fsql.compiler.owner_map import BINS, OwnerMap, all_of, bin_ranges
 from fsql.compiler.plan_choices import PlanChoices, choices_of
 from fsql.compiler.tick_plan import Policy
 from fsql.runtime.batch import END
+from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.layout_change import moves_to
-from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
+from fsql.runtime.dataflow.messages import (
+    Acknowledgement,
+    Entry,
+    Ids,
+    Kind,
+    Promise,
+    link_number,
+)
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, rows_of_bins
 
 if TYPE_CHECKING:
@@ -26,7 +34,6 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
-    from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.worker import Worker
     from fsql.runtime.drivers.cluster import Cluster
     from fsql.runtime.drivers.in_memory import Beginning
@@ -52,6 +59,8 @@ class _Change:
     owners: OwnerMap
     choices: PlanChoices
     missing: list[int]
+    readers: dict[int, int] = field(default_factory=dict)
+    """The new owners of fronts that move."""
     phase: _Phase = _Phase.ANNOUNCING
     agreed: list[int] = field(default_factory=list)
     holds: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -109,7 +118,8 @@ class Ticks:
         self.random.shuffle(workers)
         owners = self._owners(len(workers))
         position = self.snapshots.drawn(cluster)
-        change = _Change(position, owners, self._choices(cluster.plan), workers)
+        choices, readers = self._choices(cluster.plan), self._readers(cluster)
+        change = _Change(position, owners, choices, workers, readers)
         self._change, change.before = change, dict(self.snapshots.state)
         for number in workers:
             if self.random.random() < 0.7:
@@ -160,6 +170,18 @@ class Ticks:
                 return OwnerMap((draw(workers),) * BINS, workers)
             case _:
                 return OwnerMap.of_equal_ranges(workers)
+
+    def _readers(self, cluster: Cluster) -> dict[int, int]:
+        """Draw which fronts move, and where to."""
+        drawn = {
+            at.front.number: self.random.randrange(len(cluster.workers)) for at in cluster.fronts
+        }
+        moves = self.random.random() < 0.7
+        return {
+            at.front.number: drawn[at.front.number]
+            for at in cluster.fronts
+            if moves and drawn[at.front.number] != at.worker
+        }
 
     def _choices(self, plan: TickPlan) -> PlanChoices:
         """Draw policies and pre-aggregations for some of the folds, and orders for some of the filters."""
@@ -224,7 +246,9 @@ class Ticks:
     def _announce(self, cluster: Cluster, change: _Change) -> None:
         number = change.missing.pop()
         worker, fronts = cluster.workers[number], _fronts(cluster, number)
-        if worker.announce_change(change.position, change.owners, fronts, change.choices):
+        leaving = frozenset(front.number for front in fronts if front.number in change.readers)
+        layout = change.owners, fronts, change.choices, leaving
+        if worker.announce_change(change.position, *layout):
             change.agreed.append(number)
         else:
             self.met["changes refused"] += 1
@@ -271,7 +295,9 @@ class Ticks:
         workers = list(range(len(cluster.workers)))
         number = self.random.choice(workers)
         worker = cluster.workers[number]
-        if number not in change.taken:
+        if change.readers and self.random.random() < 0.3:
+            self._move_front(cluster, change)
+        elif number not in change.taken:
             parts = worker.take_snapshots()
             if parts is not None:
                 for operator, part in parts:
@@ -292,8 +318,27 @@ class Ticks:
             self.met["rows moved"] += sum(len(rows_of_bins(part, bins)) for _, part in parts)
             cluster.carry(number, worker.adopt(change.holds[number]))
             change.adopting.remove(number)
-        if len(change.taken) == len(workers) and not change.adopting:
+        has_moved = not change.adopting and not change.readers
+        if len(change.taken) == len(workers) and has_moved:
             change.phase, change.missing = _Phase.COMPLETING, workers
+
+    def _move_front(self, cluster: Cluster, change: _Change) -> None:
+        """Let another worker continue a front that has come to the position, if all it has sent has come."""
+        number = self.random.choice(sorted(change.readers))
+        [at] = [at for at in cluster.fronts if at.front.number == number]
+        worker = cluster.workers[at.worker]
+        assert worker.change is not None
+        if not worker.change.has_left(at.front) or not cluster.is_acknowledged(at.worker):
+            return
+        self.met["fronts moved"] += 1
+        self.met["fronts moved at their end"] += at.front.ended
+        self.met["fronts moved inside of a chunk"] += at.front.read_up_to > change.position
+        before, at.front = at.front, Front(number, at.front.table, at.front.split)
+        at.front.resume(before.resume_point(change.position), change.position)
+        if before.ended:
+            at.front.end()
+        at.worker = change.readers.pop(number)
+        cluster.carry(at.worker, [Promise(number, at.front.promised)])
 
 
 def _union(ranges: dict[int, BinRanges]) -> BinRanges:

@@ -40,7 +40,7 @@ def segments_stay_valid_for_bins_that_went(patch: Patch) -> None:
 
 def rows_go_to_new_owners_before_the_switch(patch: Patch) -> None:
     patch.setattr(LayoutChange, "defers", lambda *_: False)
-    patch.setattr(LayoutChange, "defer", lambda _self, _front, _ordinal, batch: batch)
+    patch.setattr(LayoutChange, "defer", lambda _self, rows: rows)
 
 
 def bins_are_adopted_without_a_hold(patch: Patch) -> None:
@@ -56,7 +56,7 @@ def bins_are_adopted_without_a_hold(patch: Patch) -> None:
 
 
 def a_front_reads_on_beyond_the_position(patch: Patch) -> None:
-    patch.setattr(LayoutChange, "defer", lambda _self, _front, _ordinal, batch: batch)
+    patch.setattr(LayoutChange, "defer", lambda _self, rows: rows)
 
 
 def rows_are_routed_by_todays_map(patch: Patch) -> None:

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.runtime.simulation.run import Plan, run
-from fsql.tests.simulation import mutants, mutants_of_state, mutants_of_ticks
+from fsql.tests.simulation import (
+    mutants,
+    mutants_of_fronts,
+    mutants_of_state,
+    mutants_of_ticks,
+)
 from fsql.tests.simulation.workloads import generated
 
 if TYPE_CHECKING:
@@ -44,6 +49,8 @@ PLAN_OF_TICKS = Plan(seconds=20, faults=("tick", "tick", "tick", "kill worker"))
 """Many ticks in each run, so that bins come back, and recoveries from snapshots that follow them."""
 PLAN_OF_MEMBERS = Plan(seconds=20, workers=1, faults=("members", "members", "tick", "kill worker"))
 """One worker at first, so that all others may leave again."""
+PLAN_OF_RECOVERY = Plan(seconds=20, faults=("tick", "tick", "kill worker", "kill worker"))
+"""Many recoveries from the snapshot at whose position a tick begins."""
 CASES = [
     (mutant, plan)
     for found_by, plan in (
@@ -52,6 +59,8 @@ CASES = [
         (mutants.MUTANTS_OF_COORDINATION, PLAN_OF_COORDINATION),
         (mutants_of_ticks.MUTANTS, PLAN_OF_TICKS),
         (mutants_of_ticks.MUTANTS_OF_MEMBERS, PLAN_OF_MEMBERS),
+        (mutants_of_fronts.MUTANTS, PLAN_OF_TICKS),
+        (mutants_of_fronts.MUTANTS_OF_RECOVERY, PLAN_OF_RECOVERY),
     )
     for mutant in found_by
 ]

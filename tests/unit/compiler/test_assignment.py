@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsql.compiler.assignment import Assignment, FrontTask
+from fsql.compiler.assignment import Assignment, FrontTask, are_readers, spread_fronts
 from fsql.compiler.owner_map import BIN_SHIFT, BINS, OwnerMap
 
 
@@ -28,3 +28,34 @@ def test_the_owner_of_a_hash_owns_its_bin(workers: int) -> None:
     for number in range(BINS):
         owners = [w for w in range(workers) if any(a <= number < b for a, b in bins[w])]
         assert owners == [assignment.owner_of_hash((number + 1 << BIN_SHIFT) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("readers", "workers", "spread"),
+    [
+        ((0, 1, 2), 1, (0, 0, 0)),
+        ((0, 0, 0), 2, (0, 0, 1)),
+        ((0, 0, 0, 0), 3, (0, 0, 1, 2)),
+        ((0, 1, 0, 1), 3, (0, 1, 0, 1)),
+        ((2, 2, 0, 1), 2, (0, 1, 0, 1)),
+        ((0,), 3, (0,)),
+        ((), 2, ()),
+    ],
+)
+def test_fronts_are_spread_with_few_moves(
+    readers: tuple[int, ...], workers: int, spread: tuple[int, ...]
+) -> None:
+    assert spread_fronts(readers, workers) == spread
+    assert are_readers(spread, len(readers), workers)
+    assert spread_fronts(spread, workers) == spread
+
+
+def test_readers_are_given_for_each_front() -> None:
+    fronts = [FrontTask(number, 0, number) for number in range(3)]
+    turns = Assignment(OwnerMap.of_equal_ranges(2))
+    assert turns.readers_of(fronts) == (0, 1, 0)
+    given = Assignment(turns.bins, (1, 1, 0))
+    assert given.readers_of(fronts) == (1, 1, 0)
+    assert given.fronts_of(1, fronts) == (fronts[0], fronts[1])
+    assert not are_readers((0, 1), 3, 2)
+    assert not are_readers((0, 1, 2), 3, 2)

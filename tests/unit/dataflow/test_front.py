@@ -334,3 +334,31 @@ def test_a_row_that_is_far_ahead_is_malformed() -> None:
         "the event time 2099-01-01T00:00:00Z is after 1970-01-01T00:00:00.086400Z,"
         " which is as far ahead of the clock as 'max_ahead' allows"
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(40))
+def test_two_workers_read_a_split_once(tmp_path: Path, seed: int, kind: TimeKind) -> None:
+    """One stops at a position, inside of a chunk or not, and the other one resumes there."""
+    random = Random(seed)
+    path = tmp_path / "f"
+    path.write_bytes(drawn_file(random))
+    whole = front_of(kind)
+    expected = [
+        item for read in steps(whole, split_of(path, random), None, random) for item in read
+    ]
+    position = random.choice([START, *(root for root, _ in expected), whole.read_up_to])
+    old = front_of(kind)
+    old.stop_at(position)
+    before: Read = []
+    for read in steps(old, split_of(path, random), None, random):
+        before += read
+        if old.promised >= position:
+            break
+    assert before == [item for item in expected if item[0] < position]
+    assert old.rows_read == len(before)
+    point = old.resume_point(position)
+    new = front_of(kind)
+    new.resume(point, position)
+    reads = steps(new, split_of(path, random), point.source_offset, random)
+    assert before + [item for read in reads for item in read] == expected

@@ -94,7 +94,7 @@ def followed(
         choice = choose_tick(Situation(plan, since, ages), measured(plan, smooth, history))
         assert choice.choices == NO_CHOICES
         if choice.owners is not None:
-            plan = replace(plan, assignment=Assignment(choice.owners, workers))
+            plan = replace(plan, assignment=Assignment(choice.owners))
             ticks.append(interval)
             since = interval
     return ticks, imbalances
@@ -146,7 +146,7 @@ def test_little_to_do_goes_to_one_worker_and_back() -> None:
     )
     assert choice.owners is not None
     assert set(choice.owners.owners) == {0}
-    alone = replace(plan, assignment=Assignment(choice.owners, 2))
+    alone = replace(plan, assignment=Assignment(choice.owners))
     for total, is_spread in ((50_000.0, False), (450_000.0, False), (700_000.0, True)):
         rates = [total / BINS] * BINS
         busy = [busy_of(alone.assignment.bins, rates)] * 2
