@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.sqltypes import FLOATING
 from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.aggregate.ordered_values import canonical, sort_key_of
 from fsql.runtime.kernels.aggregate.steps import Values
+from fsql.runtime.order import concat_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import AggregateCall, Value
@@ -37,6 +41,8 @@ class ChosenRow:
         self._last = call.function is AggregateFunction.LAST_VALUE
         assert call.argument is not None
         self._types = [argument.type for argument in (call.argument, *call.others)]
+        # The sign of zero is dropped value by value.
+        self._by_position = not (call.directions or call.type.contains(*FLOATING))
         self._rows: list[_Row] = []
 
     def grow(self, slots: int) -> None:
@@ -49,6 +55,8 @@ class ChosenRow:
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         del weights
         assert values is not None
+        if self._by_position and steps.rows > FEW_ROWS:
+            return self._add_by_position(values, steps)
         rows = self._arguments_of_rows(values)
         ends = [*steps.start[1:].tolist(), steps.rows]
         after: list[Value] = []
@@ -58,6 +66,33 @@ class ChosenRow:
                     self._rows[slot] = self._choose(self._rows[slot], given)
             after.append(self._value(slot))
         return Values(to_arrow(after, self._call.type))
+
+    def _add_by_position(self, values: pa.Array, steps: Steps) -> Values:
+        """Add rows of which the first or the last is chosen; see `add`."""
+        values = decode_dictionary(values)
+        rows = np.arange(steps.rows)
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        begin = steps.start[steps.first]
+        if self._last:
+            found = np.maximum.accumulate(np.where(valid, rows, -1))
+        else:
+            # The first valid row of each slot; the number of rows where there is none.
+            first = np.minimum.reduceat(np.where(valid, rows, steps.rows), begin)
+            found = first.repeat(np.diff(np.append(begin, steps.rows)))
+        before = self.read(steps.slots).array
+        known = steps.of_slots(before.is_valid().to_numpy(zero_copy_only=False))
+        last_row = np.append(steps.start[1:], steps.rows) - 1
+        chosen = found[last_row]
+        is_new = (steps.of_slots(begin) <= chosen) & (chosen <= last_row)
+        if not self._last:
+            is_new &= ~known
+        index = np.where(is_new, chosen, steps.rows + steps.group)
+        after = concat_arrays([values, before]).take(pa.array(index))
+        changed = steps.last[is_new[steps.last]]
+        kept = from_arrow(values.take(pa.array(chosen[changed])), self._call.type)
+        for slot, value in zip(steps.slot[changed].tolist(), kept, strict=True):
+            self._rows[slot] = ((), (value,))
+        return Values(after)
 
     def _arguments_of_rows(self, values: pa.Array) -> list[Arguments]:
         if len(self._types) == 1:

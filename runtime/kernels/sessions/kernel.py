@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.slots import SlotTable
-    from fsql.runtime.kernels.sessions.open_sessions import SessionRows
-    from fsql.runtime.kernels.sessions.sessions_of_slot import Session
+    from fsql.runtime.kernels.sessions.open_rows import ClosedRows, SessionRows
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -100,15 +99,16 @@ class SessionsKernel:
     def close(self, min_time: Root) -> ApplyResult[Pending] | None:
         placed = self._state.place_below(min_time)
         closed = self._state.pop_below(min_time)
-        if placed is None and not closed:
+        if placed is None and closed is None:
             return None
-        changed = [np.array([session.slot for _, session in closed], np.int64)]
+        changed: list[Ints] = []
         made: list[KeyedRows] = []
         if placed is not None:
             changed.append(placed.slots)
             if placed.late is not None:
                 made.append(self._late_rows(placed.late))
-        if closed:
+        if closed is not None:
+            changed.append(closed.slot)
             made.append(self._rows_of(closed))
         rows = self._merge_owned(made)  # Needs the keys of slots, which may be freed below.
         self._free_emptied(np.concatenate(changed))
@@ -130,22 +130,15 @@ class SessionsKernel:
         moved = self._move(batch, late.start, (batch.time, batch.origin), [nothing] * _BOUNDS)
         return KeyedRows(moved, late.slot)
 
-    def _rows_of(self, closed: list[tuple[int, Session]]) -> KeyedRows:
+    def _rows_of(self, closed: ClosedRows) -> KeyedRows:
         """Return the rows of sessions, with the times at which they close."""
-        numbers = [np.concatenate(session.rows) for _, session in closed]
-        sizes = [len(each) for each in numbers]
-        time, slot, start, end = (
-            np.repeat(np.array(column, np.int64), sizes)
-            for column in zip(
-                *((time, each.slot, each.start, each.end) for time, each in closed), strict=True
-            )
-        )
-        batch = self._state.rows.take(np.concatenate(numbers))
+        batch = self._state.rows.take(closed.number)
         self._state.rows.forget(len(batch))
-        bounds = [to_array(Vector(each), TIMESTAMP, len(slot)) for each in (start, end, end - 1)]
+        edges = (closed.start, closed.end, closed.end - 1)
+        bounds = [to_array(Vector(each), TIMESTAMP, len(batch)) for each in edges]
         ClosedColumns().add(batch.columns)
-        root = time, np.full(len(slot), PUNCTUATION)
-        return KeyedRows(self._move(batch, start, root, bounds), slot)
+        root = closed.close, np.full(len(batch), PUNCTUATION)
+        return KeyedRows(self._move(batch, closed.start, root, bounds), closed.slot)
 
     def _move(
         self, batch: Batch, start: Ints, root: tuple[Ints, Ints], bounds: Sequence[pa.Array]

@@ -15,39 +15,26 @@ close in between.  Each run takes a step of a loop in Python.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, NamedTuple
+import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsql.compiler.logical import session_close_time
 from fsql.runtime.batch import PUNCTUATION, Root
+from fsql.runtime.kernels.sessions.open_rows import ClosedRows, tardy_rows
 from fsql.runtime.kernels.sessions.sessions_of_slot import Session, SessionsOfSlot
 from fsql.runtime.order import lexicographic_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import SessionClosing
+    from fsql.runtime.kernels.sessions.open_rows import SessionRows
 
     Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
-
-
-class SessionRows(NamedTuple):
-    """Rows by number, with their slots, roots, times, and the ends of their own sessions."""
-
-    slot: Ints
-    number: Ints
-    time: Ints
-    origin: Ints
-    start: Ints
-    end: Ints
-
-    def take(self, rows: Ints | Bools) -> SessionRows:
-        """Return some of the rows."""
-        return SessionRows(*(column[rows] for column in self))
 
 
 class OpenSessions:
@@ -59,32 +46,24 @@ class OpenSessions:
         self._heap: list[tuple[int, int, Session]] = []
         self._made = 0
 
-    def of(self, slot: int) -> Iterable[Session]:
-        """Return the open sessions of a slot."""
-        return self._of_slot.get(slot, ())
-
-    def all(self) -> Iterator[Session]:
-        """Return all open sessions."""
-        return (session for sessions in self._of_slot.values() for session in sessions)
-
-    def close_times(self, ends: Ints) -> Ints:
-        """Return the close times of sessions with these ends."""
-        return (
-            ends // self._closing.grain_us + 1
-        ) * self._closing.grain_us + self._closing.delay_us
-
     def _close_time(self, end: int) -> int:
         return session_close_time(end, self._closing.delay_us, self._closing.grain_us)
 
-    def tardy(self, rows: SessionRows) -> Bools:
-        """Return which rows are earlier than the watermark at their position."""
-        close = self.close_times(rows.start)
-        is_tardy: Bools = rows.time > close
-        is_tardy |= (rows.time == close) & (rows.origin > PUNCTUATION)
-        return is_tardy
+    def place(
+        self, rows: SessionRows, in_total_order: Callable[[SessionRows], SessionRows]
+    ) -> SessionRows:
+        """Add rows, except those that are late, which are returned; see `OpenRows`."""
+        tardy = tardy_rows(rows, self._closing)
+        if not tardy.any():
+            self.add(rows)
+            return rows.take(tardy)
+        one_by_one = np.isin(rows.slot, rows.slot[tardy])
+        self.add(rows.take(~one_by_one))
+        ordered = in_total_order(rows.take(one_by_one))
+        return ordered.take(self._add_one_by_one(ordered))
 
-    def add_runs(self, rows: SessionRows) -> None:
-        """Add rows that belong to open sessions, or to new ones."""
+    def add(self, rows: SessionRows) -> None:
+        """Add rows none of which is earlier than the watermark."""
         if len(rows.slot) == 0:
             return
         order = lexicographic_order([rows.slot, rows.start])
@@ -102,7 +81,7 @@ class OpenSessions:
         ):
             self._add(slot, start, end, numbers, self._find_touched(slot, start, end))
 
-    def add_one_by_one(self, rows: SessionRows) -> Ints:
+    def _add_one_by_one(self, rows: SessionRows) -> Ints:
         """Add rows, which are in the total order; return which of them are late."""
         late = []
         for index, (slot, _, time, origin, start, end) in enumerate(
@@ -153,8 +132,8 @@ class OpenSessions:
             heapq.heappop(self._heap)
         return Root(self._heap[0][0], PUNCTUATION) if self._heap else None
 
-    def pop_below(self, bound: Root) -> list[tuple[int, Session]]:
-        """Remove and return the sessions that close below `bound`, with their close times."""
+    def pop_below(self, bound: Root) -> ClosedRows | None:
+        """Remove and return the rows of the sessions that close below `bound`."""
         closed = []
         while self._heap and Root(self._heap[0][0], PUNCTUATION) < bound:
             time, _, session = heapq.heappop(self._heap)
@@ -168,10 +147,44 @@ class OpenSessions:
             if not self._of_slot[session.slot]:
                 del self._of_slot[session.slot]
             closed.append((time, session))
-        return closed
+        if not closed:
+            return None
+        numbers = [np.concatenate(session.rows) for _, session in closed]
+        sizes = [len(each) for each in numbers]
+        close, slot, start, end = (
+            np.repeat(np.array(column, np.int64), sizes)
+            for column in zip(
+                *((time, each.slot, each.start, each.end) for time, each in closed), strict=True
+            )
+        )
+        return ClosedRows(close, slot, start, end, np.concatenate(numbers))
 
-    def drop(self, slots: Iterable[int]) -> None:
-        """Drop the sessions of some slots."""
-        for slot in slots:
+    def drop(self, slots: Ints) -> int:
+        """Drop the sessions of some slots; return how many rows they had."""
+        count = 0
+        for slot in slots.tolist():
             for session in self._of_slot.pop(slot, ()):
                 session.dropped = True
+                count += sum(map(len, session.rows))
+        return count
+
+    def numbers_of(self, slots: Ints) -> tuple[Ints, Ints]:
+        """Return the numbers of the rows of slots, slot after slot, and how many each has."""
+        parts = [
+            [part for session in self._of_slot.get(slot, ()) for part in session.rows]
+            for slot in slots.tolist()
+        ]
+        sizes = np.array([sum(map(len, each)) for each in parts], np.int64)
+        return np.concatenate([np.empty(0, np.int64), *itertools.chain(*parts)]), sizes
+
+    def numbers(self) -> list[Ints]:
+        """Return the numbers of all rows, in parts."""
+        return [part for session in self._all() for part in session.rows]
+
+    def renumber(self, new: Callable[[Ints], Ints]) -> None:
+        """Replace the numbers of all rows."""
+        for session in self._all():
+            session.rows = [new(np.concatenate(session.rows))]
+
+    def _all(self) -> Iterator[Session]:
+        return (session for sessions in self._of_slot.values() for session in sessions)

@@ -116,13 +116,8 @@ class SessionSnapshots:
 
     def _rows_of(self, slots: Ints) -> tuple[Batch | None, Ints]:
         """Return the rows of the open sessions of slots, slot after slot, and how many each has."""
-        numbers = [
-            [part for session in self._state.open.of(slot) for part in session.rows]
-            for slot in slots.tolist()
-        ]
-        sizes = np.array([sum(map(len, parts)) for parts in numbers], np.int64)
-        every = [part for parts in numbers for part in parts]
-        return (self._state.rows.take(np.concatenate(every)) if every else None), sizes
+        numbers, sizes = self._state.open.numbers_of(slots)
+        return (self._state.rows.take(numbers) if len(numbers) else None), sizes
 
     def _encode(self, batch: Batch | None, sizes: Ints) -> pa.RecordBatch:
         """Return the state of slots; `sizes` has the number of rows of each."""

@@ -16,14 +16,16 @@ from fsql.runtime.batch import PUNCTUATION, START, Batch, Root
 from fsql.runtime.kernels.aggregate.state_column import StateColumn
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.kernels.sessions.numbered_rows import NumberedRows
-from fsql.runtime.kernels.sessions.open_sessions import OpenSessions, SessionRows
+from fsql.runtime.kernels.sessions.open_rows import SessionRows, close_times
+from fsql.runtime.kernels.sessions.open_sessions import OpenSessions
+from fsql.runtime.kernels.sessions.open_times import OpenTimes
 from fsql.runtime.order import lexicographic_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineSessions
-    from fsql.runtime.kernels.sessions.sessions_of_slot import Session
+    from fsql.runtime.kernels.sessions.open_rows import ClosedRows, OpenRows
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -56,7 +58,8 @@ class SessionState:
     def __init__(self, combine: CombineSessions) -> None:
         self.table = SlotTable()
         self.rows = NumberedRows()
-        self.open = OpenSessions(combine.closing)
+        one_time = combine.time_column == combine.closing.window_end
+        self.open: OpenRows = (OpenTimes if one_time else OpenSessions)(combine.closing)
         self._combine = combine
         self._pending: list[Pending] = []
         self._count = StateColumn()
@@ -102,7 +105,7 @@ class SessionState:
         """Return the least root at which rows can be late or their sessions close."""
         if len(rows.slot) == 0:
             return None
-        close = self.open.close_times(rows.end)
+        close = close_times(rows.end, self._combine.closing)
         closing = close[close >= rows.time]
         least = [Root(int(closing.min()), PUNCTUATION)] if len(closing) else []
         late = np.flatnonzero(close <= rows.time)
@@ -147,14 +150,7 @@ class SessionState:
         last = order[np.append(np.flatnonzero(in_order[1:] != in_order[:-1]), len(order) - 1)]
         slots = rows.slot[last]
         self._placed_time[slots], self._placed_origin[slots] = rows.time[last], rows.origin[last]
-        tardy = self.open.tardy(rows)
-        if not tardy.any():
-            self.open.add_runs(rows)
-            return Placed(slots, None)
-        one_by_one = np.isin(rows.slot, rows.slot[tardy])
-        self.open.add_runs(rows.take(~one_by_one))
-        ordered = self._in_total_order(rows.take(one_by_one))
-        late = ordered.take(self.open.add_one_by_one(ordered))
+        late = self.open.place(rows, self._in_total_order)
         np.subtract.at(self._count.values, late.slot, 1)
         return Placed(slots, late if len(late.slot) else None)
 
@@ -164,11 +160,11 @@ class SessionState:
         order = lexicographic_order([rows.time, rows.origin, *path, rows.start])
         return rows if order is None else rows.take(order)
 
-    def pop_below(self, bound: Root) -> list[tuple[int, Session]]:
-        """Remove and return the sessions that close below `bound`; the caller forgets their rows."""
+    def pop_below(self, bound: Root) -> ClosedRows | None:
+        """Remove and return the rows of sessions that close below `bound`; the caller forgets them."""
         closed = self.open.pop_below(bound)
-        for _, session in closed:
-            self._count.values[session.slot] -= sum(map(len, session.rows))
+        if closed is not None:
+            np.subtract.at(self._count.values, closed.slot, 1)
         return closed
 
     def without_rows(self, slots: Ints) -> Ints:
@@ -185,29 +181,23 @@ class SessionState:
         """Drop the rows and sessions of some slots, which `marks` marks, and free them."""
         for pending in self._pending:
             self.forget(pending, marks)
-        for slot in slots.tolist():
-            for session in self.open.of(slot):
-                self.rows.forget(sum(map(len, session.rows)))
-        self.open.drop(slots.tolist())
+        self.rows.forget(self.open.drop(slots))
         self._count.values[slots] = 0
         self.free(slots)
 
     def load(self, batch: Batch, slot: Ints) -> None:
         """Add rows of open sessions; their slots have no others."""
         self.grow()
-        self.open.add_runs(self._number(batch, slot)[0])
+        self.open.add(self._number(batch, slot)[0])
 
     def renumber_if_mostly_forgotten(self) -> None:
         """Drop the rows that nothing refers to, once they are the majority."""
         if not self.rows.mostly_forgotten:
             return
-        holders = [*self.open.all()]
-        used = [part for session in holders for part in session.rows]
-        used += [pending.rows.number for pending in self._pending]
+        used = [*self.open.numbers(), *(pending.rows.number for pending in self._pending)]
         old = np.sort(np.concatenate(used)) if used else _NO_ROWS
         new = self.rows.renumber(old)
-        for session in holders:
-            session.rows = [new[old.searchsorted(np.concatenate(session.rows))]]
+        self.open.renumber(lambda numbers: new[old.searchsorted(numbers)])
         for pending in self._pending:
             number = new[old.searchsorted(pending.rows.number)]
             pending.rows = pending.rows._replace(number=number)

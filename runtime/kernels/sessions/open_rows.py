@@ -1,0 +1,90 @@
+"""What the rows of open sessions are, whatever keeps them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fsql.runtime.batch import PUNCTUATION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import SessionClosing
+    from fsql.runtime.batch import Root
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class SessionRows(NamedTuple):
+    """Rows by number, with their slots, roots, times, and the ends of their own sessions."""
+
+    slot: Ints
+    number: Ints
+    time: Ints
+    origin: Ints
+    start: Ints
+    end: Ints
+
+    def take(self, rows: Ints | Bools) -> SessionRows:
+        """Return some of the rows."""
+        return SessionRows(*(column[rows] for column in self))
+
+
+class ClosedRows(NamedTuple):
+    """Rows of sessions that have closed: when, the slots, the bounds of the sessions, the rows' numbers."""
+
+    close: Ints
+    slot: Ints
+    start: Ints
+    end: Ints
+    number: Ints
+
+
+class OpenRows(Protocol):
+    """The rows of the open sessions of all slots."""
+
+    def place(
+        self, rows: SessionRows, in_total_order: Callable[[SessionRows], SessionRows]
+    ) -> SessionRows:
+        """Add rows, except those that are late, which are returned.
+
+        All are below a min time that the rows added before were not; `in_total_order` sorts some of them.
+        """
+
+    def add(self, rows: SessionRows) -> None:
+        """Add rows none of which is earlier than the watermark."""
+
+    def least(self) -> Root | None:
+        """Return a punctuation below which no session closes, if there are sessions."""
+
+    def pop_below(self, bound: Root) -> ClosedRows | None:
+        """Remove and return the rows of the sessions that close below `bound`."""
+
+    def drop(self, slots: Ints) -> int:
+        """Drop the sessions of some slots; return how many rows they had."""
+
+    def numbers_of(self, slots: Ints) -> tuple[Ints, Ints]:
+        """Return the numbers of the rows of slots, slot after slot, and how many each has."""
+
+    def numbers(self) -> list[Ints]:
+        """Return the numbers of all rows, in parts."""
+
+    def renumber(self, new: Callable[[Ints], Ints]) -> None:
+        """Replace the numbers of all rows."""
+
+
+def close_times(ends: Ints, closing: SessionClosing) -> Ints:
+    """Return the close times of sessions with these ends."""
+    return (ends // closing.grain_us + 1) * closing.grain_us + closing.delay_us
+
+
+def tardy_rows(rows: SessionRows, closing: SessionClosing) -> Bools:
+    """Return which rows are earlier than the watermark at their position."""
+    close = close_times(rows.start, closing)
+    is_tardy: Bools = rows.time > close
+    is_tardy |= (rows.time == close) & (rows.origin > PUNCTUATION)
+    return is_tardy
