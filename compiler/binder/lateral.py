@@ -25,12 +25,13 @@ from fsql.compiler.binder.relation import (
     filter_relation,
     project,
 )
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.scope import Field, Layer, Scope, fields_of
+from fsql.compiler.binder.unnested_arrays import SERIES, bind_arrays, bind_series
 from fsql.compiler.expression import Literal
 from fsql.compiler.logical import LateralAggregate, Plan, Unnest
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import BIGINT, Kind
+from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,14 +62,14 @@ class _Elements:
 
 
 Elements = syntax.Unnest | syntax.TableFunction
-"""What has a row for each element of an array of the row before it: UNNEST, or a table function in Python."""
+"""What has a row for each element of an array of the row before it: UNNEST, or a table function."""
 
 
 def gives_elements(written: syntax.Relation, functions: Functions) -> TypeGuard[Elements]:
-    """Return whether a relation is UNNEST, or a call of a table function of the script."""
+    """Return whether a relation is UNNEST, GENERATE_SERIES, or a table function of the script."""
     if isinstance(written, syntax.TableFunction):
-        declared = functions.get(written.name.parts[-1].name.upper())
-        return declared is not None and len(written.name.parts) == 1
+        name = written.name.parts[-1].name.upper()
+        return len(written.name.parts) == 1 and (name == SERIES or name in functions)
     return isinstance(written, syntax.Unnest)
 
 
@@ -105,9 +106,11 @@ def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Ele
     )
     ordinality = False
     if isinstance(written, syntax.TableFunction):
-        array, name = bind_table_call(replace(binder, clause="FROM"), written), "the table function"
+        called = written.name.parts[-1].name.upper()
+        bind = bind_table_call if called in context.functions else bind_series
+        array, name = bind(replace(binder, clause="FROM"), written), "the table function"
     else:
-        array, name = _bind_array(binder, written), "UNNEST"
+        array, name = bind_arrays(binder, written), "UNNEST"
         ordinality = written.ordinality
     element = array.type.element
     assert element is not None
@@ -128,23 +131,6 @@ def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Ele
         fields.append(Field(alias, ordinal, outer.width + 1, column))
     name = (alias or "element") if element.fields else names[0]
     return _Elements(array, tuple(fields), (name, ordinal))
-
-
-def _bind_array(binder: ExpressionBinder, unnest: syntax.Unnest) -> Expression:
-    """Return the array of UNNEST.
-
-    Raises:
-        Refusal: E2xx to E4xx.
-    """
-    array = binder.bind_whole(unnest.array)
-    if array.type.element is None:
-        raise refusal(
-            "E218",
-            f"cannot unnest {array.type}",
-            unnest.array.span,
-            f"this is {array.type}, not an ARRAY or MAP",
-        )
-    return call("map_entries", array) if array.type.kind is Kind.MAP else array
 
 
 def _element_names(written: Elements, default: list[str], what: str) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import derived_keys, window_columns
 from fsql.compiler.binder.group import check_windowed
-from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.operators import call, make_call
 from fsql.compiler.binder.outer_join import ZERO
 from fsql.compiler.binder.rank import RankCall, rank, windowed_partition
 from fsql.compiler.binder.relation import column_refs, filter_relation
@@ -72,6 +72,10 @@ def over_totals(
             "this window frame in this order",
             span,
             help="write ROWS UNBOUNDED PRECEDING, or numbers of rows at both ends",
+        )
+    if any(make_call("lt", each.expression, each.expression) is None for each in order):
+        raise not_implemented(
+            "running total in the order of an ARRAY, ROW or MAP", span, help="order by its parts"
         )
     rows, by_row = plan, order
     if not all(each.peers for each in calls) and not _is_unique(plan, partition, order):

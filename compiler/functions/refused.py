@@ -122,6 +122,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
 OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "TO_TIMESTAMP": "use TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) for a number",
     "UNIX_TIMESTAMP": "write UNIX_TIMESTAMP(NOW()) for the time of the row",
+    "DATE_FORMAT": "write DATE_FORMAT(CAST(text AS TIMESTAMP), pattern)",
     "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
 }
 """Functions that take other arguments in other SQL dialects, with what to write here."""

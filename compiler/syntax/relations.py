@@ -46,11 +46,12 @@ class Derived(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Unnest(Syntax):
-    """`UNNEST(array) [WITH ORDINALITY] AS t(a, b)`."""
+    """`UNNEST(array, …) [WITH ORDINALITY] AS t(a, b)`; `others` are the arrays after the first."""
 
     array: Expression
     ordinality: bool
     alias: TableAlias | None = None
+    others: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

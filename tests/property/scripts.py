@@ -79,21 +79,24 @@ class ViewWriter(ScriptWriter):
         )
 
     def unnest(self) -> bool:
-        """CROSS JOIN UNNEST of an array column."""
+        """CROSS JOIN UNNEST of an array column, or of two."""
         below = self.pick(lambda relation: relation.having("AZ"))
         if below is None:
             return False
-        array = self.random.choice(below.having("AZ"))
+        arrays = self.random.choices(below.having("AZ"), k=self.random.choice((1, 1, 2)))
         kept = [column for column in below.columns if column.letter not in "AZ"]
         ordinality = self.chance(0.5)
-        made = [ColumnText("x", {"A": "B", "Z": "S"}[array.letter])]
+        made = [
+            ColumnText(name, {"A": "B", "Z": "S"}[array.letter])
+            for name, array in zip("xy", arrays, strict=False)
+        ]
         made += [ColumnText("o", "B")] if ordinality else []
-        items = [f"r.{column.name}" for column in kept if column.name not in "xo"]
-        kept = [column for column in kept if column.name not in "xo"]
-        alias = f"e(x{', o' if ordinality else ''})"
+        items = [f"r.{column.name}" for column in kept if column.name not in "xyo"]
+        kept = [column for column in kept if column.name not in "xyo"]
+        alias = f"e({', '.join(column.name for column in made)})"
         query = (
             f"SELECT {', '.join(items + [f'e.{column.name}' for column in made])}\n"
-            f"FROM {below.name} AS r CROSS JOIN UNNEST(r.{array.name})"
+            f"FROM {below.name} AS r CROSS JOIN UNNEST({', '.join(f'r.{array.name}' for array in arrays)})"
             f"{' WITH ORDINALITY' if ordinality else ''} AS {alias}"
         )
         return self.view(query, [*kept, *made], 2 * below.rows, updating=below.updating)

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 LONGEST: Final = 1_000_000
 
 
+def counted(first: int, last: int, step: int | None = None) -> tuple[int, ...]:
+    """Return the numbers from the first on, up or down to the last."""
+    by = step if step is not None else (1 if last >= first else -1)
+    if by == 0 or Fraction(last - first, by) >= LONGEST:
+        raise FailureError(OUT_OF_RANGE)
+    return tuple(first + by * n for n in range(max(0, math.floor(Fraction(last - first, by)) + 1)))
+
+
 def shape(character: str) -> str:
     """Return what stands for a character in a mask."""
     if character.lower() != character.upper() or unicodedata.category(character) in {"Lu", "Ll"}:
@@ -303,6 +311,7 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "array_intersect": lambda a, b: tuple(each for each in once(a) if has(b, each)),
     "array_except": lambda a, b: tuple(each for each in once(a) if not has(b, each)),
     "trim_array": trimmed,
+    "sequence": counted,
     "json_strip_nulls": stripped_nulls,
     "is_json": is_json,
     "regexp_ilike": lambda a, b: re.search(b, a, re.IGNORECASE) is not None,

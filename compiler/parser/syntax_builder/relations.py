@@ -87,12 +87,17 @@ def derived(
 
 def unnest(
     span: Span,
-    array: syntax.Expression,
+    arrays: tuple[syntax.Expression, ...],
     ordinality: Token | None,
     alias: syntax.TableAlias | None,
 ) -> syntax.Unnest:
     """Return `UNNEST(a) WITH ORDINALITY AS t(b, c)`."""
-    return syntax.Unnest(span, array, ordinality is not None, alias)
+    return syntax.Unnest(span, arrays[0], ordinality is not None, alias, arrays[1:])
+
+
+def unnest_arrays(_span: Span, *each: syntax.Expression) -> tuple[syntax.Expression, ...]:
+    """Return `(a, b)`."""
+    return each
 
 
 def table_function(
