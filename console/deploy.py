@@ -148,7 +148,7 @@ def _change_job(
         FsqlError: E636 to E638.
     """
     assert request.change is not None
-    job, _ = cluster.named(request.name)
+    job, _ = cluster.find_job(request.name)
     change = plan_change(job, compiled, StateChange(request.change))
     if reporter.json:
         click.echo(json.dumps(_json(request.name, change), ensure_ascii=False))

@@ -206,7 +206,7 @@ def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) 
     from fsql.deployment.views import view_of
 
     cluster = find_directory(directory)
-    view = view_of(cluster, cluster.named(name)[0])
+    view = view_of(cluster, cluster.find_job(name)[0])
     ticks = LastTicks.of(view.directory.state)
     if reporter.json:
         fields = job_json(view) | {"ticks": ticks.fields()}
@@ -244,7 +244,7 @@ def logs(
     from fsql.console.job_logs import print_logs
     from fsql.deployment.directory import find_directory
 
-    job, _ = find_directory(directory).named(name)
+    job, _ = find_directory(directory).find_job(name)
     print_logs(job, lines, follow=follow, as_json=reporter.json)
 
 
@@ -285,7 +285,7 @@ def restart(reporter: Reporter, name: str, directory: Path | None, **flags: obje
     from fsql.deployment.messages import Start
 
     connections = connections_of(flags)
-    _, deployed = find_directory(directory).named(name)
+    _, deployed = find_directory(directory).find_job(name)
     connections.or_else(deployed.connections).check()
     _ask(reporter, directory, Start(name, connections), "started", name)
 

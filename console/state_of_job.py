@@ -58,4 +58,4 @@ def state_of(name: str | None, state: Path | None, directory: Path | None) -> Pa
     if state is not None:
         return state
     assert name is not None
-    return find_directory(directory).named(name)[0].state
+    return find_directory(directory).find_job(name)[0].state

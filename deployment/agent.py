@@ -1,7 +1,7 @@
-"""The agent: keeps the jobs of a cluster directory running, and carries out what commands ask for.
+"""The agent: keeps the jobs of a cluster directory running, and carries out the requests of commands.
 
-It may be killed at any time: jobs go on without it, and the next agent finds them by their locks.  All that
-it has to know is in the cluster directory.
+It may be killed at any time: jobs continue without it, and the next agent finds them by their locks.  All its
+state is in the cluster directory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.connections import check_same_coordination
 from fsql.deployment.directory import AgentAddress, Deployment, check_name, take_lock
-from fsql.deployment.files import damaged, write_bytes
+from fsql.deployment.files import file_error, write_bytes
 from fsql.deployment.messages import (
     Deploy,
     Done,
@@ -78,10 +78,10 @@ def run_agent(directory: ClusterDirectory) -> bool:
 
 
 class _Agent:
-    """Carries out requests, each in a thread of its own, while the main thread looks after jobs."""
+    """Carries out requests, each in its own thread, while the main thread keeps jobs running."""
 
     def __init__(self, directory: ClusterDirectory, lock: int) -> None:
-        """Take the cluster directory, and the descriptor of the file in it that is locked."""
+        """Take the cluster directory, and the descriptor of its lock file."""
         self._directory = directory
         self._lock = lock
         self._supervisor = Supervisor(directory, self._log)
@@ -106,10 +106,10 @@ class _Agent:
         try:
             while not self._end.wait(ROUND_SECONDS):
                 if os.fstat(self._lock).st_nlink == 0:
-                    raise damaged(self._directory.path, "it was deleted while the agent ran")
+                    raise file_error(self._directory.path, "it was deleted while the agent ran")
                 if not self._ending:
-                    self._supervisor.look_after_all()
-                    self._statistics.look_after()
+                    self._supervisor.reconcile_all()
+                    self._statistics.reconcile()
         finally:
             self._server.close()
             self._supervisor.end_spare()
@@ -129,7 +129,7 @@ class _Agent:
         """Carry out a request.
 
         Raises:
-            FsqlError: why it cannot be.
+            FsqlError: if it cannot be carried out.
         """
         started = time.monotonic()
         job = None
@@ -159,7 +159,7 @@ class _Agent:
             return self._change(request)
         with self._names:
             if request.name in self._directory.by_name():
-                raise _name_taken(request.name)
+                raise _name_error(request.name)
             job = self._directory.job_of(secrets.token_hex(8))
             job.path.mkdir(mode=0o700)
             write_bytes(job.path / "plan", request.plan.encode())
@@ -175,7 +175,7 @@ class _Agent:
                     time.time(),
                     connections=request.connections.or_else(self._directory.connections()),
                     auto=bool(request.auto),
-                    tick_seconds=_given(request.tick_seconds, TICK_SECONDS),
+                    tick_seconds=_or_default(request.tick_seconds, TICK_SECONDS),
                     machines=request.machines or {},
                     profile=request.profile,
                 )
@@ -184,10 +184,10 @@ class _Agent:
 
     def _change(self, request: Deploy) -> str:
         """Stop a job at a committed position, and start it with another plan."""
-        job, deployment = self._directory.named(request.name)
+        job, deployment = self._directory.find_job(request.name)
         connections = request.connections.or_else(deployment.connections)
         check_same_coordination(deployment.connections, connections)
-        with self._supervisor.changing(job.path.name), self._prepared(job) as prepared:
+        with self._supervisor.lock_job(job.path.name), self._prepare_spare(job) as prepared:
             outcome = job.outcome()
             if job.runner() is not None or outcome is None or outcome.kind != "drained":
                 self._drain(job, request.drain_seconds)
@@ -205,9 +205,9 @@ class _Agent:
                     existing=request.existing,
                     wanted="running",
                     connections=connections,
-                    auto=_given(request.auto, before.auto),
-                    tick_seconds=_given(request.tick_seconds, before.tick_seconds),
-                    machines=_given(request.machines, before.machines),
+                    auto=_or_default(request.auto, before.auto),
+                    tick_seconds=_or_default(request.tick_seconds, before.tick_seconds),
+                    machines=_or_default(request.machines, before.machines),
                     profile=request.profile,
                 )
             )
@@ -217,8 +217,8 @@ class _Agent:
         return job.path.name
 
     @contextmanager
-    def _prepared(self, job: JobDirectory) -> Iterator[SpareProcess | None]:
-        """Start the process with which a running job is to go on, before it stops.
+    def _prepare_spare(self, job: JobDirectory) -> Iterator[SpareProcess | None]:
+        """Start the process that will continue a running job, before the job stops.
 
         If it is not used, it is ended.
         """
@@ -240,17 +240,17 @@ class _Agent:
         Raises:
             FsqlError: why the plan cannot be changed.
         """
-        begun = read_description(job.state)
+        started = read_description(job.state)
         self._supervisor.start(job, prepared)
         while self._supervisor.is_running(job):
             description, status = read_description(job.state), job.status()
-            if begun is None or description is None or description.plan != begun.plan:
+            if started is None or description is None or description.plan != started.plan:
                 return
             if status is not None and status.pid == job.runner():
                 return  # the plan is the same
             time.sleep(ROUND_SECONDS)
         outcome, description = job.outcome(), read_description(job.state)
-        changed = begun is None or description is None or description.plan != begun.plan
+        changed = started is None or description is None or description.plan != started.plan
         if changed or outcome is None or outcome.diagnostics is None:
             return  # the supervisor starts it again
         (job.path / job.deployment().plan).unlink(missing_ok=True)
@@ -259,8 +259,8 @@ class _Agent:
         raise error_of(outcome.diagnostics.encode())
 
     def _stop(self, request: Stop) -> str:
-        job, _ = self._directory.named(request.name)
-        with self._supervisor.changing(job.path.name):
+        job, _ = self._directory.find_job(request.name)
+        with self._supervisor.lock_job(job.path.name):
             if request.drain_seconds is not None:
                 self._drain(job, request.drain_seconds)
             self._want(job, "stopped")
@@ -271,7 +271,7 @@ class _Agent:
         """Stop a running job at a committed position, above which nothing is released.
 
         Raises:
-            FsqlError: E636, if it does not get there in time; E637, if it does not run.
+            FsqlError: E636, if it takes too long; E637, if it does not run.
         """
         if job.runner() is None:
             message = f'the job "{job.deployment().name}" is not running'
@@ -282,10 +282,10 @@ class _Agent:
         self._supervisor.wait_until_ended(job, STOP_SECONDS)
 
     def _start(self, request: Start) -> str:
-        job, deployment = self._directory.named(request.name)
+        job, deployment = self._directory.find_job(request.name)
         connections = request.connections.or_else(deployment.connections)
         check_same_coordination(deployment.connections, connections)
-        with self._supervisor.changing(job.path.name), self._prepared(job) as prepared:
+        with self._supervisor.lock_job(job.path.name), self._prepare_spare(job) as prepared:
             self._supervisor.stop(job)
             job.set_restarts(None)
             outcome = job.outcome()
@@ -300,19 +300,19 @@ class _Agent:
     def _rename(self, request: Rename) -> str:
         check_name(request.new_name)
         with self._names:
-            job, deployment = self._directory.named(request.name)
+            job, deployment = self._directory.find_job(request.name)
             if request.new_name in self._directory.by_name():
-                raise _name_taken(request.new_name)
-            with self._supervisor.changing(job.path.name):
+                raise _name_error(request.new_name)
+            with self._supervisor.lock_job(job.path.name):
                 job.set_deployment(msgspec.structs.replace(deployment, name=request.new_name))
         return job.path.name
 
     def _drop(self, name: str) -> str:
-        job, _ = self._directory.named(name)
-        with self._names, self._supervisor.changing(job.path.name):
+        job, _ = self._directory.find_job(name)
+        with self._names, self._supervisor.lock_job(job.path.name):
             self._want(job, "stopped")
             self._supervisor.stop(job)
-            # Renamed first: half a directory must not be taken for a job.
+            # Renamed first, so that a partly deleted directory is not considered a job.
             removed = job.path.with_name(f".{job.path.name}.dropped")
             job.path.rename(removed)
             forget_job(removed / "state")
@@ -320,10 +320,9 @@ class _Agent:
         return job.path.name
 
     def _stop_all(self) -> None:
-        """Stop the processes of all jobs, which stay wanted, and end after the answer."""
+        """Stop the processes of all jobs, which stay wanted, and end after the answer is sent."""
         threads = [
-            threading.Thread(target=self._stop_for_now, args=[job])
-            for job in self._directory.jobs()
+            threading.Thread(target=self._stop_job, args=[job]) for job in self._directory.jobs()
         ]
         self._ending = True
         for thread in threads:
@@ -332,8 +331,8 @@ class _Agent:
             thread.join()
         self._end.set()
 
-    def _stop_for_now(self, job: JobDirectory) -> None:
-        with self._supervisor.changing(job.path.name):
+    def _stop_job(self, job: JobDirectory) -> None:
+        with self._supervisor.lock_job(job.path.name):
             self._supervisor.stop(job)
 
     def _want(self, job: JobDirectory, wanted: str) -> None:
@@ -342,11 +341,11 @@ class _Agent:
         job.set_deployment(changed)
 
 
-def _given(value: _Value | None, otherwise: _Value) -> _Value:
+def _or_default(value: _Value | None, otherwise: _Value) -> _Value:
     return otherwise if value is None else value
 
 
-def _name_taken(name: str) -> FsqlError:
+def _name_error(name: str) -> FsqlError:
     message = f'a job is deployed as "{name}" already'
     helps = ("use another name, or drop that job: fsql drop NAME",)
     return FsqlError([Diagnostic("E634", message, helps=helps)])

@@ -1,4 +1,4 @@
-"""The bootstrap of a job that is deployed and has not been started: see `fsql.job.bootstrap`."""
+"""The bootstrap of a deployed job that has not been started; see `fsql.job.bootstrap`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bootstrap_job(
     """Compute the state of a job over its history; the agent can start it from there.
 
     Raises:
-        FsqlError: why that is not possible.
+        FsqlError: if that is not possible.
     """
     lock = take_lock(job.lock)
     if lock is None:

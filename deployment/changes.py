@@ -1,4 +1,4 @@
-"""What a changed script means for a deployed job, before anything is done."""
+"""The effects of a changed script on a deployed job, computed before anything is changed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from fsql.job.graph_diff import GraphDiff
 
 COORDINATOR_SECONDS: Final = 1.0
-"""About how long a coordinator that waits takes until it reports for the first time."""
+"""Approximate time until the first report of a waiting coordinator."""
 
 STOP_SECONDS: Final = 0.3
-"""About how long it takes from the last release of a drained job until its processes have ended."""
+"""Approximate time from the last release of a drained job until its processes have ended."""
 
 LOAD_BYTES_PER_SECOND: Final = 50e6
-"""About how much state is loaded in a second."""
+"""Approximate rate at which state is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a job's plan: what happens to its state, and about how long output pauses."""
+    """A change of a job's plan, with its effects on the state, and the approximate pause of the output."""
 
     old: Job
     new: Job
@@ -47,24 +47,24 @@ class Change:
 
 
 def plan_change(job: JobDirectory, compiled: Compiled, change: StateChange) -> Change:
-    """Return what a script means for a job whose state is in its directory.
+    """Return the effects of a script on a job whose state is in its directory.
 
     Raises:
         FsqlError: E638, if the job has no state yet, or has finished; E614, if its state cannot be read.
     """
-    begun = read_description(job.state)
-    if begun is None:
-        raise _refused("the job has not started yet", "drop it and deploy it again, or wait")
+    started = read_description(job.state)
+    if started is None:
+        raise _change_error("the job has not started yet", "drop it and deploy it again, or wait")
     if is_finished(job.state):
-        raise _refused("the job has finished", "deploy the script under another name")
-    old = compile_job(begun.script()).job
-    new = with_ordinals(compiled, frozen_ordinals(begun)).job
+        raise _change_error("the job has finished", "deploy the script under another name")
+    old = compile_job(started.script()).job
+    new = with_ordinals(compiled, frozen_ordinals(started)).job
     diff = compare(old, new, change, newest_manifest(job.state))
     return Change(old, new, change, diff, _pause(job, diff, change))
 
 
 def _pause(job: JobDirectory, diff: GraphDiff, change: StateChange) -> float | None:
-    """Return about how long nothing is released: as long as the last start, and loading what is kept.
+    """Return about how long nothing is released: the time of the last start, and of loading kept state.
 
     The processes of the new plan are started while the old ones still run.
     """
@@ -75,5 +75,5 @@ def _pause(job: JobDirectory, diff: GraphDiff, change: StateChange) -> float | N
     return STOP_SECONDS + COORDINATOR_SECONDS + starting + diff.kept_bytes / LOAD_BYTES_PER_SECOND
 
 
-def _refused(reason: str, help_: str) -> FsqlError:
+def _change_error(reason: str, help_: str) -> FsqlError:
     return FsqlError([Diagnostic("E638", reason, helps=(help_,))])

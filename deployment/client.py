@@ -44,12 +44,16 @@ def ask_agent(
     key = load_key(directory.key)
     try:
         with socket.create_connection(("127.0.0.1", address.port), CONNECT_SECONDS) as connection:
-            theirs = receive_frame(connection)
-            ours = new_challenge()
+            agent_challenge = receive_frame(connection)
+            command_challenge = new_challenge()
             connection.settimeout(seconds)
-            content = seal(key, "command", (theirs, ours), msgspec.json.encode(request))
-            send_frame(connection, ours + content)
-            answer = unseal(key, "agent", (theirs, ours), receive_frame(connection))
+            content = seal(
+                key, "command", (agent_challenge, command_challenge), msgspec.json.encode(request)
+            )
+            send_frame(connection, command_challenge + content)
+            answer = unseal(
+                key, "agent", (agent_challenge, command_challenge), receive_frame(connection)
+            )
             answered = ANSWERS.decode(answer)
     except (OSError, InvalidMessageError, msgspec.MsgspecError) as error:
         message = f'the agent of "{directory.path}" does not answer: {error}'
@@ -61,7 +65,7 @@ def ask_agent(
 
 
 def no_agent(directory: ClusterDirectory) -> FsqlError:
-    """Return the error of a command that needs an agent where none runs."""
+    """Return the error of a command that needs an agent if none runs."""
     message = f'no agent runs for the cluster directory "{directory.path}"'
     helps = (
         f"start one: fsql up --dir {directory.path}",

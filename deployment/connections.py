@@ -13,11 +13,11 @@ from fsql.runtime.drivers.node_address import parse_address as parse_listen_addr
 
 
 class Connections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The connections of a job, or those of the jobs of a cluster that have no others.
+    """The connections of a job, or the default connections of the jobs of a cluster.
 
     `coordination` is an address of ZooKeeper, and `credentials` the file with the credentials for it.
     `keys` is the directory of CURVE keys, `listen` the address of the coordinator.  `joining` is the number
-    of workers that are started by hand, with `fsql worker`.
+    of workers that are started separately, with `fsql worker`.
     """
 
     coordination: str | None = None
@@ -27,7 +27,7 @@ class Connections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     joining: int | None = None
 
     def or_else(self, others: Connections) -> Connections:
-        """Return these connections, with those of `others` in the place of what is not given."""
+        """Return these connections; values that are not given are taken from `others`."""
         return Connections(
             self.coordination or others.coordination,
             self.credentials or others.credentials,
@@ -52,7 +52,7 @@ class Connections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_same_coordination(before: Connections, after: Connections) -> None:
-    """Check that a job stays coordinated where it is; the servers of an ensemble may be others.
+    """Check that the coordination of a job stays the same; the servers of an ensemble may change.
 
     Raises:
         FsqlError: E638, if it does not.

@@ -1,7 +1,7 @@
-"""The cluster directory: what is deployed on this machine, and what is known of each job.
+"""The cluster directory: the deployed jobs of this machine, and their states.
 
     DIR/cluster.json      the id of the cluster, and the version of fsql that made it
-    DIR/agent.key         the key of the agent: who can read it can change jobs
+    DIR/agent.key         the key of the agent: users who can read it can change jobs
     DIR/agent.json        where the agent listens
     DIR/agent.lock        held by the agent while it runs
     DIR/agent.log         what the agent reports
@@ -17,7 +17,7 @@
         lock              held by the process that runs the job; contains its process id
         status.json       how the job is doing; written by that process
         outcome.json      how its last run ended
-        restarts.json     how often the agent has started it without success, and when it tries again
+        restarts.json     the number of failed starts by the agent, and the time of the next one
     DIR/machines/NAME/    other machines: see `fsql.deployment.machines`
 
 Everything can be read without the agent.  Only the agent starts, stops and changes jobs.
@@ -41,7 +41,7 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.connections import Connections
-from fsql.deployment.files import damaged, read_json, subdirectories, write_json
+from fsql.deployment.files import file_error, read_json, subdirectories, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ _LOCK_SECONDS: Final = 0.02
 
 
 class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A cluster directory; `id` is new for each."""
+    """A cluster directory; `id` is unique."""
 
     id: str
     fsql: str
@@ -79,11 +79,11 @@ class StatisticsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A job as it was deployed.
 
-    `wanted` says whether it is to run.  `plan` is the file of the compiled plan, `change` says what it may do
+    `wanted` says whether it should run.  `plan` is the file of the compiled plan, `change` what it may do
     with the state of the plan before: see `fsql.job.graph_diff.StateChange`.  `auto` says whether the job
-    chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.
-    `machines` has how many of the workers run on other machines: see `fsql.deployment.machines`.
-    `profile` is the path of a profile of the input, from which the first plan is chosen.
+    chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.  `machines`
+    has how many of the workers run on other machines: see `fsql.deployment.machines`.  `profile` is the path
+    of a profile of the input, from which the first plan is chosen.
     """
 
     id: str
@@ -106,11 +106,11 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class JobStatus(msgspec.Struct, frozen=True):
     """How a job is doing; times are seconds since 1970.
 
-    `held_by` names the split that holds output back, for `held_seconds` with nothing new; `min_time` is what
-    it has promised, as text, "" if nothing yet or the time is not that of rows.  `progress`
-    is the position from which a recovery would continue, as time and origin; `start_seconds` is how
-    long it took until rows were processed, without the starts of processes, `restore_seconds` the time
-    in which state was loaded.
+    `held_by` names the split that holds output back, without new rows for `held_seconds`; `min_time` is its
+    promise as text, "" if it has made none or its time is not that of rows.  `progress`
+    is the position from which a recovery would continue, as time and origin; `start_seconds` is the
+    time until rows were processed, without the starts of processes, `restore_seconds` the time in which state
+    was loaded.
     """
 
     pid: int
@@ -133,7 +133,7 @@ class JobStatus(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """How a run of a job ended; `diagnostics` is an error as `diagnostics_bytes` writes it.
 
-    `lasting` says that another attempt would end in the same way.
+    `lasting` says that another attempt would fail in the same way.
     """
 
     kind: Literal["finished", "stopped", "drained", "failed"]
@@ -165,26 +165,26 @@ class JobDirectory:
         return self.path / deployment.plan
 
     def deployment(self) -> Deployment:
-        """Return what was deployed.
+        """Return the deployment.
 
         Raises:
             FsqlError: E632, if it cannot be read.
         """
         found = read_json(self.path / "deployment.json", Deployment)
         if found is None:
-            raise damaged(self.path / "deployment.json", "it is missing")
+            raise file_error(self.path / "deployment.json", "it is missing")
         return found
 
     def set_deployment(self, deployment: Deployment) -> None:
-        """Record what is deployed."""
+        """Record the deployment."""
         write_json(self.path / "deployment.json", deployment)
 
     def status(self) -> JobStatus | None:
-        """Return how the job was doing when it last reported."""
+        """Return the last status that the job has reported."""
         return read_json(self.path / "status.json", JobStatus)
 
     def set_status(self, status: JobStatus) -> None:
-        """Record how the job is doing."""
+        """Record the status of the job."""
         write_json(self.path / "status.json", status, durable=False)
 
     def outcome(self) -> Outcome | None:
@@ -226,16 +226,16 @@ class ClusterDirectory:
         self.statistics_log = path / "statistics.log"
 
     def create(self) -> None:
-        """Make the directory if it does not exist.
+        """Create the directory if it does not exist.
 
         Raises:
-            FsqlError: E632, if it cannot be made, or another version of fsql made it.
+            FsqlError: E632, if it cannot be created, or another version of fsql created it.
         """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / "jobs").mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise damaged(self.path, (error.strerror or str(error)).lower()) from None
+            raise file_error(self.path, (error.strerror or str(error)).lower()) from None
         if self.cluster() is None:
             write_json(self.path / "cluster.json", Cluster(secrets.token_hex(8), __version__))
 
@@ -248,7 +248,7 @@ class ClusterDirectory:
         found = read_json(self.path / "cluster.json", Cluster)
         if found is not None and found.format != FORMAT:
             reason = f"its format is {found.format}, and this version of fsql reads {FORMAT}"
-            raise damaged(self.path / "cluster.json", reason)
+            raise file_error(self.path / "cluster.json", reason)
         return found
 
     def agent(self) -> int | None:
@@ -305,8 +305,8 @@ class ClusterDirectory:
             found[deployment.name] = (job, deployment)
         return dict(sorted(found.items()))
 
-    def named(self, name: str) -> tuple[JobDirectory, Deployment]:
-        """Return the job of a name.
+    def find_job(self, name: str) -> tuple[JobDirectory, Deployment]:
+        """Return the job with a name.
 
         Raises:
             FsqlError: E633, if there is none.
@@ -365,7 +365,7 @@ def take_lock(path: Path) -> int | None:
             if attempt == _LOCK_ATTEMPTS - 1:
                 os.close(descriptor)
                 return None
-            time.sleep(_LOCK_SECONDS)  # somebody may only be looking who has it
+            time.sleep(_LOCK_SECONDS)  # another process may only be testing the lock
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
@@ -378,7 +378,7 @@ def locked_by(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     try:
-        # A shared lock for a moment: a process that takes the lock just now tries again.
+        # A shared lock for a moment: a process that takes the lock at the same time tries again.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         text = os.pread(descriptor, 32, 0).strip()

@@ -32,7 +32,7 @@ OPEN_FILES_LEAST: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was checked, whether it is as it should be, what was found, and what to do otherwise."""
+    """A check: its name, whether it has passed, what was found, and the remedy if it has not."""
 
     name: str
     passed: bool
@@ -96,7 +96,7 @@ def _agent(cluster: ClusterDirectory) -> Check:
 
 
 def _statistics(cluster: ClusterDirectory) -> Iterator[Check]:
-    """Return whether there is a Java, and whether the statistics service runs if it is requested."""
+    """Check that there is a Java runtime, and that the statistics service runs if it is requested."""
     try:
         wanted = cluster.statistics_settings().collector == "spark"
     except FsqlError as error:
@@ -119,7 +119,7 @@ def _statistics(cluster: ClusterDirectory) -> Iterator[Check]:
 
 
 def _machines(cluster: ClusterDirectory) -> Iterator[Check]:
-    """Return whether the agents of other machines report, apart from those that were stopped."""
+    """Check that the agents of other machines report, except for stopped ones."""
     for machine in machines(cluster):
         status = machine.status()
         if status is None:

@@ -23,16 +23,16 @@ def read_json(path: Path, kind: type[_Content]) -> _Content | None:
     """Return the content of a file, None if it does not exist.
 
     Raises:
-        FsqlError: E632, if it cannot be read or its content is not what this version writes.
+        FsqlError: E632, if it cannot be read, or its content is not valid for this version.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except msgspec.MsgspecError as error:
-        raise damaged(path, str(error)) from None
+        raise file_error(path, str(error)) from None
     except OSError as error:
-        raise damaged(path, (error.strerror or str(error)).lower()) from None
+        raise file_error(path, (error.strerror or str(error)).lower()) from None
 
 
 def write_json(path: Path, content: msgspec.Struct, *, durable: bool = True) -> None:
@@ -65,7 +65,7 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
         if durable:
             sync_directory(path.parent)
     except OSError as error:
-        raise damaged(path, (error.strerror or str(error)).lower()) from None
+        raise file_error(path, (error.strerror or str(error)).lower()) from None
 
 
 def subdirectories(path: Path) -> Iterator[Path]:
@@ -74,7 +74,7 @@ def subdirectories(path: Path) -> Iterator[Path]:
         yield from sorted(each for each in path.iterdir() if each.is_dir())
 
 
-def damaged(path: Path, reason: str) -> FsqlError:
+def file_error(path: Path, reason: str) -> FsqlError:
     """Return the error of a file of the cluster directory that cannot be used."""
     message = f'"{path}" cannot be used: {reason}'
     return FsqlError([Diagnostic("E632", message, helps=(CODES["E632"].fix,))])

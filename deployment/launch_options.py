@@ -1,4 +1,4 @@
-"""What is deployed, as the options of a run."""
+"""Converts a deployment to the options of a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def launch_options(
         credentials=None if connections.credentials is None else Path(connections.credentials),
         keys=None if connections.keys is None else Path(connections.keys),
         json_messages=True,
-        hosted=False,  # each node is a process of its own
+        hosted=False,  # each node is a separate process
         auto=deployment.auto,
         tick_seconds=deployment.tick_seconds,
     )

@@ -1,7 +1,7 @@
-"""The agent of another machine: runs the workers that jobs have there, and starts them again when they end.
+"""The agent of another machine: runs the workers of jobs there, and restarts them when they end.
 
-It needs nothing but the cluster directory: jobs record which machine runs how many of their workers, and
-where these join.  It may be killed at any time: its workers go on, and its next agent finds them.
+It needs only the cluster directory: jobs record how many of their workers each machine runs, and where these
+join.  It may be killed at any time: its workers continue, and the next agent finds them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
 from fsql.deployment.directory import take_lock
-from fsql.deployment.files import damaged
+from fsql.deployment.files import file_error
 from fsql.deployment.machines import (
     STATUS_SECONDS,
     Join,
     MachineStatus,
     StartedWorker,
+    host_name,
     join_of,
-    this_host,
 )
 from fsql.deployment.processes import started_at, view_process
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ROUND_SECONDS: Final = 0.2
 STEADY_SECONDS: Final = 10.0
-"""A worker that has run for this long is restarted at once; others at growing intervals."""
+"""A worker that has run for this long is restarted at once; others after increasing delays."""
 
 BACKOFF_SECONDS_MAX: Final = 30.0
 END_SECONDS: Final = 5.0
@@ -47,8 +47,8 @@ END_SECONDS: Final = 5.0
 
 WORKER: Final = (sys.executable, "-P", "-m", "fsql", "worker")
 
-Place = tuple[str, int]
-"""The id of a job, and a number of its workers on this machine."""
+WorkerSlot = tuple[str, int]
+"""The id of a job, and the number of one of its workers on this machine."""
 
 
 def run_machine_agent(cluster: ClusterDirectory, machine: MachineDirectory) -> bool:
@@ -70,14 +70,14 @@ def run_machine_agent(cluster: ClusterDirectory, machine: MachineDirectory) -> b
 
 @dataclass(slots=True)
 class _Attempts:
-    """Starts of a worker that soon ended, and when the next one is due by the monotonic clock."""
+    """Failed starts of a worker, and the time of the next one by the monotonic clock."""
 
     failures: int = 0
     next_at: float = 0.0
 
 
 class _MachineAgent:
-    """Keeps the workers of a machine as the jobs want them."""
+    """Keeps the workers running that jobs have on a machine."""
 
     def __init__(self, cluster: ClusterDirectory, machine: MachineDirectory, lock: int) -> None:
         self._cluster = cluster
@@ -90,9 +90,9 @@ class _MachineAgent:
             for worker in machine.workers()
             if started_at(worker.pid) == worker.started
         }
-        self._begun = dict.fromkeys(self._workers, time.monotonic())
+        self._started_at = dict.fromkeys(self._workers, time.monotonic())
         self._children: dict[int, subprocess.Popen[bytes]] = {}
-        self._attempts: dict[Place, _Attempts] = {}
+        self._attempts: dict[WorkerSlot, _Attempts] = {}
         self._names: dict[str, str] = {}
         self._reported = -STATUS_SECONDS
 
@@ -108,11 +108,11 @@ class _MachineAgent:
         try:
             while not self._end.wait(ROUND_SECONDS):
                 if os.fstat(self._lock).st_nlink == 0:
-                    raise damaged(self._machine.path, "it was deleted while the agent ran")
-                self._look_after(dict(self._wanted()))
+                    raise file_error(self._machine.path, "it was deleted while the agent ran")
+                self._reconcile(dict(self._wanted_workers()))
                 self._report()
         finally:
-            self._look_after({})
+            self._reconcile({})
             self._log("agent ends")
         self._machine.set_status(None)
 
@@ -125,10 +125,10 @@ class _MachineAgent:
         sys.stderr.write(f"{when} {text}\n")
         sys.stderr.flush()
 
-    def _wanted(self) -> Iterator[tuple[Place, Join]]:
-        """Return the workers that are to run here, with where they join."""
+    def _wanted_workers(self) -> Iterator[tuple[WorkerSlot, Join]]:
+        """Yield the workers that should run here, with the addresses at which they join."""
         for job in self._cluster.jobs():
-            with suppress(FsqlError):  # it is dropped just now; the agent reports what stays wrong
+            with suppress(FsqlError):  # it is being dropped; other errors are reported by the agent
                 count, join = self._share_of(job)
                 if join is not None:
                     yield from (((job.path.name, slot), join) for slot in range(count))
@@ -140,19 +140,19 @@ class _MachineAgent:
             return 0, None
         return deployment.machines.get(self._machine.name, 0), join_of(job)
 
-    def _look_after(self, wanted: dict[Place, Join]) -> None:
-        """End the workers that are not wanted, or not where they are; start those that are missing."""
+    def _reconcile(self, wanted: dict[WorkerSlot, Join]) -> None:
+        """End the workers that are not wanted, or join elsewhere; start missing ones."""
         before = dict(self._workers)
-        for place, worker in before.items():
+        for slot, worker in before.items():
             if not self._is_running(worker):
-                self._forget(place)
-            elif wanted.get(place) != worker.join:
+                self._on_worker_ended(slot)
+            elif wanted.get(slot) != worker.join:
                 self._end_worker(worker)
-                del self._workers[place]
-        for place, join in wanted.items():
-            attempts = self._attempts.get(place, _Attempts())
-            if place not in self._workers and time.monotonic() >= attempts.next_at:
-                self._start(place, join)
+                del self._workers[slot]
+        for slot, join in wanted.items():
+            attempts = self._attempts.get(slot, _Attempts())
+            if slot not in self._workers and time.monotonic() >= attempts.next_at:
+                self._start(slot, join)
         if self._workers != before:
             self._machine.set_workers(tuple(self._workers.values()))
 
@@ -165,18 +165,18 @@ class _MachineAgent:
         del self._children[worker.pid]
         return False
 
-    def _forget(self, place: Place) -> None:
-        """Forget a worker that has ended, and decide when it is started again."""
-        del self._workers[place]
-        attempts = self._attempts.setdefault(place, _Attempts())
+    def _on_worker_ended(self, slot: WorkerSlot) -> None:
+        """Remove a worker that has ended, and decide when it is restarted."""
+        del self._workers[slot]
+        attempts = self._attempts.setdefault(slot, _Attempts())
         now = time.monotonic()
-        if now - self._begun[place] >= STEADY_SECONDS:
+        if now - self._started_at[slot] >= STEADY_SECONDS:
             attempts.failures = 0
         attempts.next_at = now + min(2.0**attempts.failures - 1, BACKOFF_SECONDS_MAX)
         attempts.failures += 1
-        self._log(f"job {self._names.get(place[0], place[0])}: a worker has ended")
+        self._log(f"job {self._names.get(slot[0], slot[0])}: a worker has ended")
 
-    def _start(self, place: Place, join: Join) -> None:
+    def _start(self, slot: WorkerSlot, join: Join) -> None:
         settings = self._settings
         flags = {
             "--join": join.address,
@@ -190,8 +190,8 @@ class _MachineAgent:
             [*WORKER, *given], stdin=subprocess.DEVNULL, start_new_session=True
         )
         self._children[child.pid] = child
-        self._begun[place] = time.monotonic()
-        self._workers[place] = StartedWorker(*place, join, child.pid, started_at(child.pid) or 0)
+        self._started_at[slot] = time.monotonic()
+        self._workers[slot] = StartedWorker(*slot, join, child.pid, started_at(child.pid) or 0)
 
     def _end_worker(self, worker: StartedWorker) -> None:
         """End a worker, and kill it if it takes too long."""
@@ -213,5 +213,5 @@ class _MachineAgent:
         processes = view_process(os.getpid(), "agent", None, name)
         for (job, _), worker in sorted(self._workers.items()):
             processes += view_process(worker.pid, "worker", self._names.get(job), name)
-        status = MachineStatus(this_host(), __version__, time.time(), tuple(processes))
+        status = MachineStatus(host_name(), __version__, time.time(), tuple(processes))
         self._machine.set_status(status)

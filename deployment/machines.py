@@ -1,14 +1,14 @@
-"""The other machines of a cluster: which workers each of them runs, and what its agent reports.
+"""The other machines of a cluster: the workers that each of them runs, and the reports of its agent.
 
     DIR/machines/NAME/     a machine whose agent runs workers of jobs
-        settings.json      its keys and its address, as `fsql up --machine NAME` was given them
+        settings.json      its keys and its address, as given to `fsql up --machine NAME`
         lock               held by its agent while it runs; contains its process id
-        status.json        its processes, written every few seconds; gone once the agent was stopped
+        status.json        its processes, written every few seconds; removed when the agent is stopped
         workers.json       the workers that its agent has started, so that its next agent finds them
         log                what its agent and its workers report
     DIR/jobs/ID/join.json  where workers join the job, while it runs
 
-All machines see the cluster directory at the same path.  The machine of the agent has no name here.
+All machines have the cluster directory at the same path.  The machine of the agent has no entry here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SILENT_SECONDS: Final = 15.0
 
 
 class Join(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where workers join a job, and the file of the key.
+    """The address at which workers join a job, and the file of the key.
 
     The address is that of the coordinator, or that of the job in ZooKeeper.
     """
@@ -101,7 +101,7 @@ class MachineDirectory:
         self.log = self.path / "log"
 
     def create(self) -> None:
-        """Make the directory if it does not exist."""
+        """Create the directory if it does not exist."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def settings(self) -> MachineSettings:
@@ -117,11 +117,11 @@ class MachineDirectory:
         write_json(self.path / "settings.json", settings)
 
     def status(self) -> MachineStatus | None:
-        """Return what its agent has reported; None if it has not, or was stopped."""
+        """Return the last report of its agent; None if there is none, or the agent was stopped."""
         return read_json(self.path / "status.json", MachineStatus)
 
     def set_status(self, status: MachineStatus | None) -> None:
-        """Record what its agent reports; None once it is stopped."""
+        """Record a report of its agent; None when it is stopped."""
         if status is None:
             (self.path / "status.json").unlink(missing_ok=True)
         else:
@@ -142,13 +142,13 @@ class MachineDirectory:
 
     @property
     def reports(self) -> bool:
-        """Return whether its agent runs, as far as other machines can see."""
+        """Return whether its agent runs, as its reports show."""
         status = self.status()
         return status is not None and status.is_recent
 
 
 def machines(cluster: ClusterDirectory) -> Iterator[MachineDirectory]:
-    """Return the machines that have ever had an agent, by name."""
+    """Yield the machines that have or had an agent, by name."""
     for path in subdirectories(cluster.path / "machines"):
         yield MachineDirectory(cluster.path, path.name)
 
@@ -164,7 +164,7 @@ def machine_of(cluster: ClusterDirectory, name: str) -> MachineDirectory:
 
 
 def join_of(job: JobDirectory) -> Join | None:
-    """Return where workers join a job; None if it does not run, or has no other workers than its own."""
+    """Return where workers join a job; None if it does not run, or has no workers that join."""
     return read_json(job.path / "join.json", Join)
 
 
@@ -176,6 +176,6 @@ def set_join(job: JobDirectory, join: Join | None) -> None:
         write_json(job.path / "join.json", join, durable=False)
 
 
-def this_host() -> str:
-    """Return the name that this machine has for itself."""
+def host_name() -> str:
+    """Return the host name of this machine."""
     return os.uname().nodename

@@ -1,9 +1,9 @@
-"""What commands ask of the agent, and its answers, as JSON.
+"""Requests of commands to the agent, and its answers, as JSON.
 
 A connection carries one request.  The agent sends a challenge; the command answers with its request, a
 challenge of its own and a proof that it has the key; the agent answers with the result and a proof of
-the same kind.  A proof is an HMAC of both challenges, the side, and the content: it is of no use for
-another request or in another connection.
+the same kind.  A proof is an HMAC of both challenges, the side, and the content: it is not valid for
+another request or another connection.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Ping(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Deploy a compiled plan as a new job, or change the plan of a job.
 
-    `plan` is the content of a plan file.  `change` is given for a job that exists: what may become of its
-    state, and a drain of `drain_seconds` at most comes first.  What is None stays as it was.  `wanted` says
-    whether a new job is started.
+    `plan` is the content of a plan file.  `change` is given for an existing job: it says what may become of
+    its state; the job is first drained for at most `drain_seconds`.  Options that are None stay the same.
+    `wanted` says whether a new job is started.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Stop a job; with `drain_seconds`, at a committed position that comes within that time."""
+    """Stop a job; with `drain_seconds`, at a committed position within that time."""
 
     name: str
     drain_seconds: float | None = None
@@ -65,7 +65,7 @@ class Stop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 class Start(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Start a job that is stopped or has failed; stop it first if it runs.
 
-    Its connections are from then on those of the request, where it has any.
+    Connections of the request replace those of the job.
     """
 
     name: str
@@ -73,14 +73,14 @@ class Start(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
 
 class Rename(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Give a job another name."""
+    """Rename a job."""
 
     name: str
     new_name: str
 
 
 class Drop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Stop a job and remove all that is kept of it."""
+    """Stop a job and remove its directory."""
 
     name: str
 
@@ -113,11 +113,11 @@ ANSWERS: Final = msgspec.json.Decoder(Answer)
 
 
 class InvalidMessageError(Exception):
-    """What came is not a message of somebody who has the key; the text says why."""
+    """A message is not valid, or its sender does not have the key; the text says why."""
 
 
 def new_challenge() -> bytes:
-    """Return a challenge that was never used before."""
+    """Return a new random challenge."""
     return secrets.token_bytes(_CHALLENGE_BYTES)
 
 
@@ -130,8 +130,8 @@ def receive_frame(connection: socket.socket, bytes_max: int = MESSAGE_BYTES_MAX)
     """Return the next frame.
 
     Raises:
-        InvalidMessageError: if the connection ends before, or the frame is too long.
-        OSError: if the connection fails, or nothing comes in time.
+        InvalidMessageError: if the connection ends, or the frame is too long.
+        OSError: if the connection fails or times out.
     """
     [length] = _LENGTH.unpack(_receive(connection, _LENGTH.size))
     if length > bytes_max:

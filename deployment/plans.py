@@ -1,4 +1,4 @@
-"""What can be deployed: scripts that need no terminal."""
+"""Checks that a script can be deployed: it must not need a terminal."""
 
 from __future__ import annotations
 

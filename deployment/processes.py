@@ -1,4 +1,4 @@
-"""Processes as `/proc` shows them."""
+"""Information about processes, from `/proc`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The process of one job: runs its compiled plan on workers and a coordinator, and records how it is doing.
+"""The process of one job: runs its compiled plan on workers and a coordinator, and records its status.
 
-It needs no agent: it goes on when the agent ends, and an agent that is started later finds it by its lock.
+It needs no agent: it continues when the agent ends, and a later agent finds it by its lock.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
-PASSING: Final = frozenset(
+TRANSIENT_ERRORS: Final = frozenset(
     {"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632", "E642"}
 )
-"""Errors that another attempt may not meet: a consumer or a server that is away, a full disk."""
+"""Errors that may not occur at another attempt: a consumer or a server that is missing, a full disk."""
 
 WARM_SECONDS_MAX: Final = 30.0
-"""How long a job waits at most for processes that import their modules."""
+"""The maximum time for which a job waits for processes that import their modules."""
 
 _STATUS_SECONDS: Final = 0.5
 
 
-class _Stop(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """SIGTERM or SIGINT has come."""
+class _Stop(Exception):  # noqa: N818 - not an error: it was requested
+    """SIGTERM or SIGINT was received."""
 
 
 def run_spare() -> int:
     """Wait for the directory of a job on standard input, and run that job; return an exit code.
 
-    All modules are imported by now, so a job starts faster.  Lines `PREPARE` may come before: a fork server
-    is started, and `READY` is written when it can fork the processes of the job.  If standard input ends,
-    the agent has ended.
+    All modules have been imported, so a job starts faster.  Lines `PREPARE` may precede the directory: then a
+    fork server is started, and `READY` is written when it can fork the processes of the job.  If standard
+    input ends, the agent has ended.
     """
     with ExitStack() as stack:
         fork_server = None
@@ -89,8 +89,8 @@ def _run_line(line: str, fork_server: ForkServer | None) -> int:
 def run_job(path: Path, started: float | None = None, fork_server: ForkServer | None = None) -> int:
     """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code.
 
-    `started` is when that was requested: when the process was started, unless given.  The coordinator and
-    the workers come from `fork_server`, or from one of its own.
+    `started` is the time of the request; by default, the time at which this process was started.  The
+    coordinator and the workers are forked by `fork_server`, or by a new one.
     """
     job = JobDirectory(path)
     lock = take_lock(job.lock)
@@ -107,7 +107,7 @@ def run_job(path: Path, started: float | None = None, fork_server: ForkServer | 
     except _Stop:
         outcome = Outcome("stopped", time.time())
     except FsqlError as error:
-        lasting = not {each.code for each in error.diagnostics} <= PASSING
+        lasting = not {each.code for each in error.diagnostics} <= TRANSIENT_ERRORS
         outcome = Outcome("failed", time.time(), diagnostics_bytes(error).decode(), lasting=lasting)
     observer.log("ended", {"outcome": outcome.kind, **_error_fields(outcome)})
     job.set_outcome(outcome)
@@ -122,7 +122,7 @@ def _run(
     """Run the job; return how it ended.
 
     Raises:
-        FsqlError: why it cannot run.
+        FsqlError: if it cannot run.
     """
     script, options, process_options = launch_options(job, deployment)
     if fork_server is not None:
@@ -152,22 +152,22 @@ class _Observer:
         self._snapshot_at: float | None = None
         self._restoring: float | None = None
         self._restore_seconds: float | None = None
-        self._begun = time.time()
-        self._shown = self._begun
+        self._created_at = time.time()
+        self._shown = self._created_at
         self._reported: float | None = None
         self._start_seconds: float | None = None
         self._overview = JobOverview()
-        self._asked = False
+        self._stop_requested = False
         self.drained = False
 
     def catch_signals(self) -> None:
-        """Let SIGTERM and SIGINT end the run between two chunks."""
+        """Make SIGTERM and SIGINT end the run between two chunks."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del number, frame
-        self._asked = True
+        self._stop_requested = True
 
     def log(self, event: str, fields: dict[str, object]) -> None:
         """Write a line to the log, which is standard error."""
@@ -180,15 +180,15 @@ class _Observer:
         self.log("ready", {"splits": job.front_names()})
 
     def on_already_finished(self, state: Path) -> None:
-        """Record that the job had finished before."""
+        """Record that the job has already finished."""
         del state
         self.log("already_finished", {})
 
     def on_listening(self, job: PreparedJob) -> None:
-        """Record that the tables that listen do so."""
+        """Do nothing: it is not recorded that tables listen for connections."""
 
     def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
-        """Record where workers of other machines join, and the command that starts one by hand."""
+        """Record where workers of other machines join, and the command that starts one."""
         set_join(self._job, Join(address, str(key)))
         command = ["fsql", "worker", "--join", address, "--key", str(key)]
         flags = [] if keys is None else ["--keys", "DIR"]
@@ -197,7 +197,7 @@ class _Observer:
 
     @contextmanager
     def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:
-        """Record the beginning of the run."""
+        """Record the start of the run."""
         self._shown = time.time()
         self._overview = describe_job(job.compiled.job, job.splits)
         self.log("running", {"resumed": resumed})
@@ -208,11 +208,11 @@ class _Observer:
         self.log("tick", tick.fields())
 
     def on_choice(self, choice: AutoChoice) -> None:
-        """Record why a tick was proposed, or what kept one from being chosen."""
+        """Record why a tick was proposed, or why none could be chosen."""
         self.log("tick_chosen", choice.fields())
 
     def on_input_note(self, note: str) -> None:
-        """Record what happened to followed files."""
+        """Record a notice about followed files."""
         self.log("input", {"note": note})
 
     def on_drained(self) -> None:
@@ -241,10 +241,10 @@ class _Observer:
             self._job.set_status(self._status(report, now))
 
     def _time_restore(self, phase: str, now: float) -> None:
-        """Measure how long it takes to load state, and to start apart from the starts of processes."""
+        """Measure the time of loading state, and of the start without the starts of processes."""
         self._reported = self._reported or now
         if phase == Phase.RUNNING.value and self._start_seconds is None:
-            self._start_seconds = self._shown - self._begun + now - self._reported
+            self._start_seconds = self._shown - self._created_at + now - self._reported
         if phase == Phase.RESTORING.value:
             self._restoring = now
         elif self._restoring is not None:
@@ -296,7 +296,7 @@ class _Observer:
         Raises:
             _Stop: if it was.
         """
-        if self._asked:
+        if self._stop_requested:
             raise _Stop
 
 

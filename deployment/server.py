@@ -1,4 +1,4 @@
-"""The socket on which the agent listens: who has the key may ask, one request for each connection."""
+"""The socket on which the agent listens: clients with the key send one request for each connection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CHALLENGE_BYTES: Final = 32
 
 
 class RequestServer:
-    """Listens on the loopback and passes requests on, each in a thread of its own."""
+    """Listens on the loopback, and passes each request on in its own thread."""
 
     def __init__(
         self, key: bytes, carry_out: Callable[[Request], Answer], log: Callable[[str], None]
@@ -55,7 +55,7 @@ class RequestServer:
         threading.Thread(target=self._accept, name="requests", daemon=True).start()
 
     def close(self) -> None:
-        """Accept no more connections, and let those that are served come to their end."""
+        """Accept no more connections, and wait for those that are being served."""
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -85,16 +85,21 @@ class RequestServer:
 
     def _answer(self, connection: socket.socket) -> None:
         connection.settimeout(REQUEST_SECONDS)
-        ours = new_challenge()
-        send_frame(connection, ours)
+        agent_challenge = new_challenge()
+        send_frame(connection, agent_challenge)
         data = receive_frame(connection)
-        theirs, sealed = data[:_CHALLENGE_BYTES], data[_CHALLENGE_BYTES:]
-        content = unseal(self._key, "command", (ours, theirs), sealed)
+        command_challenge, sealed = data[:_CHALLENGE_BYTES], data[_CHALLENGE_BYTES:]
+        content = unseal(self._key, "command", (agent_challenge, command_challenge), sealed)
         answer = self._result(content)
         connection.settimeout(REQUEST_SECONDS)
         send_frame(
             connection,
-            seal(self._key, "agent", (ours, theirs), msgspec.json.encode(answer)),
+            seal(
+                self._key,
+                "agent",
+                (agent_challenge, command_challenge),
+                msgspec.json.encode(answer),
+            ),
         )
 
     def _result(self, content: bytes) -> Answer:
@@ -103,14 +108,14 @@ class RequestServer:
         except msgspec.MsgspecError as error:
             message = f"the agent does not understand the request: {error}"
             helps = ("use one version of fsql, and restart the agent: fsql down, then fsql up",)
-            return _refused(FsqlError([Diagnostic("E631", message, helps=helps)]))
+            return _refusal(FsqlError([Diagnostic("E631", message, helps=helps)]))
         except FsqlError as error:
-            return _refused(error)
+            return _refusal(error)
         except Exception as error:  # noqa: BLE001 - a bug must not end the agent
             self._log(f"internal error: {type(error).__name__}: {error}")
             message = f"the agent failed at the request: {type(error).__name__}: {error}"
-            return _refused(FsqlError([Diagnostic("I901", message)]))
+            return _refusal(FsqlError([Diagnostic("I901", message)]))
 
 
-def _refused(error: FsqlError) -> Refused:
+def _refusal(error: FsqlError) -> Refused:
     return Refused(diagnostics_bytes(error).decode())

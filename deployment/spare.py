@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 RUNNER: Final = (sys.executable, "-P", "-m", "fsql", "job")
 
 PREPARE: Final = "prepare\n"
-"""A line that the agent writes to a spare process whose job is to start without delay."""
+"""A line that the agent writes to a spare process whose job must start without delay."""
 
 READY: Final = b"ready\n"
-"""The answer, when the processes of the job can be forked."""
+"""The answer when the processes of the job can be forked."""
 
 
 class SpareProcess:
-    """The process, as the agent sees it."""
+    """The spare process, as the agent controls it."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(  # noqa: S603 - our own command
@@ -38,13 +38,13 @@ class SpareProcess:
         return self.process.poll() is None
 
     def prepare(self, seconds: float) -> None:
-        """Let it start what forks the processes of a job, and wait until that has imported its modules."""
+        """Make it start the fork server of a job, and wait until that has imported its modules."""
         assert self.process.stdout is not None
         if self._write(PREPARE):
             wait_readable([self.process.stdout.fileno()], seconds)
 
     def run(self, job: JobDirectory) -> bool:
-        """Let it run a job; return False if it has ended."""
+        """Make it run a job; return False if it has ended."""
         self._write(f"{job.path}\n")
         self._close()
         self.is_handed_over = True

@@ -1,4 +1,4 @@
-"""Starting agents as processes of their own, and stopping them."""
+"""Starts agents as separate processes, and stops them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.deployment.client import ask_agent
-from fsql.deployment.machines import this_host
+from fsql.deployment.machines import host_name
 from fsql.deployment.messages import Down, Ping
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def start_agent(directory: ClusterDirectory) -> bool:
 
 
 def start_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -> bool:
-    """Start the agent of another machine, which is this one, unless it runs; wait until it does.
+    """Start the agent of this machine, which is another one than that of the cluster's agent.
 
     Returns whether it was started by this call.
 
@@ -86,7 +86,7 @@ def check_is_cluster(directory: ClusterDirectory) -> None:
 def _start(
     command: tuple[str, ...], log: Path, has_started: Callable[[int], bool], what: str
 ) -> None:
-    """Start an agent as a process of its own, and wait until it has started.
+    """Start an agent as a separate process, and wait until it has started.
 
     Raises:
         FsqlError: E631, if it ends, or takes too long.
@@ -98,9 +98,9 @@ def _start(
         if has_started(process):
             return
         time.sleep(_POLL_SECONDS)
-    said = log.read_bytes()[begins:].decode(errors="replace").strip().splitlines()
+    output = log.read_bytes()[begins:].decode(errors="replace").strip().splitlines()
     message = f"{what} did not start"
-    raise FsqlError([Diagnostic("E631", message, notes=tuple(said[-5:]), helps=(f"see {log}",))])
+    raise FsqlError([Diagnostic("E631", message, notes=tuple(output[-5:]), helps=(f"see {log}",))])
 
 
 def stop_agent(directory: ClusterDirectory) -> None:
@@ -114,14 +114,14 @@ def stop_agent(directory: ClusterDirectory) -> None:
 
 
 def stop_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -> None:
-    """Stop the agent of another machine, which is this one, and its workers; wait until it has ended.
+    """Stop the agent and the workers of this machine, another one than that of the cluster's agent.
 
     Raises:
         FsqlError: E631, if it runs elsewhere or not at all, or does not end.
     """
     status, process = machine.status(), machine.agent()
     what = f"the agent of machine {machine.name}"
-    if status is not None and status.is_recent and status.host != this_host():
+    if status is not None and status.is_recent and status.host != host_name():
         message = f"{what} runs on {status.host}"
         helps = (f"on that machine: fsql down --machine {machine.name} --dir {directory.path}",)
         raise FsqlError([Diagnostic("E631", message, helps=helps)])
@@ -149,7 +149,7 @@ def _wait_for_end(agent: Callable[[], int | None], log: Path, what: str) -> None
 
 
 def _spawn(command: tuple[str, ...], log: Path) -> int:
-    """Start an agent in a session of its own, which outlives this process; return its process id."""
+    """Start an agent in its own session, which outlives this process; return its process id."""
     whole = [sys.executable, "-P", "-m", "fsql", *command]
     appending = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     actions = [

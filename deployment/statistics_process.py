@@ -1,4 +1,4 @@
-"""The statistics service as a child of the agent: started if it is requested, and again if it ends."""
+"""The statistics service as a child of the agent: started if it is requested, and restarted if it ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOG_BYTES_MAX: Final = 16 << 20
 
 
 class StatisticsProcess:
-    """The process of the service, as the agent sees it."""
+    """The process of the service, as the agent controls it."""
 
     def __init__(self, cluster: ClusterDirectory, log: Callable[[str], None]) -> None:
         self._cluster = cluster
@@ -36,8 +36,8 @@ class StatisticsProcess:
         self._failures = 0
         self._began = self._next_at = 0.0
 
-    def look_after(self) -> None:
-        """Start it if it is to run and does not, end it if not; to be called several times a second."""
+    def reconcile(self) -> None:
+        """Start it if it should run and does not, end it otherwise; to be called several times a second."""
         try:
             wanted = self._cluster.statistics_settings()
         except FsqlError as error:

@@ -1,7 +1,7 @@
-"""The statistics service: computes the result tables of running jobs, and leaves them where jobs read them.
+"""The statistics service: computes the result tables of running jobs, and writes them to their directories.
 
-One collector serves all jobs of a cluster directory, and stays warm.  A job whose results fail goes on with
-the built-in collector, and is tried again with its next interval.
+One collector serves all jobs of a cluster directory, and keeps running.  If it fails for a job, the job uses
+the built-in collector, and the service tries again with its next interval.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ FAILURES_MAX: Final = 3
 
 
 def hold_service(cluster: ClusterDirectory) -> int | None:
-    """Become the service of a cluster directory; None if another process is.
+    """Become the service of a cluster directory; return None if another process is.
 
-    Returned is a descriptor: it is the service until that is closed, or the process ends.
+    Otherwise return a descriptor: this process is the service until it is closed, or the process ends.
 
     Raises:
         FsqlError: E632, if the directory cannot be used.
@@ -65,7 +65,7 @@ class StatisticsService:
         """Serve until `over` is set.
 
         Raises:
-            Exception: that of the collector, if it fails again and again.
+            Exception: that of the collector, if it fails repeatedly.
         """
         while not over.is_set():
             self.round()
@@ -85,11 +85,11 @@ class StatisticsService:
                 self._serve(name, job, newest)
 
     def _serve(self, name: str, job: JobDirectory, interval: int) -> None:
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             statistics = self._collect(job.state, self._kept.setdefault(name, {}))
             content = results_bytes(interval, statistics)
-            # What is lost with a machine that fails is computed again.
+            # If a machine fails, lost results are computed again.
             write_bytes(results_file(job.state), content, durable=False)
             shown = job.deployment().name
         except Exception as error:
@@ -100,5 +100,5 @@ class StatisticsService:
                 raise
             return
         self._failures = 0
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         self._log(f"job {shown}: results of interval {interval} in {seconds:.2f} s")

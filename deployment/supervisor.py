@@ -1,9 +1,8 @@
-"""Keeps the jobs of a cluster directory as they are wanted: starts them, and starts them again when they end.
+"""Keeps the wanted jobs of a cluster directory running: starts them, and restarts them when they end.
 
-A job that ends without an error of its own is started again, after 1 s, then after twice as long each
-time, up to 60 s.  One that ends `FAILURES_MAX` times without progress in between has failed.  So has one
-whose error another attempt would meet again, such as a malformed row: it is not started again before
-somebody asks for it.
+A job that ends without a lasting error is restarted after 1 s, then after twice as long each time, up to 60
+s.  A job that ends `FAILURES_MAX` times without progress in between has failed, and so has a job whose error
+would occur again, such as a malformed row: it is restarted only on request.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ SPARE_AFTER: Final = 2.0
 """How long after its own start the agent starts a spare process."""
 
 SPARE_AFTER_START: Final = 8.0
-"""How long after a job was started the agent starts another one, so that it does not slow down the job."""
+"""How long after the start of a job the agent starts another spare process, which would slow the job down."""
 
 WARM_SECONDS_MAX: Final = 30.0
-"""How long a job that is to be restarted goes on while processes are prepared."""
+"""How long a job that will be restarted continues while processes are prepared."""
 
 _LOG_BYTES_MAX: Final = 16 << 20
 """A log that is larger is renamed to log.1 when the job starts."""
@@ -62,8 +61,8 @@ class Supervisor:
         self._changed = threading.Condition()
 
     @contextmanager
-    def changing(self, job_id: str) -> Iterator[None]:
-        """Keep a job as it is while somebody changes it; one change at a time."""
+    def lock_job(self, job_id: str) -> Iterator[None]:
+        """Hold the lock of a job during a change."""
         with self._changed:
             while job_id in self._busy:
                 self._changed.wait()
@@ -75,20 +74,20 @@ class Supervisor:
                 self._busy.discard(job_id)
                 self._changed.notify_all()
 
-    def look_after_all(self) -> None:
-        """Start what is to run and does not; to be called several times a second."""
-        self._keep_a_spare()
+    def reconcile_all(self) -> None:
+        """Start wanted jobs that do not run; to be called several times a second."""
+        self._keep_spare()
         for job in self._directory.jobs():
             with self._changed:
                 if job.path.name in self._busy:
                     continue
-            with self.changing(job.path.name):
+            with self.lock_job(job.path.name):
                 try:
-                    self._look_after(job)
+                    self._reconcile(job)
                 except FsqlError as error:
                     self._log(f"job {job.path.name}: {error}")
 
-    def _look_after(self, job: JobDirectory) -> None:
+    def _reconcile(self, job: JobDirectory) -> None:
         if not job.path.exists():
             return
         self._reap(job)
@@ -97,8 +96,8 @@ class Supervisor:
         outcome, restarts, now = job.outcome(), job.restarts(), time.time()
         if outcome is not None and (outcome.kind == "finished" or outcome.lasting):
             return
-        begun = job.status() is not None and job.path.name not in self._started
-        if outcome is None and not (job.log.exists() or begun):
+        started = job.status() is not None and job.path.name not in self._started
+        if outcome is None and not (job.log.exists() or started):
             self.start(job)  # for the first time
         elif restarts is not None and restarts.next_at > now:
             return
@@ -113,11 +112,11 @@ class Supervisor:
     def _back_off(
         self, job: JobDirectory, outcome: Outcome | None, restarts: Restarts | None, now: float
     ) -> None:
-        """Decide when to start a job again that has failed; give up if it keeps failing."""
+        """Decide when to restart a job that has failed; give up if it keeps failing."""
         status = job.status()
         progress = (0, 0) if status is None else status.progress
-        again = restarts is not None and progress <= restarts.progress
-        failures = restarts.failures + 1 if restarts is not None and again else 1
+        repeated = restarts is not None and progress <= restarts.progress
+        failures = restarts.failures + 1 if restarts is not None and repeated else 1
         reason = "its process ended"
         if outcome is not None and outcome.diagnostics is not None:
             reason = msgspec.json.decode(outcome.diagnostics)["diagnostics"][0]["message"]
@@ -151,7 +150,7 @@ class Supervisor:
             del self._started[job.path.name]
 
     def start(self, job: JobDirectory, prepared: SpareProcess | None = None) -> None:
-        """Start the process of a job, which does not run: one that is prepared, a spare one or a new one."""
+        """Start a job that does not run, in a prepared process, a spare process or a new one."""
         job.set_outcome(None)
         with suppress(FileNotFoundError):
             if job.log.stat().st_size > _LOG_BYTES_MAX:
@@ -178,7 +177,7 @@ class Supervisor:
     def prepare(self) -> SpareProcess:
         """Return a process that waits to run a job, and can start its processes without delay.
 
-        A job that is stopped and started again with it pauses less.
+        It shortens the pause of a job that is restarted.
         """
         spare = self._take_spare()
         self._spare_at = math.inf  # none is started while the job pauses
@@ -192,8 +191,8 @@ class Supervisor:
         self._spare_at = time.monotonic() + SPARE_AFTER
         spare.end()
 
-    def _keep_a_spare(self) -> None:
-        """Have a process wait that has imported all modules, to run the next job that is started."""
+    def _keep_spare(self) -> None:
+        """Keep a spare process, which has imported all modules, for the next job that is started."""
         if self._spare is not None and not self._spare.is_running():
             self.end_spare()
             self._spare_at = time.monotonic() + BACKOFF_SECONDS_MAX
@@ -228,7 +227,7 @@ class Supervisor:
                 self._reap(job)
                 return
             process = runner or (child.pid if child is not None and alive else 0)
-            # A process that has just been started may not handle the signal yet, and ends at once: so it is.
+            # A process that has just been started may not handle the signal yet; then it ends at once.
             if process and not sent:
                 sent = True
                 with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What is known of the jobs of a cluster directory; no agent is needed for it."""
+"""The states of the jobs of a cluster directory; no agent is needed to read them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HELD_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job: what is deployed, how it is doing, how its last run ended."""
+    """A job: its deployment, its status, and the outcome of its last run."""
 
     directory: JobDirectory
     deployment: Deployment
@@ -48,7 +48,7 @@ class JobView:
         """Return the state in one word.
 
         `starting`, `running`, `recovering`: a process runs the job, or is about to.  `waiting`: it has failed
-        and is started again soon.  `finished`, `failed`, `stopped`: it is not started again by itself.
+        and will be restarted.  `finished`, `failed`, `stopped`: it is not restarted automatically.
         """
         if self.runner is not None:
             return self._running_state()
@@ -77,7 +77,7 @@ class JobView:
 
 
 def view_of(cluster: ClusterDirectory, job: JobDirectory) -> JobView:
-    """Return what is known of a job."""
+    """Return the view of a job."""
     return JobView(
         job,
         job.deployment(),
@@ -90,12 +90,12 @@ def view_of(cluster: ClusterDirectory, job: JobDirectory) -> JobView:
 
 
 def views(cluster: ClusterDirectory) -> list[JobView]:
-    """Return what is known of each job, by name."""
+    """Return the views of all jobs, by name."""
     return [view_of(cluster, job) for job, _ in cluster.by_name().values()]
 
 
 def causes(view: JobView) -> Iterator[str]:
-    """Return why a job does what it does: what holds output back, what failed, what happens next."""
+    """Yield the causes of the state of a job: what holds output back, what failed, what happens next."""
     status, state = view.status, view.state
     if view.agent is None:
         cluster = view.directory.path.parent.parent
@@ -119,7 +119,7 @@ def causes(view: JobView) -> Iterator[str]:
 
 
 def _silent_machines(view: JobView) -> Iterator[str]:
-    """Return which machines run no workers that the job waits for."""
+    """Yield the machines whose workers the job waits for."""
     cluster = view.directory.path.parent.parent
     for name, count in sorted(view.deployment.machines.items()):
         if count and not MachineDirectory(cluster, name).reports:
@@ -155,8 +155,8 @@ def _running_causes(status: JobStatus) -> Iterator[str]:
 
 def _text(error: FsqlError) -> str:
     first = error.diagnostics[0]
-    place = "" if error.source is None else f" ({error.source.name})"
-    return f"FSQL-{first.code}: {first.message}{place}"
+    source = "" if error.source is None else f" ({error.source.name})"
+    return f"FSQL-{first.code}: {first.message}{source}"
 
 
 def _times(count: int) -> str:

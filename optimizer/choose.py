@@ -1,6 +1,6 @@
-"""The choice of a tick plan: how a graph is to be executed, and why.
+"""The choice of a tick plan: how a graph is executed, and why.
 
-Whatever is chosen here, the released bytes are the same; it decides how fast they come.
+Released bytes do not depend on the choice; throughput and latency do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import Stage, Step
 
 HASH_BINS: Final = "hash bins:"
-"""What the reason for the owners of bins begins with."""
+"""The beginning of the reason for the owners of bins."""
 
 
 def choose(
@@ -35,11 +35,11 @@ def choose(
     """Return a tick plan for `graph`.
 
     Args:
-        graph: what is to be executed.
+        graph: the graph to execute.
         workers: how many workers own ranges of hash bins of equal size.
-        fronts: how many splits each table has, by its ordinal; one where it is not said.
-        policy: the policy of every fold; chosen for each by itself where it is None.
-        repairs_free: how many rows a fold may redo before it is asked whether repairs pay.
+        fronts: the number of splits of each table, by its ordinal; one if it is missing.
+        policy: the policy of every fold; if it is None, one is chosen for each fold.
+        repairs_free: how many rows a fold may redo before it considers whether repairs are worthwhile.
     """
     reasons: list[str] = []
 
@@ -65,15 +65,15 @@ def choose(
 
 
 def _has_timers(combine: graphs.Combine) -> bool:
-    """Return whether a fold has timers among its rows, which another fold holds until they are due."""
+    """Return whether the rows of a fold include timers, which another fold holds until they are due."""
     return isinstance(combine, graphs.CombineOver) and any(
         call.aggregate.pattern is not None for call in combine.calls
     )
 
 
-def _policy(fronts: int, asked: Policy | None, *, timed: bool) -> tuple[Policy, str]:
-    if asked is not None:
-        return asked, "as asked for"
+def _policy(fronts: int, requested: Policy | None, *, timed: bool) -> tuple[Policy, str]:
+    if requested is not None:
+        return requested, "as asked for"
     if timed:
         return Policy.ORDERED, "timers come behind later rows: waiting costs less than repairs"
     if fronts > 1:
@@ -92,10 +92,10 @@ def _sink_port(stages: tuple[Stage, ...], sink: graphs.Sink, depth: int) -> Sink
 
 
 def _shows_each_change(stage: Stage, step: int) -> bool:
-    """Return whether the rows of a step are an aggregate's changes, one removal and addition a key.
+    """Return whether the rows of a step are an aggregate's changes: one removal and addition for a key.
 
-    So they are behind an aggregate if the steps in between only drop rows, or rearrange columns of
-    which none is lost: a removal and an addition that differed still differ.
+    That is so after an aggregate if the steps in between only drop rows, or rearrange columns without
+    dropping any: a removal and an addition that differed still differ.
     """
     if not isinstance(stage.head, FoldHead):
         return False

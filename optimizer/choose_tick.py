@@ -46,15 +46,15 @@ INTERVALS_LEAST: Final = 2
 IMBALANCE: Final = 0.1
 BUSY_LEAST: Final = 0.25
 CONTRACT_BELOW: Final = 0.35
-"""All workers together are busy for less: one of them can do it, and does not become busy."""
+"""If the load of all workers together is below this, one worker can take all of it."""
 SPREAD_ABOVE: Final = 0.5
 HORIZON: Final = 300.0
 GAIN_LEAST: Final = 2.0
 TICK_SECONDS: Final = 0.002
 ROW_SECONDS: Final = 0.8e-6
-"""What it takes to hand a row of state over."""
+"""The time to hand over a row of state."""
 BYTE_SECONDS: Final = 1 / (50 << 20)
-"""What it takes to copy a byte of state."""
+"""The time to copy a byte of state."""
 REDONE_MOST: Final = 0.05
 """The part of a core that may be spent on repairs of one fold."""
 REMEMBERED: Final = 60
@@ -62,11 +62,11 @@ REMEMBERED: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is in force: the plan with its owners, and what the optimizer must know besides.
+    """The current plan with its owners, and what else the optimizer must know.
 
-    `since` is the interval in which the last tick was taken.  `ages` says how many intervals ago ticks were
-    taken that the optimizer had proposed.  `hosted`: whether worker 0 runs in the process of the coordinator,
-    `chooses_policies` whether none was requested.
+    `since` is the interval of the last tick.  `ages` are the ages, in intervals, of the ticks that the
+    optimizer has proposed.  `hosted` says whether worker 0 runs in the process of the coordinator,
+    `chooses_policies` whether no policy was requested.
     """
 
     plan: TickPlan
@@ -78,7 +78,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class TickChoice:
-    """What the next tick changes, if anything: owners or choices; and a reason for each decision."""
+    """The changes of the next tick, if any: owners or choices; and a reason for each decision."""
 
     owners: OwnerMap | None
     choices: PlanChoices
@@ -86,12 +86,12 @@ class TickChoice:
 
     @property
     def is_change(self) -> bool:
-        """Return whether there is anything to propose."""
+        """Return whether there is a change to propose."""
         return self.owners is not None or self.choices != NO_CHOICES
 
 
 def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
-    """Return what the next tick of a job is to change."""
+    """Return the changes that the next tick of a job should make."""
     owners, reason = _owners(situation, statistics)
     policies, reasons = _policies(situation, statistics)
     least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
@@ -114,7 +114,7 @@ def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | No
     last = history[-INTERVALS_LEAST:]
     together = max(sum(each.elapsed for each in loads) for loads in last)
     if situation.hosted and together < CONTRACT_BELOW:
-        return _contracted(now, together)
+        return _contract(now, together)
     has_one_owner = len(set(now.owners)) == 1
     least = SPREAD_ABOVE if has_one_owner and situation.hosted else BUSY_LEAST
     busy = [sum(each.busy for each in loads) / len(last) for loads in zip(*last, strict=True)]
@@ -124,10 +124,10 @@ def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | No
     if elapsed < least or imbalance <= 1 + IMBALANCE:
         measured = f"worker {busiest} works for {elapsed:.0%}, at {imbalance:.2f} times the mean"
         return None, f"owners: stay; {measured}"
-    return _levelled(situation, statistics, busy)
+    return _level_owners(situation, statistics, busy)
 
 
-def _contracted(now: OwnerMap, together: float) -> tuple[OwnerMap | None, str]:
+def _contract(now: OwnerMap, together: float) -> tuple[OwnerMap | None, str]:
     alone = OwnerMap((0,) * BINS, now.workers)
     measured = f"all workers together are busy for {together:.0%}"
     if alone == now:
@@ -135,10 +135,10 @@ def _contracted(now: OwnerMap, together: float) -> tuple[OwnerMap | None, str]:
     return alone, f"owners: all bins to worker 0, without hops between processes; {measured}"
 
 
-def _levelled(
+def _level_owners(
     situation: Situation, statistics: Statistics, busy: list[float]
 ) -> tuple[OwnerMap | None, str]:
-    """Return a map that levels the measured cost, if it pays; `busy` has the load of each worker."""
+    """Return a map that levels the measured cost, if worthwhile; `busy` has the load of each worker."""
     now = situation.plan.assignment.bins
     costs, unknown = bin_costs(situation, statistics)
     if unknown:
@@ -146,7 +146,7 @@ def _levelled(
     if unknown := _without_state(situation.plan, statistics):
         return None, f"owners: stay; no estimate of the state of {', '.join(unknown)}"
     owned = by_owner(now, costs)
-    fixed = [max(0.0, all_ - own) for all_, own in zip(busy, owned, strict=True)]
+    fixed = [max(0.0, total - own) for total, own in zip(busy, owned, strict=True)]
     after = level(now, costs, fixed)
     most = max(rest + own for rest, own in zip(fixed, by_owner(after, costs), strict=True))
     moved = sum(one != other for one, other in zip(now.owners, after.owners, strict=True))
@@ -165,18 +165,18 @@ def _levelled(
 
 
 def _without_state(plan: TickPlan, statistics: Statistics) -> list[str]:
-    """Return the folds that get rows, and of whose state nothing is known: what would move is not known."""
+    """Return the folds that get rows but have no statistics of their state."""
     known = {each.operator for each in statistics.folds}
     with_rows = {each.operator for each in statistics.loads if each.rows_per_second > 0}
     return sorted({head.operator for head in _folds(plan)} & with_rows - known)
 
 
 def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
-    """Return the seconds that each bin takes in a second, and the operators whose cost is not known.
+    """Return the load of each bin, in seconds a second, and the operators whose cost is not known.
 
-    What a fold took on a worker is spread over the bins of this worker by their rows; the steps after a fold
-    go where the fold goes.  So rows of a frequent key count less on its worker, as a batch groups them, and
-    what the bins of a worker cost together is what was measured there.
+    The time of a fold on a worker is divided among the bins of this worker by their rows; the steps after a
+    fold move with it.  So rows of a frequent key count less on its worker, since batches group them, and the
+    total cost of the bins of a worker is what was measured there.
     """
     owners = situation.plan.assignment.bins
     rows, spent = _rows_by_fold(statistics), _spent(statistics, situation.since)
@@ -190,10 +190,10 @@ def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, f
         for number, rate in rates.items():
             of_worker[owners.owners[number]] += rate
         a_row = [
-            sum(spent.get(name, {}).get(worker, 0.0) for name in sorted(names)) / all_
-            if all_
+            sum(spent.get(name, {}).get(worker, 0.0) for name in sorted(names)) / total
+            if total
             else 0.0
-            for worker, all_ in enumerate(of_worker)
+            for worker, total in enumerate(of_worker)
         ]
         for number, rate in rates.items():
             found[number] = found.get(number, 0.0) + rate * a_row[owners.owners[number]]
@@ -201,7 +201,7 @@ def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, f
 
 
 def _rows_by_fold(statistics: Statistics) -> dict[str, dict[int, float]]:
-    """Return the rows a second of each bin of each fold, over its sides."""
+    """Return the rows a second of each bin of each fold, over all sides."""
     rows: dict[str, dict[int, float]] = {}
     for load in statistics.loads:
         of_fold = rows.setdefault(load.operator, {})
@@ -210,7 +210,7 @@ def _rows_by_fold(statistics: Statistics) -> dict[str, dict[int, float]]:
 
 
 def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
-    """Return the operators that go where the bins of a fold go: itself, and the steps that only it has."""
+    """Return the operators that move with the bins of a fold: the fold, and the steps that only it has."""
     named = Counter(name for stage in plan.stages for name in {step.origin for step in stage.steps})
     return {
         stage.head.operator: {stage.head.operator}
@@ -221,7 +221,7 @@ def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
 
 
 def _spent(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
-    """Return for how much of the last intervals each worker was busy with each operator."""
+    """Return the part of the last intervals in which each worker was busy with each operator."""
     found: dict[str, dict[int, float]] = {}
     for each in statistics.operators:
         if each.interval > since:
@@ -243,13 +243,13 @@ def _policies(
             if each.operator == head.operator and each.policy == head.policy.value
         ]
         costs = [each for each in statistics.costs if each.operator == head.operator]
-        place = f"{head.operator}: {head.policy.value}"
+        label = f"{head.operator}: {head.policy.value}"
         if not situation.chooses_policies:
-            reasons.append(f"{place} stays, as asked for")
+            reasons.append(f"{label} stays, as asked for")
         elif not found or not costs or (redone := found[0].redone) is None:
-            reasons.append(f"{place} stays; no estimate of repairs")
+            reasons.append(f"{label} stays; no estimate of repairs")
         elif head.policy is Policy.ORDERED:
-            reasons.append(f"{place} stays; no estimate of repairs while rows wait")
+            reasons.append(f"{label} stays; no estimate of repairs while rows wait")
         else:
             spent = costs[0].busy * redone / (1 + redone)
             numbers = f"{redone:.1%} of the rows are applied again, for {spent:.1%} of a core"
@@ -257,7 +257,7 @@ def _policies(
                 chosen.append((head.operator, Policy.ORDERED))
                 reasons.append(f"{head.operator}: ordered, was speculative; {numbers}")
             else:
-                reasons.append(f"{place} stays; {numbers}")
+                reasons.append(f"{label} stays; {numbers}")
     return tuple(chosen), reasons
 
 
@@ -270,7 +270,7 @@ def _folds(plan: TickPlan) -> Iterator[FoldHead]:
 def _history(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
     """Return the loads of all workers in each interval after `since`, in order.
 
-    Intervals of workers do not begin at the same time, so they are taken together from the newest one back.
+    Intervals of workers do not begin at the same time, so they are matched from the newest one back.
     """
     found: list[list[WorkerLoad]] = [[] for _ in range(workers)]
     for each in sorted(statistics.workers):
@@ -281,14 +281,14 @@ def _history(statistics: Statistics, since: int, workers: int) -> list[list[Work
 
 
 def over_mean(busy: list[float], worker: int | None = None) -> float:
-    """Return the load of a worker, the busiest one if none is given, by the mean."""
+    """Return the load of a worker, by default the busiest one, divided by the mean."""
     mean = sum(busy) / len(busy)
     load = max(busy) if worker is None else busy[worker]
     return load / mean if mean > 0 else 1.0
 
 
 def by_owner(owners: OwnerMap, costs: Mapping[int, float]) -> list[float]:
-    """Return what the bins of each worker cost."""
+    """Return the total cost of the bins of each worker."""
     found = [0.0] * owners.workers
     for number, cost in sorted(costs.items()):
         found[owners.owners[number]] += cost

@@ -6,8 +6,8 @@ own, the others see only those for which it was true.  Rows that a filter keeps 
 `COPY_SECONDS` a row.  So conditions are ordered by their cost for each row that they drop, and cut in filters
 so that conditions and copies together cost least.
 
-Conditions are measured one by one, on all rows of some batches.  So what is known of them does not depend on
-the order that is in force, and an order that was chosen is kept.  They are taken as independent.
+Conditions are measured one by one, on all rows of some batches.  So their statistics do not depend on the
+current order, and a chosen order is kept.  Conditions are assumed to be independent.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from fsql.optimizer.statistics import Statistics
 
 COPY_SECONDS: Final = 30e-9
-"""What it takes to copy a row that a filter keeps."""
+"""The time to copy a row that a filter keeps."""
 GAIN_LEAST: Final = 0.02
 """The part of a core that another order has to save."""
 SAVED_LEAST: Final = 0.2
 """The part of the time of the filters that another order has to save."""
 GROUP_MOST: Final = 64
-"""How many conditions one filter has at most."""
+"""The maximum number of conditions of one filter."""
 
 Groups = tuple[tuple[int, ...], ...]
 
@@ -90,11 +90,11 @@ def best_order(conditions: Sequence[Measured]) -> Groups:
     """Return the conditions in groups, one for each filter: cheap ones that drop much come first."""
     order = sorted(range(len(conditions)), key=lambda number: (_rank(conditions[number]), number))
     rows = [1.0]
-    """The part of the rows that is left before each condition, and after all."""
+    """The part of the rows that remains before each condition, and after all."""
     for number in order:
         rows.append(rows[-1] * conditions[number].selectivity)
     least = {len(order): (0.0, len(order))}
-    """What the filters from a condition on cost at least, and where the first of them ends."""
+    """The least cost of the filters from a condition on, and the end of the first of them."""
     for first in reversed(range(len(order))):
         together, choices = 0.0, []
         for end in range(first + 1, min(first + GROUP_MOST, len(order)) + 1):
@@ -110,7 +110,7 @@ def best_order(conditions: Sequence[Measured]) -> Groups:
 
 
 def cost_of(groups: Groups, conditions: Sequence[Measured]) -> float:
-    """Return the seconds that filters take for each row that comes to the first of them."""
+    """Return the seconds that filters take for each row of their input."""
     seconds, rows = 0.0, 1.0
     for group in groups:
         seconds += rows * sum(conditions[number].seconds for number in group)

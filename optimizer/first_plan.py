@@ -1,11 +1,11 @@
-"""What the first tick of a job has, from a profile of its input at rest; pure, and explained.
+"""The choices of the first tick of a job, from a profile of its input at rest; pure, and explained.
 
-Output never depends on it.  Decided are the owners of bins, which folds get rows of hot keys pre-aggregated,
-and the order of filters, by the rules of a running job (`choose_tick`), with these differences:
+Output never depends on them.  The owners of bins, the folds whose hot keys are pre-aggregated, and the order
+of filters are chosen by the rules of a running job (`choose_tick`), with these differences:
 
-* No fold has run, so there is no estimate of what folds take: each row of each fold counts the same.
-* A rate is what one worker does that reads as fast as it can: rows by the seconds in which they were read.
-* Folds that get their rows from other folds are not known; they get owners by the rows of the others.
+* No fold has run, so there is no estimate of the cost of folds: each row of each fold counts the same.
+* A rate is that of one worker that reads as fast as it can: rows divided by the seconds of reading.
+* Folds that get their rows from other folds are not profiled; their owners follow from the other folds.
 * Rows of hot keys that are pre-aggregated become few, so they do not count for owners.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def choose_first(plan: TickPlan, profile: Profile) -> TickChoice:
-    """Return what changes of a plan that was chosen without statistics, before anything runs."""
+    """Return the changes of a plan that was chosen without statistics, before the job runs."""
     statistics = as_statistics(profile)
     least_rows, of_hot_keys = choose_pre_aggregations(plan, statistics)
     owners, reason = _owners(plan, profile, dict(least_rows))
@@ -41,7 +41,7 @@ def choose_first(plan: TickPlan, profile: Profile) -> TickChoice:
 
 
 def as_statistics(profile: Profile) -> Statistics:
-    """Return what a profile says as statistics of a worker that reads as fast as it can."""
+    """Return a profile as the statistics of a worker that reads as fast as it can."""
     seconds = sum(each.busy_seconds for each in profile.splits)
     if seconds <= 0:
         return Statistics()
@@ -52,9 +52,9 @@ def as_statistics(profile: Profile) -> Statistics:
             for each in profile.bins
         ),
         heavy=tuple(
-            HeavyKey(*each[:4], each.rows / all_, each.error / all_)
+            HeavyKey(*each[:4], each.rows / total, each.error / total)
             for each in profile.heavy
-            if (all_ := rows.get((each.operator, each.side), 0)) > 0
+            if (total := rows.get((each.operator, each.side), 0)) > 0
         ),
         costs=tuple(
             Cost(

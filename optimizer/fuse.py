@@ -1,8 +1,8 @@
 """Fusion of a graph into stages: each drifting-state cycle becomes a fold, each map a step.
 
-Broadcasts and merges leave no trace of their own: a vertex with several readers is a step that several
-others read, and what follows a merge is repeated after each of its branches.  A place is (stage, step);
-a vertex lives at one place, or after a merge at several.
+Broadcasts and merges have no steps: a vertex with several readers is a step that several others read, and the
+vertices after a merge are repeated for each of its branches.  An output is a (stage, step) that has the rows
+of a vertex; a vertex has one, or after a merge several.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     PolicyOf = Callable[[int, graph.Combine, frozenset[int]], Policy]
 
-Place = tuple[int, int]
+Output = tuple[int, int]
 """A stage, and one of its steps (or HEAD)."""
 
 
@@ -60,63 +60,68 @@ class _Fusion:
         self._graph = whole
         self._policy_of = policy_of
         self._drafts: list[_StageDraft] = []
-        self._places: dict[int, tuple[Place, ...]] = {}
+        self._outputs: dict[int, tuple[Output, ...]] = {}
         self._sources: dict[int, frozenset[int]] = {}
 
     def stages(self) -> tuple[Stage, ...]:
         for index, vertex in enumerate(self._graph.vertices):
-            self._places[index] = self._place(index, vertex)
+            self._outputs[index] = self._fuse_vertex(index, vertex)
         return tuple(Stage(d.head, tuple(d.steps), tuple(d.sends)) for d in self._drafts)
 
-    def _place(self, index: int, vertex: graph.Vertex) -> tuple[Place, ...]:
+    def _fuse_vertex(self, index: int, vertex: graph.Vertex) -> tuple[Output, ...]:
         match vertex.operation:
             case graph.Source(table):
                 return self._add_stage(SourceHead(table), frozenset([table.ordinal]))
             case graph.Map(graph.Combine() as combine):
                 return self._add_fold(index, vertex, combine)
             case graph.Map(graph.Finish() | graph.Side()):
-                return self._input_places(vertex)
+                return self._input_outputs(vertex)
             case graph.Map(function):
                 return tuple(
-                    self._add_step(place, function, vertex) for place in self._input_places(vertex)
+                    self._add_step(output, function, vertex)
+                    for output in self._input_outputs(vertex)
                 )
             case graph.Sink() | graph.LateSink() as port:
                 return self._add_sends(vertex, port)
             case _:
-                return self._input_places(vertex)
+                return self._input_outputs(vertex)
 
-    def _input_places(self, vertex: graph.Vertex) -> tuple[Place, ...]:
-        """Return the places of a vertex's inputs, the way back of a cycle left out."""
+    def _input_outputs(self, vertex: graph.Vertex) -> tuple[Output, ...]:
+        """Return the outputs of a vertex's inputs, without the back edge of a cycle."""
         return tuple(
-            place
+            output
             for below in vertex.inputs
-            if below in self._places
-            for place in self._places[below]
+            if below in self._outputs
+            for output in self._outputs[below]
         )
 
-    def _add_stage(self, head: SourceHead | FoldHead, sources: frozenset[int]) -> tuple[Place, ...]:
+    def _add_stage(
+        self, head: SourceHead | FoldHead, sources: frozenset[int]
+    ) -> tuple[Output, ...]:
         self._sources[len(self._drafts)] = sources
         self._drafts.append(_StageDraft(head))
         return ((len(self._drafts) - 1, HEAD),)
 
-    def _add_step(self, place: Place, function: graph.MapFunction, vertex: graph.Vertex) -> Place:
-        stage, below = place
+    def _add_step(
+        self, output: Output, function: graph.MapFunction, vertex: graph.Vertex
+    ) -> Output:
+        stage, below = output
         steps = self._drafts[stage].steps
         steps.append(Step(function, below, vertex.schema, vertex.depth, vertex.origin))
         return stage, len(steps) - 1
 
     def _add_sends(
         self, vertex: graph.Vertex, port: graph.Sink | graph.LateSink
-    ) -> tuple[Place, ...]:
+    ) -> tuple[Output, ...]:
         to = ToSink(port.insert) if isinstance(port, graph.Sink) else ToLate(port.window)
-        for stage, step in self._input_places(vertex):
+        for stage, step in self._input_outputs(vertex):
             self._drafts[stage].sends.append(Send(step, to))
         return ()
 
     def _add_fold(
         self, index: int, vertex: graph.Vertex, combine: graph.Combine
-    ) -> tuple[Place, ...]:
-        """Turn the cycle whose combine map this is into a fold, and lead its inputs there."""
+    ) -> tuple[Output, ...]:
+        """Turn the cycle of this combine map into a fold, and send its inputs to it."""
         [grouping_index] = vertex.inputs
         grouping = self._graph.vertices[grouping_index]
         assert isinstance(grouping.operation, graph.Grouping)
@@ -127,7 +132,7 @@ class _Fusion:
         sources: set[int] = set()
         for side, entry in enumerate(entries):
             keys = grouping.operation.keys[side]
-            for stage, step in self._places[entry]:
+            for stage, step in self._outputs[entry]:
                 self._drafts[stage].sends.append(Send(step, ToFold(number, side, keys)))
                 sources |= self._sources[stage]
         inputs = tuple(

@@ -1,7 +1,7 @@
-"""Which folds get the rows of hot keys pre-aggregated, from what was measured; explained.
+"""Chooses the folds whose hot keys are pre-aggregated, from statistics; explained.
 
-A bin has one owner, so a key with more than its share of the rows bounds what owner maps can level.  Where
-that key alone makes a worker the busiest by `IMBALANCE`, and this worker has enough to do, its rows are
+A bin has one owner, so a key with more than its share of the rows limits what owner maps can level.  If such
+a key alone makes a worker the busiest by `IMBALANCE`, and this worker is busy enough, its rows are
 pre-aggregated on the workers that read them.
 """
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 IMBALANCE: Final = 0.1
 FOLD_BUSY_LEAST: Final = 0.05
-"""The part of a core that a fold takes at least, so that there is something to save."""
+"""The least load of a fold for which pre-aggregation is considered, as a part of a core."""
 LEAST_ROWS: Final = 256
-"""To replace rows of a key in a batch takes as long as the fold takes for about 100 of them."""
+"""Replacing the rows of a key in a batch takes as long as the fold takes for about 100 rows."""
 
 
 def choose_pre_aggregations(
     plan: TickPlan, statistics: Statistics, since: int | None = None
 ) -> tuple[tuple[tuple[str, int], ...], list[str]]:
-    """Return the folds that get rows pre-aggregated from now on, and a reason for each that may get them.
+    """Return the folds that get pre-aggregated rows from now on, and a reason for each fold that can.
 
-    Only what was measured after interval `since` counts.  Without it nothing has run: then the share of a key
-    decides alone.
+    Only measurements after interval `since` count.  Without it the job has not run: then only the share of a
+    key decides.
     """
     chosen, reasons = [], []
     for operator, least in sorted(pre_aggregations_of(plan).items()):
         hot = _hottest(statistics, operator)
-        place = f"hot keys of {operator}"
+        label = f"hot keys of {operator}"
         if least:
             share = "" if hot is None else f"; {_share(hot)}"
-            reasons.append(f"{place}: pre-aggregated from {least:,} rows on, stays{share}")
+            reasons.append(f"{label}: pre-aggregated from {least:,} rows on, stays{share}")
         elif plan.workers == 1:
-            reasons.append(f"{place}: stay; there is one worker")
+            reasons.append(f"{label}: stay; there is one worker")
         elif hot is None:
             is_known = any(each.operator == operator for each in statistics.loads)
             found = "no key has many of the rows" if is_known else "no estimate of its rows"
-            reasons.append(f"{place}: stay; {found}")
+            reasons.append(f"{label}: stay; {found}")
         else:
             busy = None if since is None else _busy(statistics, operator, since)
             gain = _gain(hot, plan.workers)
@@ -57,20 +57,20 @@ def choose_pre_aggregations(
                 else f"the fold takes {busy:.0%} of a core on its busiest worker"
             )
             reasons.append(
-                f"{place}: {what}; {_share(hot)}, so its worker gets {gain:.2f} times the mean or more;"
+                f"{label}: {what}; {_share(hot)}, so its worker gets {gain:.2f} times the mean or more;"
                 f" {takes}"
             )
     return tuple(chosen), reasons
 
 
 def _hottest(statistics: Statistics, operator: str) -> HeavyKey | None:
-    """Return the key of a fold with most rows, if any is known."""
+    """Return the key of a fold with the most rows, if any is known."""
     of_fold = [each for each in statistics.heavy if each.operator == operator]
     return max(of_fold, key=lambda each: (each.share, -each.hash), default=None)
 
 
 def _gain(hot: HeavyKey, workers: int) -> float:
-    """Return the rows of the worker with a key by the mean, if it has no others."""
+    """Return the rows of a worker that has only this key, divided by the mean."""
     return hot.share * workers
 
 
@@ -79,7 +79,7 @@ def _share(hot: HeavyKey) -> str:
 
 
 def _busy(statistics: Statistics, operator: str, since: int) -> float | None:
-    """Return for how much of an interval the busiest worker was busy with a fold, None if it is not known."""
+    """Return the part of an interval in which the busiest worker ran a fold, None if it is not known."""
     return max(
         (
             each.busy

@@ -1,4 +1,4 @@
-"""Owner maps that level what each worker has to do, with few moves."""
+"""Owner maps that level the load of workers, with few moves."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TOLERANCE: Final = 0.02
-"""By what part of the mean the busiest and the idlest worker may differ."""
+"""The part of the mean by which the busiest and the idlest worker may differ."""
 
 
 def level(owners: OwnerMap, costs: Mapping[int, float], fixed: Sequence[float]) -> OwnerMap:
-    """Return the map in which workers have about the same to do, as far as bins allow.
+    """Return a map in which workers have about the same load, as far as bins allow.
 
-    Bins move from the worker that has most to the one that has least, each the one of greatest cost that
-    makes the two more alike.  Bins without cost stay.  The result depends on the arguments only.
+    Bins move from the worker with the greatest load to the one with the least: each time the bin of greatest
+    cost that reduces the difference.  Bins without cost stay.  The result depends on the arguments only.
 
     Args:
         owners: who owns the bins now.
-        costs: what each bin costs; those left out cost nothing.
-        fixed: for each worker what it has to do besides, which cannot be moved.
+        costs: the cost of each bin; missing ones cost nothing.
+        fixed: the load of each worker that cannot be moved.
     """
     workers = len(fixed)
     bins: list[list[tuple[float, int]]] = [[] for _ in range(workers)]
@@ -53,7 +53,7 @@ def level(owners: OwnerMap, costs: Mapping[int, float], fixed: Sequence[float]) 
             0, index
         )  # without such a bin, the least one, if that still makes the greater less
         if difference <= least or not bins[giver] or bins[giver][index][0] >= difference - least:
-            continue  # this worker has as little as it can have
+            continue  # the load of this worker cannot be reduced
         cost, number = bins[giver].pop(index)
         insort(bins[taker], (cost, number))
         after[number] = taker

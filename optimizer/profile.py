@@ -1,7 +1,7 @@
-"""What a profile says about the input of a script at rest: tables that the optimizer reads.  Data only.
+"""The profile of the input of a script at rest: tables that the optimizer reads.  Data only.
 
 `PROFILE` is the version of these tables; `docs/optimizer.md` describes them.  Operators have the names that
-they have in a run, so a profile of one script also tells of those operators of another one that it has.
+they have in a run, so a profile of one script also applies to equal operators of another one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Upserts at half the rows: folds that mark a replacement where the removed row is not needed.
+"""Upserts with half the rows: folds mark a replacement if the removed row is not needed.
 
 An updating aggregate sends the group's old row with weight -1 and the new one with +1, and so does the fold
 of a source's changes.  An upsert sink by the group's own key writes only the new one, labelled `+U` instead
-of `+I`.  Where a fold feeds such a sink and nothing else, through steps that only rearrange columns, the old
-row need not be made.
+of `+I`.  If a fold feeds only such a sink, through steps that only rearrange columns, the old row need not be
+made.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ _MARK: Final = Column("replaces", BOOLEAN, nullable=False)
 def mark_replacements(
     stages: tuple[Stage, ...], sinks: tuple[SinkPort, ...]
 ) -> tuple[tuple[Stage, ...], tuple[SinkPort, ...]]:
-    """Return the plan with marks in place of removed rows, wherever that is enough."""
+    """Return the plan with marks instead of removed rows, where marks are sufficient."""
     marked_stages, marked_sinks = list(stages), list(sinks)
     for index, stage in enumerate(stages):
         if len(stage.sends) != 1:
             continue
         send = stage.sends[0]
-        if isinstance(send.to, ToSink) and _enough(stage, send.step, sinks[send.to.insert]):
+        if isinstance(send.to, ToSink) and _needs_no_removals(
+            stage, send.step, sinks[send.to.insert]
+        ):
             marked_stages[index] = _add_mark(stage)
             marked_sinks[send.to.insert] = replace(sinks[send.to.insert], marked=True)
     return tuple(marked_stages), tuple(marked_sinks)
 
 
-def _enough(stage: Stage, step: int, sink: SinkPort) -> bool:
-    """Return whether the sink writes, by the group's key and no other, what the fold's rows become."""
+def _needs_no_removals(stage: Stage, step: int, sink: SinkPort) -> bool:
+    """Return whether the sink writes the rows of the fold by exactly the group's key."""
     head = stage.head
     if not isinstance(head, FoldHead):
         return False
@@ -67,13 +69,13 @@ def _add_mark(stage: Stage) -> Stage:
     schemas = {HEAD: (*head.schema, _MARK)}
     steps = []
     for index, step in enumerate(stage.steps):
-        steps.append(_carrying_mark(step, schemas[step.input]))
+        steps.append(_carry_mark(step, schemas[step.input]))
         schemas[index] = steps[-1].schema
     new_head = replace(head, schema=schemas[HEAD], marks_replacements=True)
     return Stage(new_head, tuple(steps), stage.sends)
 
 
-def _carrying_mark(step: Step, below: Schema) -> Step:
+def _carry_mark(step: Step, below: Schema) -> Step:
     function = step.function
     assert isinstance(function, graph.Compute)
     mark = ColumnRef(BOOLEAN, nullable=False, index=len(below) - 1)

@@ -1,7 +1,7 @@
-"""What collectors have found about a job: tables that the optimizer reads.  Data only.
+"""The results of collectors about a job: tables that the optimizer reads.  Data only.
 
-`RESULTS` is the version of these tables; `docs/optimizer.md` describes them.  Where nothing was measured, a
-row is missing, or a value is None.  Rates are for each second, and times in seconds.
+`RESULTS` is the version of these tables; `docs/optimizer.md` describes them.  If nothing was measured, a row
+is missing, or a value is None.  Rates are for each second, and times in seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class HeavyKey(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What an operator does and takes; `selectivity` is rows out for each row in."""
+    """The work and the cost of an operator; `selectivity` is rows out for each row in."""
 
     operator: str
     rows_per_second: float
@@ -56,7 +56,7 @@ class FoldLoad(NamedTuple):
 
 
 class FrontLoad(NamedTuple):
-    """A split; `skew` is its rate by the mean of those of its table."""
+    """A split; `skew` is its rate divided by the mean rate of the splits of its table."""
 
     table: str
     split: int
@@ -69,7 +69,7 @@ class FrontLoad(NamedTuple):
 class WorkerLoad(NamedTuple):
     """The part of an interval in which the operators of a worker were on the processor.
 
-    `elapsed` is the part by the clock: with the time in which other programs had the processor.
+    `elapsed` is the part by the clock, which includes the time in which other programs had the processor.
     """
 
     interval: int
@@ -102,9 +102,9 @@ class ConditionPair(NamedTuple):
 
 
 class Latency(NamedTuple):
-    """How old the chunks of a table were when all that was made of them was released, in seconds.
+    """The age of the chunks of a table when all their results had been released, in seconds.
 
-    Quantiles are known to a fifth: those of the bucket's upper end.
+    Quantiles are the upper ends of buckets, exact to a fifth.
     """
 
     table: str
@@ -114,7 +114,7 @@ class Latency(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """All tables, each in ascending order, and what could not be read."""
+    """All tables, each in ascending order, and the problems of reading."""
 
     loads: tuple[Load, ...] = ()
     heavy: tuple[HeavyKey, ...] = ()

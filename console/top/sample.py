@@ -70,7 +70,7 @@ class Sampler:
             FsqlError: E633, if there is no job with that name.
         """
         if name is not None:
-            self._cluster.named(name)
+            self._cluster.find_job(name)
         jobs = tuple(views(self._cluster))
         for job in jobs:
             self._measure(job)

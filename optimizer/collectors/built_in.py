@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def collect(state: Path, kept: Kept | None = None) -> Statistics:
-    """Return the statistics of the job in a state directory; damaged files are left out.
+    """Return the statistics of the job in a state directory; damaged files are skipped.
 
     Files in `kept` are not read again; see `files.read_files`.
     """
@@ -48,7 +48,7 @@ class _ArrowTable:
     """See `tables.Weighted`."""
 
     def __init__(self, table: pa.Table, weights: Sequence[Weight]) -> None:
-        found = _places(table, weights)
+        found = _weight_indexes(table, weights)
         self._table = table if found.min(initial=0) >= 0 else table.filter(pa.array(found >= 0))
         known = found[found >= 0]
         self.seconds = np.array([each.seconds for each in weights])[known]
@@ -74,9 +74,9 @@ class _ArrowTable:
         return summed.to_pylist()
 
 
-def _places(table: pa.Table, weights: Sequence[Weight]) -> Ints:
-    """Return the place of the weight of each row, -1 where there is none."""
-    places = {(each.worker, each.begins): index for index, each in enumerate(weights)}
+def _weight_indexes(table: pa.Table, weights: Sequence[Weight]) -> Ints:
+    """Return the index of the weight of each row, -1 if there is none."""
+    index_of = {(each.worker, each.begins): index for index, each in enumerate(weights)}
     workers, begins = (table.column(name).to_numpy() for name in ("worker", "from"))
     if len(begins) == 0:
         return np.empty(0, np.int64)
@@ -84,7 +84,7 @@ def _places(table: pa.Table, weights: Sequence[Weight]) -> Ints:
     differs = (workers[1:] != workers[:-1]) | (begins[1:] != begins[:-1])
     starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
     spans = zip(workers[starts].tolist(), begins[starts].tolist(), strict=True)
-    found = np.array([places.get(span, -1) for span in spans], np.int64)
+    found = np.array([index_of.get(span, -1) for span in spans], np.int64)
     return found.repeat(np.diff([*starts, len(begins)]))
 
 

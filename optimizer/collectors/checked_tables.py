@@ -1,4 +1,4 @@
-"""Tables in files of two lines: a header with the CRC-32 of the other line without its end, and that line."""
+"""Tables in files of two lines: a header with the CRC-32 of the second line, and the tables."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _Tables = TypeVar("_Tables")
 _Header = TypeVar("_Header", bound=msgspec.Struct)
 
 
-def encoded(tables: object, header: Callable[[int], msgspec.Struct]) -> bytes:
+def encode(tables: object, header: Callable[[int], msgspec.Struct]) -> bytes:
     """Return tables as the content of a file; `header` returns the header for a CRC."""
     content = msgspec.json.encode(tables)
     return b"%b\n%b\n" % (msgspec.json.encode(header(zlib.crc32(content))), content)
 
 
-def decoded_header(content: bytes, kind: type[_Header]) -> _Header:
+def decode_header(content: bytes, kind: type[_Header]) -> _Header:
     """Return the header of a file.
 
     Raises:
@@ -29,7 +29,7 @@ def decoded_header(content: bytes, kind: type[_Header]) -> _Header:
     return msgspec.json.decode(content.partition(b"\n")[0], type=kind)
 
 
-def decoded_tables(content: bytes, crc: int, kind: type[_Tables]) -> _Tables:
+def decode_tables(content: bytes, crc: int, kind: type[_Tables]) -> _Tables:
     """Return the tables of a file, whose header has this CRC.
 
     Raises:

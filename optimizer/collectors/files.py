@@ -1,7 +1,7 @@
-"""The files of statistics that can be read; a damaged one is left out, and named.
+"""Reads the files of statistics; damaged ones are skipped and reported.
 
-A file does not change once it is there.  So who collects again and again keeps what was read (`Kept`), and
-reads each file once.
+A file never changes.  So a caller that collects repeatedly keeps the content (`Kept`), and each file is read
+once.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 FILE_BYTES_MAX: Final = 64 << 20
 INTERVALS: Final = 12
-"""How many intervals are looked at, back from the newest one."""
+"""The number of newest intervals that are read."""
 
 _SPANS: Final = ("worker", "interval", "from", "to")
 
 Kept: TypeAlias = "dict[Path, pa.Table]"
-"""What was read of files, by path; `read_files` adds to it, and removes those that it no longer looks at."""
+"""The content of files by path; `read_files` adds to it, and removes files that are no longer needed."""
 
 
 def read_files(
@@ -37,12 +37,12 @@ def read_files(
 ) -> tuple[str, ...]:
     """Read the statistics in a state directory over the newest intervals: all tables, or those given.
 
-    The table, the path and the content of each file are given to `take`; files in `kept` are not read again.
-    Returned is why files are left out.
+    `take` is called with the table, the path and the content of each file; files in `kept` are not read
+    again.  Returns the reasons why files were skipped.
     """
     before = dict(kept) if kept is not None else {}
     found: Kept = {}
-    files = {table: _numbered(state / DIRECTORY / table) for table in tables}
+    files = {table: _list_files(state / DIRECTORY / table) for table in tables}
     newest = max((number for each in files.values() for number, _ in each), default=0)
     problems = []
     for table, numbered in files.items():
@@ -64,12 +64,12 @@ def read_files(
 
 def newest_interval(state: Path) -> int:
     """Return the number of the newest interval of which a worker has written a file, 0 if none has."""
-    files = (_numbered(state / DIRECTORY / table) for table in TABLES)
+    files = (_list_files(state / DIRECTORY / table) for table in TABLES)
     return max((number for each in files for number, _ in each), default=0)
 
 
 def spans_in(tables: Iterable[pa.Table]) -> set[tuple[int, int, int, int]]:
-    """Return the spans of the rows of tables, as `results.spans_of` takes them."""
+    """Return the spans of the rows of tables, as arguments of `results.spans_of`."""
     found: set[tuple[int, int, int, int]] = set()
     for table in tables:
         distinct = table.select(_SPANS).group_by(_SPANS).aggregate([])
@@ -83,7 +83,7 @@ def arrow_schema(table: str) -> pa.Schema:
     return pa.schema([(name, getattr(pa, kind)()) for name, kind in (*COMMON, *TABLES[table])])
 
 
-def _numbered(directory: Path) -> list[tuple[int, Path]]:
+def _list_files(directory: Path) -> list[tuple[int, Path]]:
     """Return the files of a table with the numbers of their intervals, ascending."""
     try:
         names = sorted(each.name for each in directory.iterdir())
@@ -97,7 +97,7 @@ def _read(path: Path, table: str) -> pa.Table:
     """Return the content of a file.
 
     Raises:
-        OSError: if it cannot be read, for example because it was removed meanwhile.
+        OSError: if it cannot be read, for example because it has been removed.
         pa.ArrowException: if it is damaged.
         ValueError: if it is of another version.
     """

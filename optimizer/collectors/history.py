@@ -1,4 +1,4 @@
-"""How busy each worker was in each interval that there are files of, for display."""
+"""The load of each worker in each recorded interval, for display."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class WorkerInterval(NamedTuple):
 
 
 def worker_history(state: Path) -> tuple[list[WorkerInterval], tuple[str, ...]]:
-    """Return the intervals of all workers, by worker and time, and why files are left out.
+    """Return the intervals of all workers, by worker and time, and the reasons why files were skipped.
 
-    Workers that have left count, too.
+    Workers that have left are included.
     """
     busy: dict[tuple[int, int, int], int] = {}
 

@@ -13,9 +13,9 @@ import msgspec
 from fsql.compiler.owner_map import BINS
 from fsql.optimizer.collectors.checked_tables import (
     check_version,
-    decoded_header,
-    decoded_tables,
-    encoded,
+    decode_header,
+    decode_tables,
+    encode,
 )
 from fsql.optimizer.collectors.files import FILE_BYTES_MAX
 from fsql.optimizer.profile import PROFILE, Profile
@@ -31,7 +31,7 @@ class _ProfileHeader(msgspec.Struct, frozen=True):
 
 def profile_bytes(profile: Profile) -> bytes:
     """Return the content of the file of a profile."""
-    return encoded(profile, lambda crc: _ProfileHeader(PROFILE, crc))
+    return encode(profile, lambda crc: _ProfileHeader(PROFILE, crc))
 
 
 def read_profile(path: Path) -> Profile:
@@ -45,9 +45,9 @@ def read_profile(path: Path) -> Profile:
         content = file.read(FILE_BYTES_MAX + 1)
     if len(content) > FILE_BYTES_MAX:
         raise ValueError(f"it has more than {FILE_BYTES_MAX:,} bytes")
-    header = decoded_header(content, _ProfileHeader)
+    header = decode_header(content, _ProfileHeader)
     check_version(header.profile, PROFILE)
-    profile = decoded_tables(content, header.crc, Profile)
+    profile = decode_tables(content, header.crc, Profile)
     _check(profile)
     return profile
 

@@ -1,6 +1,6 @@
-"""Profiles from rows of counts: the same for all collectors of profiles, which differ in who sums.
+"""Profiles from rows of counts: the same for all collectors of profiles, which differ in how they sum.
 
-Who reads a split makes rows of counts of it (`CountedRow`).  Rows of one group, that is with equal values in
+The reader of a split makes rows of counts (`CountedRow`).  Rows of one group, that is with equal values in
 `KEYS`, become one: counts are added, of `greatest` the greatest and of `text` the least is kept.  All of them
 are integers and texts, so the result depends neither on the order of rows nor on how they are partitioned.
 
@@ -65,10 +65,10 @@ Collect: TypeAlias = "Callable[[Sequence[int], Read], list[CountedRow]]"
 
 def collect_here(splits: Sequence[int], read: Read) -> list[CountedRow]:
     """Return the merged rows of some splits, read one after the other: the built-in collector."""
-    return merged(row for number in splits for row in read(number))
+    return merge(row for number in splits for row in read(number))
 
 
-def merged(rows: Iterable[CountedRow]) -> list[CountedRow]:
+def merge(rows: Iterable[CountedRow]) -> list[CountedRow]:
     """Return one row for each group, in the order of the groups."""
     found: dict[tuple[object, ...], CountedRow] = {}
     for row in rows:
@@ -89,7 +89,7 @@ def _sum(one: CountedRow, other: CountedRow) -> CountedRow:
 
 
 def profile_of(rows: Sequence[CountedRow]) -> Profile:
-    """Return the profile that merged rows are."""
+    """Return the profile of merged rows."""
     of_kind: dict[str, list[CountedRow]] = {}
     for row in rows:
         of_kind.setdefault(row.kind, []).append(row)
@@ -126,7 +126,7 @@ def _side(bins: Sequence[CountedRow], side: CountedRow) -> SideRows:
 
 
 def number_of_keys(ranks: Sequence[int]) -> int:
-    """Return about how many keys there are, from the greatest rank in each bin that has any."""
+    """Return an estimate of the number of keys, from the greatest rank in each bin that has any."""
     empty = BINS - len(ranks)
     estimate = _ALPHA * BINS * BINS / (empty + math.fsum(0.5**rank for rank in ranks))
     if empty and estimate <= _FEW * BINS:

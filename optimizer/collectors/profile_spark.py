@@ -1,7 +1,7 @@
 """Profiles by PySpark: a task for each split, whose rows of counts Spark adds up.
 
-A session is given, and stays open.  What reads a split is given, too, and is called in Spark's Python
-processes.
+The caller passes a session, which stays open, and a function that reads a split, which is called in Spark's
+Python processes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def collect_counts(
 ) -> list[CountedRow]:
     """Return the merged rows of some splits; `read` returns the rows of counts of one, by its number."""
     count = max(splits, default=0) + 1
-    work = partial(_counted, read, frozenset(splits))
+    work = partial(_count, read, frozenset(splits))
     rows = session.range(0, count, 1, count).mapInArrow(work, _SCHEMA)
     summed = rows.groupBy(*KEYS).agg(
         *(sql.sum(name).alias(name) for name in SUMS),
@@ -46,12 +46,12 @@ def collect_counts(
     return sorted(CountedRow(*row) for row in summed.collect())
 
 
-def _counted(
+def _count(
     read: Callable[[int], Iterable[CountedRow]],
     splits: frozenset[int],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Read those of `splits` that are in `batches`; runs in a process of Spark."""
+    """Read the splits of `splits` that are in `batches`, in a process of Spark."""
     for batch in batches:
         for number in sorted(splits.intersection(batch.column(0).to_pylist())):
             columns = zip(*read(number), strict=True)

@@ -1,7 +1,7 @@
-"""The arithmetic that ends each collection, over a few sums: one for all collectors.
+"""The final arithmetic of each collection, over a few sums: the same for all collectors.
 
-An interval counts half as much as one that is `HALF_LIFE` intervals newer.  A rate of a worker is what it has
-counted by the seconds in which it counted, both weighted; the rate of a job is the sum over its workers.
+An interval counts half as much as one that is `HALF_LIFE` intervals newer.  A rate of a worker is its
+weighted count divided by its weighted seconds; the rate of a job is the sum over its workers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ HALF_LIFE: Final = 2.0
 GONE_AFTER: Final = 3
 """A worker that has written nothing for this many intervals has left."""
 _FLAT: Final = 1e-6
-"""Below this part of the product of both sums of squares, rows and calls cannot be distinguished."""
+"""If the determinant is below this part of both sums of squares, rows and calls cannot be separated."""
 
 
 class Span(NamedTuple):
-    """An interval of a worker: its seconds, and how much it counts."""
+    """An interval of a worker, with its seconds and its weight."""
 
     worker: int
     interval: int
@@ -29,7 +29,7 @@ class Span(NamedTuple):
 
 
 def spans_of(found: Iterable[tuple[int, int, int, int]]) -> list[Span]:
-    """Return the spans of the workers that are there, given worker, interval, and both ends in µs."""
+    """Return the spans of the present workers, given worker, interval, and both ends in µs."""
     distinct = sorted(set(found))
     newest = max((interval for _, interval, _, _ in distinct), default=0)
     last: dict[int, int] = {}
@@ -49,7 +49,7 @@ def spans_of(found: Iterable[tuple[int, int, int, int]]) -> list[Span]:
 
 
 class Weight(NamedTuple):
-    """What the rows of a span count for a rate.
+    """The weights of the rows of a span in a rate.
 
     `smooth` is the weight of the span by the weighted seconds of its worker.  `is_newest` is 1 in the newest
     span of a worker and 0 in others.
@@ -63,7 +63,7 @@ class Weight(NamedTuple):
 
 
 def weights_of(spans: Sequence[Span]) -> list[Weight]:
-    """Return what the rows of each span count; a span is identified by its worker and its begin."""
+    """Return the weights of each span; a span is identified by its worker and its begin."""
     by_begin = {(span.worker, span.begins): span for span in spans}
     total: dict[int, float] = {}
     newest: dict[int, int] = {}
@@ -90,9 +90,9 @@ class Sums(NamedTuple):
 
 
 def cost_of(sums: Sums) -> tuple[float | None, float | None]:
-    """Return the seconds for a row and for a call that fit best, neither below 0.
+    """Return the seconds for a row and for a call by least squares, neither below 0.
 
-    If both cannot be distinguished, all of the time is that of rows, and that of a call is not known.
+    If they cannot be separated, all time is attributed to rows, and that of a call is not known.
     """
     determinant = sums.rr * sums.cc - sums.rc * sums.rc
     if sums.rr <= 0:

@@ -1,11 +1,12 @@
 """The collector in PySpark: the tables that `built_in` makes, by one Spark job over the same files.
 
-A session is given, and stays open.  The files are checked in this process, one at a time.  Spark reads them,
-joins their rows with the weights of their spans, and sums; what follows from the sums is in `tables`.
+The caller passes a session, which stays open.  The files are checked in this process, one at a time.  Spark
+reads them, joins their rows with the weights of their spans, and sums; `tables` computes the results from the
+sums.
 
-Each action of Spark has its price, which for some hundred small files is most of the time.  So the files of
-all tables are read as one, with the columns of all, and all groups are summed at once.  A row becomes one of
-each group of its table: the name of the group, its keys as numbers and texts, and its values.
+Each action of Spark has a fixed cost, which is most of the time for some hundred small files.  So the files
+of all tables are read as one, with the columns of all, and all groups are summed at once.  A row becomes one
+of each group of its table: the name of the group, its keys as numbers and texts, and its values.
 """
 
 from __future__ import annotations
@@ -36,26 +37,26 @@ if TYPE_CHECKING:
 _TYPES: Final = {"int32": "INT", "int64": "BIGINT", "string": "STRING"}
 _COLUMNS: Final = {name: kind for table in TABLES.values() for name, kind in (*COMMON, *table)}
 _WEIGHTS: Final = "worker INT, `from` BIGINT, seconds DOUBLE, smooth DOUBLE, is_newest DOUBLE"
-_VALUES: Final = tuple(f"value{place}" for place in range(9))
-"""The columns of values; a group has as many as it sums, and NULL in the others."""
+_VALUES: Final = tuple(f"value{index}" for index in range(9))
+"""The columns of values; a group uses the first ones, and has NULL in the others."""
 _TABLE, _NUMBERS, _TEXTS = "name of table", "numbers", "texts"
 _SETTINGS: Final = {
     # From this number of paths on, Spark lists them in a separate job.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-    # What opening a file is taken to cost decides how many tasks read them: as few as there are cores.
+    # The assumed cost of opening a file decides the number of tasks: as few as there are cores.
     "spark.sql.files.openCostInBytes": "1",
 }
 _OF_PATTERNS: Final = re.compile(r"[\\*?\[\]{}]")
 
 
 def configure(session: SparkSession) -> None:
-    """Set a session up for many small files."""
+    """Configure a session for many small files."""
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
 
 
 def collect(state: Path, session: SparkSession, kept: Kept | None = None) -> Statistics:
-    """Return the statistics of the job in a state directory; damaged files are left out.
+    """Return the statistics of the job in a state directory; damaged files are skipped.
 
     Files in `kept` are not checked again; see `files.read_files`.
     """
@@ -74,7 +75,7 @@ def collect(state: Path, session: SparkSession, kept: Kept | None = None) -> Sta
 
 
 def _url(path: Path) -> str:
-    """Return a path for Spark, which takes paths for patterns."""
+    """Return a path as a URL for Spark, which interprets paths as patterns."""
     return "file://" + _OF_PATTERNS.sub(r"\\\g<0>", str(path.resolve()))
 
 
@@ -106,7 +107,7 @@ def _sums(
 
 
 def _rows_of_groups() -> Column:
-    """Return what a row of a table becomes: an array of one for each group of the table."""
+    """Return the array that replaces a row of a table: one struct for each group of the table."""
     chosen = sql.lit(None)
     for table in TABLES:
         of_table = [_row(name, group) for name, group in GROUPS.items() if group.table == table]
@@ -123,7 +124,7 @@ def _row(name: str, group: Group) -> Column:
         sql.lit(name).alias("group"),
         sql.array(*numbers).cast("array<bigint>").alias("numbers"),
         sql.array(*texts).cast("array<string>").alias("texts"),
-        *(value.alias(place) for place, value in values.items()),
+        *(value.alias(name) for name, value in values.items()),
     )
 
 
@@ -139,7 +140,7 @@ def _ascending_sum(value: Column) -> Column:
 
 
 class _Columns:
-    """See `tables.Weighted`; an expression on columns, whatever the table."""
+    """See `tables.Weighted`; expressions on columns of any table."""
 
     def __init__(self) -> None:
         self.seconds = sql.col("seconds")

@@ -1,6 +1,6 @@
 """The result tables, made from weighted rows: the same for all collectors, which differ in how they sum.
 
-What is summed is written as arithmetic on columns: arrays of NumPy in the built-in collector, expressions in
+The values to sum are written as arithmetic on columns: NumPy arrays in the built-in collector, expressions in
 that of Spark.  Both compute in float64, one operation after the other, so their results are equal.
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 SPAN_TABLES: Final = ("operators", "folds", "fronts")
-"""The tables that show which workers were there, and when."""
+"""The tables that show which workers were present, and when."""
 NEWEST: Final = 2
-"""Of how many intervals of each worker there are loads of operators."""
+"""The number of newest intervals of each worker for which loads of operators are kept."""
 
 
 class Weighted(Protocol):
-    """The columns of a table of workers that are there, and the `Weight` of the span of each row."""
+    """The columns of a table, and the `Weight` of the span of each row, for present workers."""
 
     seconds: Any
     smooth: Any
@@ -45,7 +45,7 @@ class Weighted(Protocol):
 
 
 class Group(NamedTuple):
-    """Sums that a collector makes: of some values of a table, for each key.
+    """Sums that a collector computes: of some values of a table, for each key.
 
     The values of a key are added in ascending order, so that a sum does not depend on the order of rows.
     The result has a row for each key, in the order of the keys, with the keys and the sums by name.
@@ -210,7 +210,7 @@ def _latency(sums: Rows) -> tuple[Latency, ...]:
 
 
 def _quantile(ages: Sequence[tuple[int, float]], part: float) -> float:
-    """Return the upper end of the bucket, in seconds, up to which there is a part of all chunks."""
+    """Return the upper end, in seconds, of the bucket that contains a quantile of the chunks."""
     wanted, so_far, last = part * sum(chunks for _, chunks in ages), 0.0, 0
     for last, chunks in ages:  # noqa: B007 - it is read after the loop
         so_far += chunks
@@ -258,4 +258,4 @@ GROUPS: Final = {
     "workers": Group("operators", ("interval", "worker"), _worker_values),
     "operators": Group("operators", ("interval", "worker", "operator"), _operator_values),
 }
-"""What the result tables are made from, by their names."""
+"""The groups from which the result tables are computed, by name."""

@@ -2,8 +2,8 @@
 
     STATE/statistics/results.json
 
-The first line is a JSON object: the version of the tables, the newest interval that they know of, and the
-CRC-32 of the rest, which is the tables.
+The first line is a JSON object: the version of the tables, the newest interval in them, and the CRC-32 of the
+rest, the tables.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from fsql.compiler.statistics import DIRECTORY
 from fsql.optimizer.collectors.built_in import collect
 from fsql.optimizer.collectors.checked_tables import (
     check_version,
-    decoded_header,
-    decoded_tables,
-    encoded,
+    decode_header,
+    decode_tables,
+    encode,
 )
 from fsql.optimizer.collectors.files import FILE_BYTES_MAX, newest_interval
 from fsql.optimizer.statistics import RESULTS, Statistics
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.optimizer.collectors.files import Kept
 
 LATE: Final = 1
-"""How many intervals results may be older than the newest one to be of use."""
+"""How many intervals results may be older than the newest one."""
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -44,12 +44,12 @@ def results_file(state: Path) -> Path:
 
 
 def results_bytes(interval: int, statistics: Statistics) -> bytes:
-    """Return the content of the file, for statistics that know of intervals up to `interval`.
+    """Return the content of the file, for statistics of intervals up to `interval`.
 
     Raises:
         ValueError: if readers would refuse that many bytes.
     """
-    content = encoded(statistics, lambda crc: _Header(RESULTS, interval, crc))
+    content = encode(statistics, lambda crc: _Header(RESULTS, interval, crc))
     if len(content) > FILE_BYTES_MAX // 2:
         raise ValueError(f"the results have {len(content):,} bytes")
     return content
@@ -64,9 +64,9 @@ def written_interval(state: Path) -> int:
 
 
 def newest_statistics(state: Path, kept: Kept | None = None) -> Statistics:
-    """Return the results in a state directory if they are new, else those of the built-in collector.
+    """Return the results in a state directory if they are recent, else those of the built-in collector.
 
-    Results that cannot be used are named among the problems.  `kept` is that of `built_in.collect`.
+    Results that cannot be used are reported as problems.  `kept` is that of `built_in.collect`.
     """
     path, problems = results_file(state), tuple[str, ...]()
     try:
@@ -90,6 +90,6 @@ def _read(path: Path) -> tuple[int, Statistics]:
     """
     with path.open("rb") as file:
         content = file.read(FILE_BYTES_MAX)
-    header = decoded_header(content, _Header)
+    header = decode_header(content, _Header)
     check_version(header.results, RESULTS)
-    return header.interval, decoded_tables(content, header.crc, Statistics)
+    return header.interval, decode_tables(content, header.crc, Statistics)

@@ -88,7 +88,7 @@ class TestCluster:
         self.wait_until(lambda: self.directory.agent() is None)
 
     def kill_job(self, name: str) -> None:
-        job, _ = self.directory.named(name)
+        job, _ = self.directory.find_job(name)
         runner = job.runner()
         assert runner
         kill(runner)

@@ -38,7 +38,7 @@ class Trial:
         self.said: list[str] = []
         self.supervisor = Supervisor(self.cluster, self.said.append)
         monkeypatch.setattr(self.supervisor, "start", self._start)
-        monkeypatch.setattr(self.supervisor, "_keep_a_spare", lambda: None)
+        monkeypatch.setattr(self.supervisor, "_keep_spare", lambda: None)
 
     def _start(self, job: JobDirectory) -> None:
         job.set_outcome(None)
@@ -51,7 +51,7 @@ class Trial:
 
     def look(self) -> None:
         """Look after the job as if the time of the next attempt had come."""
-        self.supervisor.look_after_all()
+        self.supervisor.reconcile_all()
         restarts = self.job.restarts()
         if restarts is not None and restarts.next_at:
             self.job.set_restarts(
@@ -86,8 +86,8 @@ def test_a_job_that_ended_is_started_after_growing_times(trial: Trial) -> None:
 def test_a_job_waits_for_its_next_attempt(trial: Trial) -> None:
     trial.look()
     trial.fail("E624", lasting=False)
-    trial.supervisor.look_after_all()
-    trial.supervisor.look_after_all()
+    trial.supervisor.reconcile_all()
+    trial.supervisor.reconcile_all()
     assert trial.starts == 1
     restarts = trial.job.restarts()
     assert restarts is not None
@@ -121,7 +121,7 @@ def test_an_agent_ends_if_its_directory_is_deleted(
 ) -> None:
     path = tmp_path / "cluster"
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(Supervisor, "look_after_all", lambda _: shutil.rmtree(path))
+    monkeypatch.setattr(Supervisor, "reconcile_all", lambda _: shutil.rmtree(path))
     with pytest.raises(FsqlError) as raised:
         run_agent(ClusterDirectory(path))
     [error] = raised.value.diagnostics

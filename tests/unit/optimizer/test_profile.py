@@ -20,7 +20,7 @@ from fsql.job.profile import profile_input
 from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.optimizer.collectors.profile_file import profile_bytes, read_profile
-from fsql.optimizer.collectors.profile_rows import CountedRow, merged, number_of_keys
+from fsql.optimizer.collectors.profile_rows import CountedRow, merge, number_of_keys
 from fsql.optimizer.first_plan import choose_first
 from fsql.optimizer.profile import BinRows, HotKey, OperatorRows, Profile, SideRows, SplitRows
 from fsql.runtime.hashing import hash_rows
@@ -134,7 +134,7 @@ def test_rows_of_counts_are_added_in_any_order() -> None:
         CountedRow("bin", "a", 0, 1, 7, 3, 4, 7),
         CountedRow("key", "a", 0, 9, 6, text="x"),
     ]
-    assert merged(rows) == merged(reversed(rows)) == expected
+    assert merge(rows) == merge(reversed(rows)) == expected
 
 
 def profile_for(plan: TickPlan, rows: dict[int, int], hot: int = 0) -> Profile:
