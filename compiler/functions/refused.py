@@ -116,6 +116,12 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "COLUMNS": "list the columns",
     "ANY": "write a IN (…), or ARRAY_CONTAINS(array, a)",
     "SOME": "write a IN (…), or ARRAY_CONTAINS(array, a)",
+    "MAKE_TIME": "write CAST(MAKE_TIMESTAMP(1970, 1, 1, hour, minute, second) AS TIME)",
+    "REGR_AVGX": "write AVG(x) FILTER (WHERE y IS NOT NULL)",
+    "REGR_AVGY": "write AVG(y) FILTER (WHERE x IS NOT NULL)",
+    "REGR_SXX": "write REGR_COUNT(y, x) * VAR_POP(x) FILTER (WHERE y IS NOT NULL)",
+    "REGR_SYY": "write REGR_COUNT(y, x) * VAR_POP(y) FILTER (WHERE x IS NOT NULL)",
+    "REGR_SXY": "write REGR_COUNT(y, x) * COVAR_POP(y, x)",
 }
 """Functions of other SQL dialects, with what to write here."""
 

@@ -114,6 +114,8 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
         "ON",
         "CONFLICT",
     ): "remove it; rows of one key replace each other in a table with a PRIMARY KEY",
+    ("NULL", "ON"): "leave it out: JSON_VALUE returns NULL for what is not there or does not fit",
+    ("ERROR", "ON"): "leave it out, and find such rows by WHERE JSON_VALUE(…) IS NULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
     ("LATERAL", "VIEW"): _UNNEST,
     ("UNNEST", "("): _UNNEST,
@@ -164,7 +166,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "SAMPLE": _NO_RANDOMNESS,
     "TABLESAMPLE": _NO_RANDOMNESS,
     "WITHIN": _WITHIN,
-    "DEFAULT": "remove it; where the column is read, write COALESCE(column, value)",
+    "DEFAULT": "remove it; where the column or the JSON value is read, write COALESCE(…, value)",
     "GENERATED": "write a computed column: name AS expression",
     "CHECK": "remove it; where the table is read, write the condition in WHERE",
     "UNIQUE": "remove it, or write PRIMARY KEY (…) NOT ENFORCED",
@@ -172,6 +174,12 @@ CLAUSES: Final[Mapping[str, str]] = {
     "FOREIGN": _REFERENCES,
 }
 """Help for the first token of a clause."""
+
+PIVOTS: Final[Mapping[str, str]] = {
+    "PIVOT": "write SUM(a) FILTER (WHERE k = 1) AS one, … in a query with GROUP BY",
+    "UNPIVOT": "write CROSS JOIN LATERAL (VALUES ('a', a), ('b', b)) AS u (name, value)",
+}
+"""Help for `PIVOT (SUM(…) …)` and `UNPIVOT (a …)`, which begin like an alias with the names of columns."""
 
 KSQL_WINDOWS: Final[Mapping[str, str]] = {
     "TUMBLING": "write GROUP BY TUMBLE(at, INTERVAL '1' MINUTE), with the event-time column",

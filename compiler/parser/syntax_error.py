@@ -20,6 +20,7 @@ from fsql.compiler.parser.dialects import (
     CREATED,
     KSQL_WINDOWS,
     NO_RECURSION,
+    PIVOTS,
     READ_AS_NAMES,
     STATEMENTS,
     item_help,
@@ -168,7 +169,7 @@ def _dialect_help(state: _ErrorState) -> str | None:
         return CREATED.get(state.keyword)
     match state.last_kind, state.bad.kind:
         case _, "LPAR":
-            help_ = KSQL_WINDOWS.get(before)
+            help_ = KSQL_WINDOWS.get(before) or _pivot_help(state)
         case "STAR", _ if state.keyword == "RENAME":
             help_ = "write * EXCLUDE (a), a AS b"
         case "BY", _ if state.keyword == "ALL":
@@ -185,10 +186,18 @@ def _dialect_help(state: _ErrorState) -> str | None:
                 or (READ_AS_NAMES.get(before) if state.last_kind == "NAME" else None)
                 or AFTER_WORD.get((before, state.keyword))
                 or item_help(state.before, state.bad)
+                or _pivot_help(state)
                 or CLAUSES.get(state.keyword)
                 or _option_help(state)
             )
     return help_
+
+
+def _pivot_help(state: _ErrorState) -> str | None:
+    """Return what to write for PIVOT and UNPIVOT, if the token is the second in their brackets."""
+    if len(state.before) < 3 or state.before[-2].kind != "LPAR":
+        return None
+    return PIVOTS.get(state.before[-3].text.upper())
 
 
 def _option_help(state: _ErrorState) -> str | None:
