@@ -1,4 +1,4 @@
-"""Messages before a job runs: warnings about script and input, and the addresses it listens on."""
+"""Messages before a job runs: warnings about script and input, and the addresses at which it listens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def print_warnings(compiled: Compiled, splits: Splits, reporter: Reporter) -> No
 
 
 def print_profile_problem(options: RunOptions, reporter: Reporter) -> None:
-    """Print why the profile that was given is left out, if it is."""
+    """Print why the given profile is ignored, if it is."""
     if options.profile is not None and (problem := options.profile.problem):
         reporter.inform("profile", {"problem": problem}, f"warning: {problem}\n")
 

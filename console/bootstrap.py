@@ -48,7 +48,7 @@ def deploy_with_bootstrap(
     """Deploy a new job, and start it after its history.  If that fails, nothing is deployed.
 
     Raises:
-        FsqlError: E644, E661 or E662, what is wrong with the job, or why it cannot be deployed.
+        FsqlError: E644, E661 or E662, or why the job cannot be deployed.
     """
     started = time.monotonic()
     find_java()  # before anything is deployed

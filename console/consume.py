@@ -42,10 +42,10 @@ class Target:
 def consume(
     address: str, target: Target, times: TextIO | None, reporter: Reporter, *, until_end: bool
 ) -> int:
-    """Listen and store until interrupted or, if requested, until a job has finished.
+    """Listen, and store rows until interrupted or, if requested, until a job has finished.
 
     Raises:
-    FsqlError: E532, E534, E602, E540 or E541, if it cannot start; E535, if storing fails.
+        FsqlError: E532, E534, E602, E540 or E541, if it cannot start; E535, if storing fails.
     """
     rows = bytes_ = 0
 

@@ -1,4 +1,4 @@
-"""`fsql deploy`: compiles a script and hands the plan to the agent, as a new job or as a change of one."""
+"""`fsql deploy`: compiles a script and gives the plan to the agent, for a new job or to change one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def deploy_script(
     """Deploy a script as a new job, or change the plan of the job of that name.
 
     Raises:
-        FsqlError: what is wrong with the script; E631 to E638.
+        FsqlError: errors in the script; E631 to E638.
     """
     the_script = named_script(script, dict(flags["parameters"]))
     compiled = compile_job(the_script)
@@ -87,7 +87,7 @@ def deploy_script(
 
 
 def _check_connections(cluster: ClusterDirectory, request: Deploy) -> None:
-    """Check what the job will have, together with what the request leaves out.
+    """Check the connections of the job, with those that the request does not set.
 
     Raises:
         click.UsageError: if more workers run elsewhere than the job has.
@@ -142,7 +142,7 @@ def _change_job(
     *,
     dry_run: bool,
 ) -> None:
-    """Print what a changed plan means for a job, and change it.
+    """Print the effects of a changed plan on a job, and change it.
 
     Raises:
         FsqlError: E636 to E638.

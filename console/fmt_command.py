@@ -67,9 +67,7 @@ def _diff(script: Script, text: str) -> str:
     lines = unified_diff(
         script.source.text.splitlines(keepends=True), text.splitlines(keepends=True), name, name
     )
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
+    return "".join(line if line.endswith("\n") else f"{line}{_NO_LINE_END}" for line in lines)
 
 
 def _report(

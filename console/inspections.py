@@ -1,4 +1,4 @@
-"""What SHOW, DESCRIBE and EXPLAIN print: a table, or JSON lines where rows are such."""
+"""What SHOW, DESCRIBE and EXPLAIN print: a table, or JSON lines where rows are JSON lines."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _RUNNING: Final = "running"
 _FINISHED: Final = "finished"
 _AGAIN_SECONDS: Final = 30.0
-"""For how many seconds a recurring phase is not printed again if there is no progress in between."""
+"""Time for which a recurring phase is not printed again without progress in between."""
 
 
 class JobProgress:
@@ -31,8 +31,8 @@ class JobProgress:
         self._phase = ("", 0, "")
         self._troubles: tuple[str, ...] = ()
         self._reason = ""
-        self._said: set[str] = set()
-        self._said_at = (float("-inf"), (0, 0))
+        self._shown_phases: set[str] = set()
+        self._shown_at = (float("-inf"), (0, 0))
         """When the phase printed last was first printed, and at which position its epoch began."""
 
     def show(self, progress: Progress) -> None:
@@ -84,11 +84,11 @@ class JobProgress:
     def _is_new(self, why: str, report: ProgressReport) -> bool:
         """Return whether a phase is not one that keeps recurring for the same reason."""
         now = time.monotonic()
-        since, done = self._said_at
+        since, done = self._shown_at
         if why != self._reason or report.begins > done or now - since > _AGAIN_SECONDS:
-            self._reason, self._said, self._said_at = why, set(), (now, report.begins)
-        known = report.phase in self._said
-        self._said.add(report.phase)
+            self._reason, self._shown_phases, self._shown_at = why, set(), (now, report.begins)
+        known = report.phase in self._shown_phases
+        self._shown_phases.add(report.phase)
         return not known
 
     def _print_problems(self, report: ProgressReport) -> None:

@@ -39,7 +39,7 @@ def _count(view: JobView, counter: str) -> str:
 
 
 def status_lines(view: JobView) -> list[str]:
-    """Return how a job is doing, as lines."""
+    """Return the state of a job, as lines."""
     status, name = view.status, view.deployment.name
     lines = [f"{name}: {view.state}"]
     if status is not None:
@@ -60,7 +60,7 @@ def status_lines(view: JobView) -> list[str]:
 
 
 def why_lines(view: JobView) -> list[str]:
-    """Return why a job does what it does, as lines."""
+    """Return the causes of the state of a job, as lines."""
     return [f"  why: {cause}" for cause in causes(view)]
 
 

@@ -22,14 +22,14 @@ SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class LastTicks:
-    """The last ticks, the newest first; or None, and the problem that keeps them unknown."""
+    """The last ticks, the newest first; or None, and the problem with reading them."""
 
     ticks: tuple[TickProposal | TickRecord, ...] | None
     problem: str = ""
 
     @classmethod
     def of(cls, state: Path) -> LastTicks:
-        """Read those of the job in a state directory; coordination may be away."""
+        """Read those of the job in a state directory; coordination may be unreachable."""
         try:
             if not has_coordination(state):
                 return cls(())  # it has not begun

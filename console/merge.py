@@ -37,7 +37,9 @@ def merge_table(
     files = shard_paths(insert, compiled.script.base_directory)
     for path in files:
         if not path.is_file():
-            raise paths.open_error("E531", path, "it is not there", *paths.similar_name_help(path))
+            raise paths.open_error(
+                "E531", path, "it does not exist", *paths.similar_name_help(path)
+            )
     if str(target) != "-":
         check_output(compiled, str(target))
     with _open_target(target, existing) as file:
@@ -69,7 +71,7 @@ def _insert_of(compiled: Compiled, table: str | None) -> Insert:
 
 @contextmanager
 def _open_target(target: Path, existing: Existing) -> Iterator[BinaryIO]:
-    """Open the target; it is emptied."""
+    """Open the target, and empty it."""
     if str(target) == "-":
         yield sys.stdout.buffer
         return

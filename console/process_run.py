@@ -110,7 +110,7 @@ def run_script_on_processes(
     `form` is the output format of a bare SELECT: see `open_standard_output`.
 
     Raises:
-    FsqlError: for an error in the script, a file that it names, or the state directory.
+        FsqlError: for an error in the script, a file that it names, or the state directory.
     """
     script = with_begun_columns(script, process_options.state)
     result = compile_job(script, may_be_empty=True)

@@ -38,7 +38,7 @@ def run_script(
     `form` is the output format of a bare SELECT: see `open_standard_output`.
 
     Raises:
-    FsqlError: for an error in the script or in a file that it names.
+        FsqlError: for an error in the script or in a file that it names.
     """
     keep_freed_memory()
     raise_open_files_limit()

@@ -60,13 +60,15 @@ def needs_processes(flags: RunFlags) -> bool:
         "--auto": flags["auto"] or None,
     }
     if flags["profile"] is not None and flags["engine"] != "columnar":
-        raise click.UsageError(f"--engine {flags['engine']} runs without --profile")
+        raise click.UsageError(f"--profile cannot be used with --engine {flags['engine']}")
     asked = [name for name, value in wanted.items() if value is not None]
     if flags["engine"] == "columnar":
         return bool(asked) or flags["workers"] > 1
     if asked:
         where = "in one process" if flags["engine"] == "model" else "over input that ends"
-        raise click.UsageError(f"--engine {flags['engine']} runs {where}, without {asked[0]}")
+        raise click.UsageError(
+            f"{asked[0]} cannot be used with --engine {flags['engine']}, which runs {where}"
+        )
     return False
 
 
@@ -75,13 +77,12 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
 
     Raises:
         click.UsageError: if flags cannot be used together.
-        FsqlError: what is wrong with the script, a file that it names, the state, or coordination.
+        FsqlError: for an error in the script, a file that it names, the state, or coordination.
     """
     from fsql.runtime.drivers.processes.fork_server import ForkServer
 
-    with (
-        ForkServer() as fork_server
-    ):  # it imports its modules while this process does, and compiles
+    # The server imports its modules while this process imports its own, and compiles.
+    with ForkServer() as fork_server:
         return _run_with(fork_server, script, options, flags, reporter)
 
 

@@ -25,7 +25,7 @@ class SeedLines:
         self._wanted = wanted
         self._reporter = reporter
         self._clock = clock
-        self._begun = self._said_at = clock()
+        self._begun = self._printed_at = clock()
         self._divergences = 0
 
     def seed_done(self, series: Series) -> None:
@@ -34,10 +34,10 @@ class SeedLines:
         news = divergences > self._divergences
         self._divergences = divergences
         now = self._clock()
-        due = now - self._said_at >= LINE_SECONDS and series.seeds < self._wanted
+        due = now - self._printed_at >= LINE_SECONDS and series.seeds < self._wanted
         if self._reporter.quiet or not (due or news):
             return
-        self._said_at = now
+        self._printed_at = now
         seconds = now - self._begun
         faults = sum(series.coverage.faults.values())
         if self._reporter.json:

@@ -113,13 +113,13 @@ def snapshot_restore(
 
 
 def _show_snapshots(reporter: Reporter, state: Path, *, verify: bool) -> None:
-    from fsql.console.snapshots import complaints, inspect, snapshots_json, snapshots_text
+    from fsql.console.snapshots import damage_diagnostics, inspect, snapshots_json, snapshots_text
 
     found = inspect(state, verify=verify)
     if not reporter.quiet:
         shown = snapshots_json if reporter.json else snapshots_text
         click.echo(shown(found, verified=verify), nl=False)
-    wrong = complaints(found, state, verified=verify)
+    wrong = damage_diagnostics(found, state, verified=verify)
     if wrong:
         reporter.diagnostics(wrong, None)
         click.get_current_context().exit(exit_codes.USER_ERROR)

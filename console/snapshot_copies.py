@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def take(
     reporter: Reporter, name: str | None, state: Path, copy: Path | None, seconds: float
 ) -> None:
-    """Have the deployed job `name`, or the run in `state`, commit a snapshot, and copy it.
+    """Request a snapshot of the deployed job `name`, or of the run in `state`, and copy it.
 
     Raises:
         FsqlError: E636, if none is committed in time; E637, if the job does not run; E639, if it cannot be
@@ -46,7 +46,7 @@ def take(
 
 
 def restore(reporter: Reporter, copy: Path, state: Path) -> None:
-    """Take a stopped job back to the snapshot of a copy.
+    """Restore a stopped job from the copy of a snapshot.
 
     Raises:
         FsqlError: E621, if the job is running; E639, if the copy cannot be restored.

@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.commits import Committed
 
 _ANEW = "restore the directory from a backup, or start with an empty one: all input is read again"
-_TITLES = ("snapshot", "epoch", "workers", "records", "rows", "size", "position", "")
+_TITLES = ("snapshot", "epoch", "workers", "segments", "rows", "size", "position", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A snapshot: its manifest if it can be read, its role, and its damage."""
+    """A snapshot: its manifest if it can be read, its status, and its damage."""
 
     number: int
-    standing: str
+    status: str
     manifest: Manifest | None
     error: DamagedSnapshotError | None
 
     @property
     def restorable(self) -> bool:
         """Return whether a job can be restored from it, as far as was checked."""
-        return self.error is None and self.standing != "not committed"
+        return self.error is None and self.status != "not committed"
 
 
 def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
@@ -93,32 +93,36 @@ def _newest(state: Path) -> Committed | None:
 def _inspect(
     snapshots: Snapshots, number: int, newest: Committed | None, *, verify: bool
 ) -> Inspected:
-    standing = "older"
+    status = "older"
     if newest is None or number > newest.snapshot:
-        standing = "not committed"
+        status = "not committed"
     elif number == newest.snapshot:
-        standing = "newest"
+        status = "newest"
     manifest = None
     try:
         manifest = snapshots.read(number, newest)
         if verify:
             snapshots.verify(manifest, load=True)
     except DamagedSnapshotError as error:
-        return Inspected(number, standing, manifest, error)
-    return Inspected(number, standing, manifest, None)
+        return Inspected(number, status, manifest, error)
+    return Inspected(number, status, manifest, None)
 
 
-def complaints(found: Sequence[Inspected], state: Path, *, verified: bool) -> list[Diagnostic]:
+def damage_diagnostics(
+    found: Sequence[Inspected], state: Path, *, verified: bool
+) -> list[Diagnostic]:
     """Return a diagnostic for each damaged snapshot, with its fix."""
     if not verified:
         remedy = f"see what can be restored: fsql snapshot verify --state {state}"
     else:
         usable = next((each.number for each in found if each.restorable), None)
         remedy = _ANEW if usable is None else f"start the job: it resumes from snapshot {usable}"
-    return [_complaint(each.error, state, remedy) for each in found if each.error is not None]
+    return [
+        _damage_diagnostic(each.error, state, remedy) for each in found if each.error is not None
+    ]
 
 
-def _complaint(error: DamagedSnapshotError, state: Path, remedy: str) -> Diagnostic:
+def _damage_diagnostic(error: DamagedSnapshotError, state: Path, remedy: str) -> Diagnostic:
     manifest = f"manifest: {error.path}"
     if isinstance(error, OtherFormatSnapshotError):
         message = f"snapshot {error.snapshot} is of another format: {error.reason}"
@@ -200,7 +204,7 @@ def snapshots_text(found: Sequence[Inspected], *, verified: bool) -> str:
 
 
 def _line(each: Inspected, *, verified: bool) -> tuple[str, ...]:
-    words = [] if each.standing == "older" else [each.standing]
+    words = [] if each.status == "older" else [each.status]
     words += ["damaged"] if each.error else ["verified"] if verified else []
     if each.manifest is None:
         return (str(each.number), *("?" for _ in _TITLES[1:-1]), ", ".join(words))
@@ -225,7 +229,7 @@ def snapshots_json(found: Sequence[Inspected], *, verified: bool) -> str:
 def _json(each: Inspected) -> dict[str, object]:
     fields: dict[str, object] = {
         "snapshot": each.number,
-        "standing": each.standing,
+        "status": each.status,
         "ok": each.error is None,
         "reason": None if each.error is None else each.error.reason,
     }
@@ -236,7 +240,7 @@ def _json(each: Inspected) -> dict[str, object]:
             "epoch": each.manifest.epoch,
             "position": each.manifest.position,
             "workers": each.manifest.workers,
-            "records": len(segments),
+            "segments": len(segments),
             "rows": sum(segment.rows for segment in segments),
             "bytes": sum(segment.size for segment in segments),
         }

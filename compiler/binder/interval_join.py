@@ -57,18 +57,18 @@ class IntervalJoin:
     def plan(self) -> Plan:
         """Return the columns of both sides, of SEMI and ANTI those of the left side."""
         if not self.kind.makes_pairs:
-            return self._expired(of_left=True, matched=self.kind is JoinKind.SEMI)
+            return self._expire(of_left=True, matched=self.kind is JoinKind.SEMI)
         names = tuple(column.name for column in self.pairs.schema)
         branches = [Project(self.pairs, tuple(column_refs(self.pairs)), names)]
         if self.kind.keeps_left:
-            alone = self._expired(of_left=True, matched=False)
+            alone = self._expire(of_left=True, matched=False)
             branches.append(Project(alone, (*column_refs(alone), *_nulls(self.right)), names))
         if self.kind.keeps_right:
-            alone = self._expired(of_left=False, matched=False)
+            alone = self._expire(of_left=False, matched=False)
             branches.append(Project(alone, (*_nulls(self.left), *column_refs(alone)), names))
         return Union(tuple(branches))
 
-    def _expired(self, *, of_left: bool, matched: bool) -> Plan:
+    def _expire(self, *, of_left: bool, matched: bool) -> Plan:
         """Return the rows of a side that have a match, or have none, when no other can come."""
         side, first = (self.left, 0) if of_left else (self.right, len(self.left.schema))
         width, names = len(side.schema), tuple(column.name for column in side.schema)

@@ -83,7 +83,7 @@ def join_test(
     """
     written, rows = test.written, subquery.rows
     sides = relation.plan, rows.relation.plan
-    pairs = compared(test, subquery, binder)
+    pairs = pair_values(test, subquery, binder)
     spans, width = context.source_spans, relation.width
     correlated = [rows.over_both(each, width, spans) for each in rows.correlated]
 
@@ -137,7 +137,7 @@ def _name(test: Test) -> str:
     )
 
 
-def compared(
+def pair_values(
     test: Test, subquery: Subquery, binder: ExpressionBinder
 ) -> list[tuple[Expression, Expression]]:
     """Return the values that IN compares, each with the subquery's item, of one type; none for EXISTS.

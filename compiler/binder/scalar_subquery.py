@@ -21,7 +21,7 @@ from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.group import make_group
 from fsql.compiler.binder.items import Grouping
 from fsql.compiler.binder.join import all_from, equality_keys, shift_columns
-from fsql.compiler.binder.membership import Test, compared, tested_query
+from fsql.compiler.binder.membership import Test, pair_values, tested_query
 from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.outer_join import ZERO, zero_where
 from fsql.compiler.binder.pending import SubqueryValue, replace_pending
@@ -109,7 +109,7 @@ class SubqueryCollector:
         test = Test(written, negated)
         subquery = self.bind_subquery(tested_query(test), binder.scope.fields)
         operand = replace(binder, clause="the operand of IN", running=None, subqueries=None)
-        pairs = compared(test, subquery, operand)
+        pairs = pair_values(test, subquery, operand)
         outer_keys, keys = self._keys(subquery)
         self.context.report.warn(unbounded_warning(written.span))
         (found,) = self._counts(

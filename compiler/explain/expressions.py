@@ -155,11 +155,11 @@ def order_text(key: OrderKey, names: Sequence[str]) -> str:
 def range_text(bound: TimeRange, left: Sequence[str], right: Sequence[str]) -> str:
     """Return the bound on a join's times as a BETWEEN."""
 
-    def shifted(by_us: int) -> str:
+    def bound_text(by_us: int) -> str:
         name = column_text(left, bound.left_time)
         return f"{name} {'-' if by_us < 0 else '+'} {interval_text(abs(by_us))}" if by_us else name
 
-    low, high = shifted(bound.low_us), shifted(bound.high_us)
+    low, high = bound_text(bound.low_us), bound_text(bound.high_us)
     return f"{column_text(right, bound.right_time)} BETWEEN {low} AND {high}"
 
 

@@ -44,14 +44,14 @@ def _identity(value: Value) -> object:
     return value
 
 
-def _firsts(elements: Array) -> Array:
+def _distinct(elements: Array) -> Array:
     seen: dict[object, Value] = {}
     for each in elements:
         seen.setdefault(_identity(each), each)
     return tuple(seen.values())
 
 
-def _known(elements: Array) -> set[object]:
+def _identities(elements: Array) -> set[object]:
     return set(map(_identity, elements))
 
 
@@ -61,17 +61,17 @@ def _position(elements: Array, wanted: Value) -> int:
 
 
 def _union(left: Array, right: Array) -> Array:
-    return _firsts(left + right)
+    return _distinct(left + right)
 
 
 def _intersect(left: Array, right: Array) -> Array:
-    both = _known(right)
-    return tuple(each for each in _firsts(left) if _identity(each) in both)
+    both = _identities(right)
+    return tuple(each for each in _distinct(left) if _identity(each) in both)
 
 
 def _except(left: Array, right: Array) -> Array:
-    without = _known(right)
-    return tuple(each for each in _firsts(left) if _identity(each) not in without)
+    without = _identities(right)
+    return tuple(each for each in _distinct(left) if _identity(each) not in without)
 
 
 def _remove(elements: Array, unwanted: Value) -> Array:
@@ -218,7 +218,7 @@ ARRAY_OPERATIONS: Final = (
         (Signature((array_of(array_of(BIGINT)),), array_of(BIGINT), _flat),),
         of_types=_flattens,
     ),
-    _function("array_distinct", Signature((_ARRAY,), _ARRAY, _firsts)),
+    _function("array_distinct", Signature((_ARRAY,), _ARRAY, _distinct)),
     _function(
         "array_concat",
         Signature((_ARRAY, _ARRAY), _ARRAY, lambda a, b: a + b),
@@ -249,12 +249,12 @@ ARRAY_OPERATIONS: Final = (
     _function("trim_array", Signature((_ARRAY, BIGINT), _ARRAY, _trim, fallible=True)),
     _function(
         "arrays_overlap",
-        Signature((_ARRAY, _ARRAY), BOOLEAN, lambda a, b: bool(_known(a) & _known(b))),
+        Signature((_ARRAY, _ARRAY), BOOLEAN, lambda a, b: bool(_identities(a) & _identities(b))),
         others=("LIST_HAS_ANY",),
     ),
     _function(
         "array_contains_all",
-        Signature((_ARRAY, _ARRAY), BOOLEAN, lambda a, b: _known(a) >= _known(b)),
+        Signature((_ARRAY, _ARRAY), BOOLEAN, lambda a, b: _identities(a) >= _identities(b)),
         others=("LIST_HAS_ALL",),
     ),
     _function(

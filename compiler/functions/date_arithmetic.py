@@ -46,7 +46,7 @@ _UNITS: Final = (*FIXED_US, *OF_MONTHS)
 
 
 def unit_of(word: str) -> str:
-    """Return the unit that a word names, in the singular and in small letters.
+    """Return the unit that a word names, in the singular and in lower case.
 
     >>> unit_of("DAYS")
     'day'

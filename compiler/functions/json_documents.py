@@ -1,7 +1,7 @@
 """JSON in texts: reading it strictly, paths into it, and writing it in one form.
 
 A document keeps numbers as they are written and the order of its keys; of a key that occurs twice the last
-value counts.  It is written without spaces, with only `"`, the backslash and control characters escaped.
+value is kept.  It is written without spaces, with only `"`, the backslash and control characters escaped.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def quote(text: str) -> str:
 
 
 def plain_text(document: Document) -> str | None:
-    """Return a string without its quotes, NULL of null, and anything else as JSON."""
+    """Return a string without its quotes, NULL for null, and all others as JSON."""
     if document is None:
         return None
     return str(document) if isinstance(document, str) else write_document(document)

@@ -132,7 +132,7 @@ def _unquote(text: str) -> str | None:
     return document[0] if document and kind_of(document[0]) == "string" else None  # type: ignore[return-value]
 
 
-def _along(text: str, *steps: str) -> tuple[Document] | None:
+def _follow_steps(text: str, *steps: str) -> tuple[Document] | None:
     """Return what lies at the steps, each a key, or an index where the document has an array."""
     found = document_of(text)
     for step in steps:
@@ -145,12 +145,12 @@ def _along(text: str, *steps: str) -> tuple[Document] | None:
 
 
 def _path(text: str, *steps: str) -> str | None:
-    found = _along(text, *steps)
+    found = _follow_steps(text, *steps)
     return None if found is None else write_document(found[0])
 
 
 def _path_text(text: str, *steps: str) -> str | None:
-    found = _along(text, *steps)
+    found = _follow_steps(text, *steps)
     return None if found is None else plain_text(found[0])
 
 
@@ -228,7 +228,7 @@ def _json_of_map(entries: tuple[Any, ...], type_: SqlType) -> str:
     return f"{{{','.join(parts)}}}"
 
 
-def _writes(types: tuple[SqlType, ...]) -> Match | None:
+def _json_signature(types: tuple[SqlType, ...]) -> Match | None:
     """Return the signature of JSON_STRING for a type."""
     (given,) = types if len(types) == 1 else (None,)
     if given is None or given.kind is Kind.NULL or not _writable(given):
@@ -302,7 +302,7 @@ def _of_texts(name: str, signature: Signature, *others: str) -> Function:
     return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS)
 
 
-def _built(name: str, scalar: Callable[..., str], *others: str) -> Function:
+def _builder(name: str, scalar: Callable[..., str], *others: str) -> Function:
     """Return a function that makes a document of the documents that its arguments are."""
     return Function(
         name,
@@ -389,9 +389,9 @@ JSON_FUNCTIONS: Final = (
         "json_string",
         ("JSON_STRING", "TO_JSON_STRING", "TO_JSON", "TO_JSONB", "ROW_TO_JSON", "ARRAY_TO_JSON"),
         (Signature(_TEXT, STRING, quote),),
-        of_types=_writes,
+        of_types=_json_signature,
     ),
-    _built("json_object", _object, "JSON_BUILD_OBJECT"),
-    _built("json_array", _array),
-    _built("json_build_array", _build_array),
+    _builder("json_object", _object, "JSON_BUILD_OBJECT"),
+    _builder("json_array", _array),
+    _builder("json_build_array", _build_array),
 )

@@ -1,4 +1,4 @@
-r"""LIKE: `%` matches any text, `_` one character, `\` takes the next character as it is.
+r"""LIKE: `%` matches any text, `_` one character, `\` makes the next character literal.
 
 A pattern is cut at each `%` into segments.  The first must begin the text and the last must end it; each
 of the others is taken where it first occurs after the previous one.  If that fails, so does every other
@@ -18,13 +18,13 @@ PATTERN_LENGTH_MAX: Final = 10_000
 def like(text: str, pattern: str) -> bool:
     """Return whether the whole of `text` matches `pattern`."""
     first, *others = like_segments(pattern)
-    if not first.stands_at(text, 0):
+    if not first.matches_at(text, 0):
         return False
     if not others:
         return len(text) == first.length
     *middle, last = others
     start, end = first.length, len(text) - last.length
-    if end < start or not last.stands_at(text, end):
+    if end < start or not last.matches_at(text, end):
         return False
     for segment in middle:
         start = segment.find_end(text, start, end)
@@ -75,7 +75,7 @@ class LikeSegment:
         literals = [character for character in self.characters if character is not None]
         return "".join(literals) if len(literals) == self.length else None
 
-    def stands_at(self, text: str, start: int) -> bool:
+    def matches_at(self, text: str, start: int) -> bool:
         """Return whether the segment matches the characters of `text` from `start` on."""
         if self.text is not None:
             return text.startswith(self.text, start)

@@ -1,9 +1,9 @@
 """Aggregate functions written in Python, which scripts declare with CREATE AGGREGATE FUNCTION.
 
-The aggregate of a group is its accumulator, a value of a SQL type like any other: engine, snapshots and undo
-know nothing of the function but how to accumulate one more row.  A scalar function above the aggregate makes
-the result of it.  If the function raises, the accumulator remembers the failure, and the scalar function
-raises it where the result is asked for.
+The aggregate of a group is its accumulator, a value of a SQL type like any other: of the function, engine,
+snapshots and undo only need how to accumulate one more row.  A scalar function above the aggregate computes
+its result.  If the function raises, the accumulator keeps the failure, and the scalar function raises it when
+the result is needed.
 
     rows of a group ─▶ ROW<state S, failure STRING> ─▶ get_value(state), or E508
 """

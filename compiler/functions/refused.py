@@ -19,13 +19,13 @@ NOT_DETERMINISTIC: Final[Mapping[str, str]] = {
 }
 """The functions whose value does not depend on the input only, by name, and what to do instead.
 
-A query whose result is to be the same at every replay can only be made of what its input says.
+The result of a query is the same at every replay, so it depends on the input only.
 """
 
 LATER: Final[Mapping[str, str | None]] = {
     "CURRENT_WATERMARK": "compare with the time of the row: at < PROCTIME() - INTERVAL '5' SECOND",
 }
-"""Functions of the language that this version does not carry out; and what may serve."""
+"""Functions of the language that this version does not implement, with what to use instead."""
 
 _FILE: Final = "write the file instead of a table: FROM 'rows.csv'"
 _NUMBERS: Final = (

@@ -199,7 +199,7 @@ def _missing_group(pattern: str, group: int) -> tuple[int, str] | None:
     return 2, f"the pattern has no group {group}: its groups are 0, the whole match, to {count}"
 
 
-def _ignoring_case(text: str, pattern: str) -> bool:
+def _matches_ignoring_case(text: str, pattern: str) -> bool:
     return _matches(text, f"(?i:{pattern})")
 
 
@@ -280,7 +280,7 @@ REGULAR_EXPRESSIONS = (
             ("regexp_extract_all", array_of(STRING), _all_of, Nullability.ALWAYS),
             ("regexp_split_to_array", array_of(STRING), _split, Nullability.ANY_ARGUMENT),
             ("regexp_full_match", BOOLEAN, _matches_whole, Nullability.ANY_ARGUMENT),
-            ("regexp_ilike", BOOLEAN, _ignoring_case, Nullability.ANY_ARGUMENT),
+            ("regexp_ilike", BOOLEAN, _matches_ignoring_case, Nullability.ANY_ARGUMENT),
         )
     ),
     Function(

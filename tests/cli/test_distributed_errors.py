@@ -195,7 +195,7 @@ def test_the_model_keeps_no_state(tmp_path: Path) -> None:
     said = fsql("run", "--engine", "model", "--state", tmp_path / "state", script(tmp_path))
     assert said.code == 2
     assert said.err.endswith(
-        "Error: --engine model runs in one process, without --state\n",
+        "Error: --state cannot be used with --engine model, which runs in one process\n",
     )
 
 

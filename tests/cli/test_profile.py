@@ -62,7 +62,7 @@ def test_a_run_starts_with_the_plan_that_suits_the_profile(script: Path, tmp_pat
 def test_a_damaged_profile_costs_the_better_plan_only(script: Path, tmp_path: Path) -> None:
     profile, state, output = tmp_path / "profile", tmp_path / "state", tmp_path / "o.jsonl"
     profile.write_text("{}\n[]\n")
-    problem = f'profile "{profile}" is left out: '
+    problem = f'profile "{profile}" is ignored: '
     alone = fsql("run", script, "--profile", profile)
     assert alone.code == 0
     assert f"warning: {problem}" in alone.err
@@ -83,6 +83,6 @@ def test_what_cannot_be_profiled(script: Path, tmp_path: Path) -> None:
     assert "cannot be written: No such file or directory" in said.err
     said = fsql("run", script, "--engine", "model", "--profile", tmp_path / "profile")
     assert said.code == 2
-    assert "--engine model runs without --profile" in said.err
+    assert "--profile cannot be used with --engine model" in said.err
     script.write_text("SELECT * FROM nowhere;")
     assert "error[FSQL-E2" in fsql("stats", "profile", script).err

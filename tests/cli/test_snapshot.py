@@ -25,7 +25,7 @@ from fsql.tests.unit.state.directories import make_state, manifest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TITLES = "snapshot  epoch  workers  records  rows     size  position\n"
+TITLES = "snapshot  epoch  workers  segments  rows     size  position\n"
 RESTORE = "restore the directory from a backup, or start with an empty one: all input is read again"
 
 KILLED = """
@@ -46,8 +46,8 @@ def test_snapshots_are_listed(state: Path) -> None:
     assert fsql("snapshot", "list", "--state", state) == (
         0,
         TITLES
-        + "       7      5        2        8    28  5.9 KiB   2000/-1  newest\n"
-        + "       6      5        2        4    18  3.0 KiB   1000/-1\n",
+        + "       7      5        2         8    28  5.9 KiB   2000/-1  newest\n"
+        + "       6      5        2         4    18  3.0 KiB   1000/-1\n",
         "",
     )
     assert fsql("snapshot", "list", "--state", state, "--quiet") == (0, "", "")
@@ -93,9 +93,9 @@ def test_snapshots_are_verified(state: Path) -> None:
     assert fsql("snapshot", "verify", "--state", state) == (
         0,
         TITLES
-        + "       8      5        2        0     0      0 B   3000/-1  not committed, verified\n"
-        + "       7      5        2        8    28  5.9 KiB   2000/-1  newest, verified\n"
-        + "       6      5        2        4    18  3.0 KiB   1000/-1  verified\n",
+        + "       8      5        2         0     0      0 B   3000/-1  not committed, verified\n"
+        + "       7      5        2         8    28  5.9 KiB   2000/-1  newest, verified\n"
+        + "       6      5        2         4    18  3.0 KiB   1000/-1  verified\n",
         "",
     )
 
@@ -107,8 +107,8 @@ def test_a_damaged_manifest_is_named_with_what_to_do(state: Path) -> None:
     assert (said.code, said.out) == (
         1,
         TITLES
-        + "       7      ?        ?        ?     ?        ?         ?  newest, damaged\n"
-        + "       6      5        2        4    18  3.0 KiB   1000/-1\n",
+        + "       7      ?        ?         ?     ?        ?         ?  newest, damaged\n"
+        + "       6      5        2         4    18  3.0 KiB   1000/-1\n",
     )
     assert said.err == (
         "error[FSQL-E611]: snapshot 7 is damaged: its hash does not match\n"
@@ -205,20 +205,20 @@ def test_json(state: Path) -> None:
     newest, older = json.loads(out)["snapshots"]
     assert newest == {
         "snapshot": 7,
-        "standing": "newest",
+        "status": "newest",
         "ok": True,
         "reason": None,
         "job": "golden",
         "epoch": 5,
         "position": [2000, -1],
         "workers": 2,
-        "records": 8,
+        "segments": 8,
         "rows": 28,
         "bytes": newest["bytes"],
     }
     assert older == {
         "snapshot": 6,
-        "standing": "older",
+        "status": "older",
         "ok": False,
         "reason": "its hash does not match",
     }

@@ -52,7 +52,7 @@ def narrow_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Nar
         case logical.Project():
             return _project(plan, wanted, below)
         case logical.Aggregate() | logical.WindowAggregate():
-            return _grouping(plan, wanted, below)
+            return _aggregate(plan, wanted, below)
         case logical.ApplyChanges():
             return _changes(plan, wanted, below)
         case logical.Over():
@@ -126,7 +126,7 @@ def _lateral(plan: logical.LateralAggregate, wanted: Columns, below: Narrowed) -
     return _append_columns(plan, moved, below, _kept_columns(len(plan.keys), kept))
 
 
-def _grouping(
+def _aggregate(
     plan: logical.Aggregate | logical.WindowAggregate, wanted: Columns, below: Narrowed
 ) -> Narrowed:
     kept = kept_aggregates(plan, wanted)

@@ -175,7 +175,7 @@ def test_a_missing_shard_is_named(folder: Path) -> None:
     path = folder / "out-1-of-2.jsonl"
     assert said.code == 1
     assert said.err.splitlines()[0] == (
-        f'error[FSQL-E531]: path "{path}" cannot be read: it is not there'
+        f'error[FSQL-E531]: path "{path}" cannot be read: it does not exist'
     )
 
 
