@@ -245,7 +245,7 @@ MALFORMED = 'E509]: Python function returned another type, caused by a row of ta
         ("Drawn", "E402]: function Drawn is not deterministic"),
         ("Wrong", "E402]: function Wrong does not retract what it accumulates"),
         ("Texts", MALFORMED),
-        ("Empty", 'E411]: "m:Empty" has no empty accumulator: a value of type str, and not INT'),
+        ("Empty", 'E411]: "m:Empty" has no empty accumulator: a value of type str, not INT'),
         ("Partial", 'E411]: aggregate function "m:Partial" has no method get_value'),
         ("NoState", 'E411]: @fsql.udaf of "m:NoState": type "TEXTS" does not exist'),
         ("letters", 'E411]: function "m:letters" has no types'),
@@ -260,7 +260,7 @@ def test_aggregates_that_cannot_be_used_are_refused(name: str, said: str) -> Non
     ("name", "said"),
     [
         ("endless", "endless returned more than 100,000 rows"),
-        ("wide", "wide returned a row of 3 values, and not of 2"),
+        ("wide", "wide returned a row of 3 values, not of 2"),
     ],
 )
 def test_a_call_that_returns_other_rows_fails(name: str, said: str) -> None:

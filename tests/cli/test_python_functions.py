@@ -256,7 +256,7 @@ def test_only_the_row_of_an_array_that_fails_is_one() -> None:
     ("name", "types", "said"),
     [
         ("wide", "(n INT) RETURNS INT", "wide returned a value out of the range of INT"),
-        ("wide", "(n INT) RETURNS STRING", "wide returned a value of type int, and not STRING"),
+        ("wide", "(n INT) RETURNS STRING", "wide returned a value of type int, not STRING"),
         ("wrong", "", "wrong returned an array of int64, and not of int32"),
     ],
 )
@@ -299,7 +299,7 @@ def test_functions_that_are_not_deterministic_are_found() -> None:
         ),
         (
             "CREATE FUNCTION f(s STRING) RETURNS INT LANGUAGE PYTHON AS 'of.texts:_calls'",
-            'E411]: "of.texts:_calls" is a count, and no function',
+            'E411]: "of.texts:_calls" is a count, not a function',
         ),
         (
             "CREATE FUNCTION f AS 'of.texts:slug' LANGUAGE PYTHON",
