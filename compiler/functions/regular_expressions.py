@@ -73,7 +73,7 @@ def compile_pattern(pattern: str) -> Compiled:
 
 
 @lru_cache(maxsize=256)
-def _groups(pattern: str) -> int:
+def group_count(pattern: str) -> int:
     """Return how many groups a pattern has; RE2 counts them again each time."""
     return compile_pattern(pattern).groups
 
@@ -84,7 +84,7 @@ def _matches(text: str, pattern: str) -> bool:
 
 def _extract(text: str, pattern: str, group: int = 0) -> str | None:
     """Return the text of a group of the first match; NULL if there is none."""
-    if not 0 <= group <= _groups(pattern):
+    if not 0 <= group <= group_count(pattern):
         return None
     found = compile_pattern(pattern).search(text.encode())
     value = None if found is None else found[group]

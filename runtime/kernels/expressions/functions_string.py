@@ -8,7 +8,7 @@ implementation is used, over bytes if possible, otherwise over Python strings.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from fsql.runtime.kernels.expressions.strict import (
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
     common_length,
+    of_all_rows,
     offsets,
     plain_values,
     stretched_values,
@@ -212,7 +213,7 @@ def _make_split_index(call: Call) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         strings, *constants = arguments
-        separator, ordinal = map(_of_all_rows, constants)
+        separator, ordinal = map(of_all_rows, constants)
         if len(strings.values) <= FEW_ROWS or not separator or ordinal is None:
             return one_by_one(arguments)
         if not 0 <= ordinal < _LONGEST:
@@ -227,14 +228,6 @@ def _make_split_index(call: Call) -> Kernel:
         return Vector(result, validity(result), strings.failed)
 
     return over_dictionary(kernel)
-
-
-def _of_all_rows(vector: Vector) -> Any:  # noqa: ANN401 - a value of its type
-    """Return the value that all rows have; None if they differ, or where it is NULL or has failed."""
-    if len(vector.values) != 1 or vector.valid is not None or vector.failed is not None:
-        return None
-    [value] = vector.values.tolist()
-    return value
 
 
 def _like(strings: pa.Array, pattern: pa.Array | pa.Scalar) -> pa.Array:

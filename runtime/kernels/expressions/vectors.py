@@ -238,3 +238,11 @@ def first_failure(first: Codes | None, second: Codes | None) -> Codes | None:
 def codes_where(mask: Bools, code: int) -> Codes | None:
     """Return `code` for the rows of `mask`; None if it marks no row."""
     return np.where(mask, np.int16(code), np.int16(0)) if np.count_nonzero(mask) else None
+
+
+def of_all_rows(vector: Vector) -> Any:  # noqa: ANN401 - a value of its type
+    """Return the value that all rows have; None if they differ, or where it is NULL or has failed."""
+    if len(vector.values) != 1 or vector.valid is not None or vector.failed is not None:
+        return None
+    [value] = vector.values.tolist()
+    return value
