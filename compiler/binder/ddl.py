@@ -266,7 +266,7 @@ def _watermark_of_row_time(watermark: syntax.Watermark) -> Refusal:
         f'"{watermark.column.name}" is the time at which rows arrive, and takes no WATERMARK',
         watermark.column.span,
         note="it never goes back, so windows over it close without a delay",
-        help="leave the WATERMARK out; 'time' = 'arrival' orders the rows by it",
+        help="remove the WATERMARK; 'time' = 'arrival' orders the rows by it",
     )
 
 

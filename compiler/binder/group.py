@@ -99,7 +99,7 @@ def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emit) -> None:
     """
     if isinstance(closed_by.windows, AssignSessions):
         raise not_implemented(
-            "EMIT CHANGES of sessions", emit.span, help="leave it out: results are final"
+            "EMIT CHANGES of sessions", emit.span, help="remove it: results are final"
         )
 
 

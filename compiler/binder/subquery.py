@@ -124,7 +124,7 @@ def refuse_aggregate(query: syntax.Query) -> None:
                     raise not_implemented(
                         "aggregate without GROUP BY after WITH, or with LIMIT or a set operation",
                         body.span,
-                        help="leave out LIMIT; write WITH before the whole query",
+                        help="remove LIMIT; write WITH before the whole query",
                     )
             case _:
                 pass

@@ -62,7 +62,7 @@ def bind_table_function(
             "PARTITION BY of a window that has fixed bounds",
             partition[0].span,
             note="only sessions depend on the other rows of a key",
-            help="leave it out, and group by the key",
+            help="remove it, and group by the key",
         )
     return apply_alias(assign_windows(data, call, written.span, spans), written.alias)
 

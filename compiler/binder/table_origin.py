@@ -158,7 +158,7 @@ def with_columns_of(
             raise not_implemented(
                 "computed columns, metadata columns and watermarks in CREATE TABLE … AS",
                 element.span,
-                help="leave them out, and compute columns in the query",
+                help="remove them, and compute columns in the query",
             )
         _check_declared(element, physical, schema)
         physical.append(element)

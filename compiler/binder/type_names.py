@@ -234,7 +234,7 @@ def _bind_part(name: TypeName, zone: str) -> SqlType:
         raise not_implemented(
             "NOT NULL inside a type",
             name.span,
-            help="leave it out: elements and fields may be NULL",
+            help="remove it: elements and fields may be NULL",
         )
     return bind_type(name, zone)
 

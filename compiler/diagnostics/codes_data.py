@@ -250,7 +250,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E542",
         "table of the program cannot be read",
         "A table handed to a query has a column without an SQL type, or a value that does not fit.",
-        "Cast the column before it is handed in, or leave it out.",
+        "Cast the column before it is handed in, or remove it.",
         "SELECT a FROM t;  -- fsql.sql(query, tables={'t': rows}), where a is a decimal column",
     ),
     (

@@ -234,7 +234,7 @@ def _check_retraction(made: PythonAggregate, rows: Sequence[Value]) -> None:
                 f"without {row!r} of {list(rows)!r} retract leaves {_state(left)!r},"
                 f" and the other rows accumulate to {_state(expected)!r}"
             )
-            help_ = "let retract undo accumulate for rows in any order, or leave it out"
+            help_ = "let retract undo accumulate for rows in any order, or remove it"
             raise FsqlError([Diagnostic("E402", message, notes=(note,), helps=(help_,))])
 
 
