@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from fsql.benchmarks.flags import choice, exponents, number, numbers, picture, seconds, state_mib
-from fsql.compiler.connectors import SHARDS_MAX
+from fsql.benchmarks.flags import (
+    choice,
+    exponents,
+    number,
+    numbers,
+    picture,
+    seconds,
+    shards,
+    state_mib,
+)
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import delivery, snapshot_ms, workers
 
@@ -34,11 +42,7 @@ def _on_text(name: str, rows_are: str) -> Command:
     @click.option("--blackhole", is_flag=True, help="Write no result file, in one process.")
     @delivery("Delivery guarantee; measures a run on processes.")
     @numbers("--snapshot-ms", "Milliseconds between snapshots; with commas, a list.", "1000")
-    @click.option(
-        "--shards",
-        type=click.IntRange(1, SHARDS_MAX),
-        help="Number of files of the result, on processes.",
-    )
+    @shards("Number of files of the result, on processes.")
     @workers("Number of workers.")
     @pass_reporter
     def measured(reporter: Reporter, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
@@ -324,15 +328,13 @@ def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> Non
 
 @bench.command(short_help="Estimate the throughput of more workers from measured costs.")
 @number("--documents", "Number of documents.")
+@shards("Number of files of the result.")
 @pass_reporter
-def scaling(reporter: Reporter, documents: int | None) -> None:
-    """Measure the cost of each part of a run, and estimate the throughput of 1, 2, 4 and 8 workers.
-
-    In the model each part has a core of its own, and the throughput is that of the busiest part.
-    """
+def scaling(reporter: Reporter, documents: int | None, shards: int | None) -> None:
+    """Estimate the throughput of 1, 2, 4 and 8 workers from the cost of each part, each on its own core."""
     from fsql.benchmarks.scaling import scale
 
-    _say(reporter, scale(_benchmark("inverted-index"), documents))
+    _say(reporter, scale(_benchmark("inverted-index"), documents, shards))
 
 
 @bench.command(short_help="Measure whether throughput and memory stay the same in long runs.")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsql.compiler.connectors import SHARDS_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,6 +32,11 @@ class _Numbers(click.ParamType[tuple[int, ...]]):
 def number(name: str, help_: str, default: int | None = None, *, least: int = 1) -> Flag:
     """Return a flag for a whole number."""
     return _flag(name, click.IntRange(min=least), help_, default)
+
+
+def shards(help_: str) -> Flag:
+    """Return the flag for the number of shards of a result."""
+    return _flag("--shards", click.IntRange(1, SHARDS_MAX), help_, None)
 
 
 def numbers(name: str, help_: str, default: str) -> Flag:

@@ -67,6 +67,7 @@ class Load:
     seconds: float = 20.0
     workers: int = 1
     blackhole: bool = False
+    shards: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +233,18 @@ def measure(benchmark: Benchmark, load: Load) -> Measured:
         return _run(benchmark, load, text, words, batch)
 
 
-def measure_file(benchmark: Benchmark, text: Path, words: int) -> Measured:
+def measure_file(
+    benchmark: Benchmark, text: Path, words: int, shards: int | None = None
+) -> Measured:
     """Return what the query comes to in this process on a file that is there, beside which it writes.
 
+    The result goes to one file, or to `shards`.
     Nothing stays of how it is run: what comes after may use all cores.
     """
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     pin(1)
     try:
-        return _run(benchmark, Load(), text, words, None)
+        return _run(benchmark, Load(shards=shards), text, words, None)
     finally:
         if cores:
             os.sched_setaffinity(0, cores)
@@ -256,6 +260,8 @@ def pin(workers: int) -> None:
 
 def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float | None) -> Measured:
     sink_path = "" if load.blackhole else f"'path' = '{text.parent / 'output.jsonl'}',"
+    if load.shards is not None:
+        sink_path += f" 'shards' = '{load.shards}',"
     values = {
         "input": str(text),
         "sink": "blackhole" if load.blackhole else "file",

@@ -5,6 +5,9 @@ groups and exchanges documents, applies rows to its fold, and sends the results;
 sorts and writes them.  Stations work concurrently, each on a core of its own, on input with a split for each
 worker.  So the throughput is that of the busiest station.  Costs are measured with batches as large as in a
 run, and include the fixed cost of a batch.
+
+Of a result in shards, each worker that writes takes its part of what the coordinator does otherwise, and of
+the rows that others send to it.  What the coordinator does then depends on batches, not rows: it is left out.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from fsql.benchmarks.encode import index
 from fsql.benchmarks.measure import measure_file
 from fsql.runtime.batch import Batch
 from fsql.runtime.cluster.frames import Frame
+from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
 from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.hashing import hash_rows
@@ -52,20 +56,33 @@ class Costs:
     shares: dict[int, float]
     """The share of the rows that the busiest of this number of workers has."""
 
-    def stations(self, workers: int) -> dict[str, float]:
+    @property
+    def one_process(self) -> float:
+        """Return the seconds for each word of one process that does it all."""
+        return self.source + self.fold + self.coordinator
+
+    def stations(self, workers: int, shards: int | None = None) -> dict[str, float]:
         """Return the seconds for each word of the busiest worker, and of the coordinator."""
-        away = (workers - 1) / workers
-        fold = (self.fold + self.rows * self.send) * self.shares[workers]
+        away, share = (workers - 1) / workers, self.shares[workers]
         crossing = self.rows * away * (self.send + self.receive) / workers
+        if shards is not None and workers >= Settings().shard_writers_min:
+            writers = min(workers, shards)
+            sends = self.rows * share * (1 - 1 / writers) * self.send
+            writes = (self.coordinator + self.rows * (1 - share) * self.receive) / writers
+            worker = self.source / workers + self.fold * share + crossing + sends + writes
+            return {"worker": worker, "coordinator": 0.0}
+        fold = (self.fold + self.rows * self.send) * share
         return {
             "worker": self.source / workers + fold + crossing,
             "coordinator": self.coordinator + self.rows * self.receive,
         }
 
 
-def scale(benchmark: Benchmark, documents: int | None) -> Iterator[dict[str, Any]]:
+def scale(
+    benchmark: Benchmark, documents: int | None, shards: int | None = None
+) -> Iterator[dict[str, Any]]:
     """Yield the costs, then the throughput by the model for each number of workers and what limits it."""
-    costs = _measured(benchmark, documents or benchmark.rows)
+    costs = _measured(benchmark, documents or benchmark.rows, shards)
     yield {
         "benchmark": "scaling",
         "ns_per_word": {
@@ -73,25 +90,26 @@ def scale(benchmark: Benchmark, documents: int | None) -> Iterator[dict[str, Any
             for name in ("source", "fold", "coordinator", "send", "receive")
         },
     }
-    alone = max(costs.stations(1).values())
+    alone = max(costs.stations(1, shards).values())
     for workers in WORKERS:
-        stations = costs.stations(workers)
+        stations = costs.stations(workers, shards)
         busiest = max(stations, key=lambda name: stations[name])
         yield {
             "benchmark": "scaling",
             "workers": workers,
             "words_per_second": round(1 / stations[busiest]),
             "ratio": round(alone / stations[busiest], 2),
+            "ratio_to_one_process": round(costs.one_process / stations[busiest], 2),
             "limited_by": busiest,
             "busy": {name: round(each / stations[busiest], 2) for name, each in stations.items()},
         }
 
 
-def _measured(benchmark: Benchmark, documents: int) -> Costs:
+def _measured(benchmark: Benchmark, documents: int, shards: int | None) -> Costs:
     with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
         text = Path(directory) / "input.txt"
         words = benchmark.write(text, documents)
-        run = measure_file(benchmark, text, words)
+        run = measure_file(benchmark, text, words, shards)
         shares = _shares(text)
     spent = {name: seconds / words for name, seconds in run.operator_seconds.items()}
     coordinator = sum(spent.pop(name, 0.0) for name in _COORDINATOR)

@@ -28,13 +28,15 @@ from fsql.job.first_plan import FirstPlan, with_first_plan
 from fsql.job.option_spans import locate_errors
 from fsql.job.planning import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
+from fsql.job.sinks import shard_consumers
 from fsql.runtime.cluster.contraction import contracted_owners
+from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.dataflow.row_encoding import row_encodings
 from fsql.runtime.drivers.local import held_name
 from fsql.runtime.drivers.operator_times import OperatorTimes
 from fsql.runtime.drivers.statistics_files import StatisticsFiles
-from fsql.runtime.hosts.prepared import Prepared
+from fsql.runtime.hosts.prepared import Prepared, PreparedShards
 from fsql.runtime.state.local_directory import LocalDirectory
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
 
 JOB: Final = "job.json"
 """The file in a state directory with the description of its job."""
+
+POSITIONS: Final = "positions"
+"""The directory in a state directory with the journals of outputs."""
 
 ENCODING_WORKERS_MIN: Final = 3
 """From this many workers on, workers encode rows: with fewer the coordinator is not the busiest process."""
@@ -112,6 +117,10 @@ class JobDescription(msgspec.Struct, frozen=True):
         """Return the directory of the front logs."""
         return Path(self.state) / "front-log"
 
+    def delivery_option(self) -> DeliveryOption | None:
+        """Return the delivery guarantee of all outputs; None if tables declare their own."""
+        return None if self.delivery is None else DeliveryOption(self.delivery)
+
     def options(self) -> RunOptions:
         """Return the options for planning the job."""
         policy = None if self.policy is None else Policy(self.policy)
@@ -170,6 +179,23 @@ class PreparedJob:
             *(self.plan, self.fronts, self.splits, self.settings(), state),
             self.encodings(),
             StatisticsFiles(state, self.description.tick_seconds, time.time),
+            self._shards(),
+        )
+
+    def _shards(self) -> PreparedShards:
+        description = self.description
+        shards = shard_consumers(
+            self.compiled,
+            Path(description.state) / POSITIONS,
+            option=description.delivery_option(),
+            append=description.append,
+            since=description.since,
+        )
+        shardings = map(sharding_of, self.compiled.job.inserts)
+        return PreparedShards(
+            {number: each for number, each in enumerate(shardings) if each is not None},
+            {number: each.output for number, each in shards.items()},
+            lambda number: shards[number].consumer,
         )
 
     def encodings(self) -> Mapping[int, RowEncoding]:

@@ -15,7 +15,7 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.job.coordination import job_address, job_coordination, open_zookeeper
-from fsql.job.description import parse_description, prepare_job
+from fsql.job.description import POSITIONS, parse_description, prepare_job
 from fsql.job.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
 from fsql.job.leader_finder import LeaderFinder
 from fsql.job.node_network import LOOPBACK, NodeNetwork
@@ -23,7 +23,6 @@ from fsql.job.open_files import raise_open_files_limit
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_events import Finish
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec, Settings
 from fsql.runtime.cluster.worker_events import LeaderFound
 from fsql.runtime.cluster.worker_node import WorkerNode
@@ -185,17 +184,16 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     contracts = hosted is not None and hosted.contracts
     data = (state / "job.json").read_bytes()
     job = prepare_job(parse_description(data))
-    positions = state / "positions"
+    positions = state / POSITIONS
     positions.mkdir(mode=0o700, exist_ok=True)
     description = job.description
-    option = description.delivery
     key = load_or_create_key(state / "cluster.key")
     consumed = job_consumers(
         job.compiled,
         job.splits,
         positions,
         stdout=None if stdout is None else StandardOutput(loopback(stdout), key),
-        option=None if option is None else DeliveryOption(option),
+        option=description.delivery_option(),
         append=description.append,
         since=description.since,
     )

@@ -27,7 +27,7 @@ from fsql.runtime.cluster.shards import RowSharder, Shard
 from fsql.runtime.sink import LocalSink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import Insert, Job, SinkTable
@@ -92,6 +92,25 @@ def job_consumers(  # noqa: PLR0913 - each of them matters to what is promised
     return [_existing_since(each, since) for each in consumed]
 
 
+def shard_consumers(
+    compiled: Compiled,
+    positions: Path,
+    *,
+    option: DeliveryOption | None,
+    append: bool,
+    since: Mapping[str, tuple[int, int]],
+) -> Mapping[int, ConsumedOutput]:
+    """Return the shards of a job, not yet opened, by the numbers that they have among its outputs.
+
+    The arguments are those of `job_consumers`.
+
+    Raises:
+        FsqlError: E532 to E534, if one cannot be used.
+    """
+    shards = _SinkFactory(compiled, {}, positions, None, option, append=append).shards()
+    return {number: _existing_since(each, since) for number, each in shards.items()}
+
+
 def standard_outputs(compiled: Compiled) -> list[SinkTable]:
     """Return the table that writes standard output, if there is one.
 
@@ -142,18 +161,25 @@ class _SinkFactory:
         self._origins = Origins({table.ordinal: table.name for table in self._job.tables}, splits)
 
     def sinks(self) -> list[ConsumedOutput]:
-        outputs = []
+        return [self._output(*each) for each in self._parts()]
+
+    def shards(self) -> dict[int, ConsumedOutput]:
+        return {
+            number: self._output(insert, declared, shard)
+            for number, (insert, declared, shard) in enumerate(self._parts())
+            if shard is not None
+        }
+
+    def _parts(self) -> Iterator[tuple[int, Insert, Shard | None]]:
+        """Yield each INSERT, with its number, once for each of its outputs."""
         for number, insert in enumerate(self._job.inserts):
             sharding = sharding_of(insert)
             if sharding is None:
-                outputs.append(self._output(number, insert, None))
+                yield number, insert, None
                 continue
             sharder = RowSharder(sharding.shards, sharding.shard_key)
-            outputs += [
-                self._output(number, insert, Shard(shard, sharder))
-                for shard in range(sharding.shards)
-            ]
-        return outputs
+            for shard in range(sharding.shards):
+                yield number, insert, Shard(shard, sharder)
 
     def _output(self, number: int, insert: Insert, shard: Shard | None) -> ConsumedOutput:
         table = insert.sink.name

@@ -97,5 +97,7 @@ join) are in one shard.  Each shard has its rows in the total order, and each ro
 the first after `op`: time and origin of the input row that caused it, as `"5:72057594037927939"`.  `fsql
 merge` merges the shards into one file in the total order, without positions: the bytes of the table without
 the option.  The bytes of each shard are the same in every run.  The format must be `json`.
+With three workers or more the workers write the shards, so throughput grows with both; a worker cannot leave
+the run then.
 """,
 )

@@ -63,6 +63,7 @@ class ControlMessages:
                     tuple(epoch.members.numbers),
                     epoch.ticks.choices,
                     tuple(epoch.ticks.readers),
+                    epoch.writers.count,
                 ),
             )
             for number, address in epoch.addresses.items()

@@ -29,6 +29,8 @@ from fsql.runtime.cluster.frames import (
     Failure,
     FrontReleased,
     Ready,
+    ShardsReleased,
+    ShardsSynced,
     SnapshotAcknowledged,
     SnapshotAnswer,
     SnapshotCommitted,
@@ -42,6 +44,7 @@ from fsql.runtime.cluster.front_pacing import FrontPacing
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.links import Links
 from fsql.runtime.cluster.output_release import OutputRelease
+from fsql.runtime.cluster.shard_writers import ShardWriters
 from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Kind, Message, Promise
@@ -86,7 +89,10 @@ class CoordinatorEpoch:
         fronts = [(task.number, task.ordinal) for task in spec.fronts]
         self.acker = Acker(*topology(spec.plan, fronts), start=self.start)
         self._instrumentation = settings.instrument()
-        self.output = OutputRelease(spec, number, self.start, settings, self._instrumentation)
+        self.writers = ShardWriters(spec.outputs, len(addresses), self.start, settings)
+        self.output = OutputRelease(
+            spec, self.writers, number, self.start, settings, self._instrumentation
+        )
         workers = dict(enumerate(addresses))
         self._links = Links(spec.job, spec.tick, number, COORDINATOR, workers, settings.link)
         self.detector: FailureDetector[int] = FailureDetector(settings.failure_after)
@@ -177,6 +183,8 @@ class CoordinatorEpoch:
             self._advance_min_times()
             if may_release:
                 self._effects += self.output.release(self.snapshots.requested.release_bound)
+                for writer, release in self.writers.take_releases():
+                    self._links.put(writer, release)
             self._pacing.advance(now)
             self._advance_snapshots(now)
             self._put_urgent_updates()
@@ -247,12 +255,25 @@ class CoordinatorEpoch:
                 self.ticks.on_item(worker, item)
             case BinsReleased() | BinsAdopted() | FrontReleased():
                 self.ticks.on_item(worker, item)
+            case ShardsReleased():
+                self.deliveries.on_shards_released(worker, item)
+            case ShardsSynced():
+                self._on_shards_synced(worker, item)
             case Metrics():
                 self.worker_metrics[worker] = item
             case Failure(diagnostics):
                 self._effects.append(Finish(diagnostics=diagnostics))
             case _:
                 raise AssertionError(item)
+
+    def _on_shards_synced(self, worker: int, item: ShardsSynced) -> None:
+        match self.writers.on_synced(worker, item):
+            case CommitManifest() as commit:
+                self._effects.append(commit)
+            case ManifestNotCommitted() as failed:
+                self.on_manifest_outcome(failed)
+            case None:
+                pass
 
     def _on_message(self, message: Message) -> None:
         """Take a message to the barrier."""
@@ -308,7 +329,15 @@ class CoordinatorEpoch:
         manifest = self.snapshots.take_manifest(self.output.complete_below())
         if manifest is not None:
             request = self.snapshots.requested.answers(manifest.snapshot)
-            self._effects.append(CommitManifest(manifest, request))
+            self._commit(CommitManifest(manifest, request))
+
+    def _commit(self, commit: CommitManifest) -> None:
+        """Commit a manifest, when all writers of shards have synced what they have stored."""
+        syncs = self.writers.sync(commit)
+        for writer, sync in syncs:
+            self._links.put(writer, sync)
+        if not syncs:
+            self._effects.append(commit)
 
     def _send(self, now: float) -> None:
         """Make one frame of all items for each worker, and add frontier updates to it."""

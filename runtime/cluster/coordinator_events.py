@@ -71,11 +71,13 @@ class StateLost:
 class OpenSinks:
     """Effect: open the sink of every output.  Answer: `SinkOpened` for each.
 
-    `begins` is the position from which the input is replayed.
+    `begins` is the position from which the input is replayed.  Workers write the outputs `written`, whose
+    sinks are opened for their positions only.
     """
 
     epoch: int
     begins: Root
+    written: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

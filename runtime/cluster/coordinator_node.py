@@ -284,7 +284,7 @@ class CoordinatorNode:
         self.epoch = CoordinatorEpoch(spec, taken.epoch, manifest, addresses, settings, now)
         self.phase = Phase.OPENING
         self._begun_at = self._next_heartbeat = now
-        return [OpenSinks(taken.epoch, self.epoch.start)]
+        return [OpenSinks(taken.epoch, self.epoch.start, self.epoch.writers.outputs)]
 
     def _advance(self, now: float) -> list[CoordinatorEffect]:
         """Begin the next phase if that is possible, and carry out what is due by the clock."""

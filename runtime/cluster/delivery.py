@@ -24,6 +24,8 @@ from fsql.runtime.ports import Release
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsql.runtime.cluster.job_spec import Output
+
 Contents: TypeAlias = Released | LateRows | DeadLetters
 
 
@@ -198,6 +200,18 @@ class Delivery:
             self._under_way.append((parts[0].ends, sum(part.rows for part in parts)))
             sent += parts
         return sent
+
+
+def delivery_of(
+    output: Output, position: Root, window: int, rows_max: int, start: Root
+) -> Delivery:
+    """Return the delivery of an output in an epoch that begins at `start`, from the position of its sink.
+
+    Raises:
+        PositionRefusedError: if it has lost stored rows.
+    """
+    is_new = position == START and output.since == start
+    return Delivery(output.option, position, window, rows_max, START if is_new else start)
 
 
 def row_count(contents: Contents) -> int:

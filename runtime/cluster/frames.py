@@ -234,6 +234,36 @@ class AbandonTick:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseShards:
+    """Nothing below `bound` can come any more: the worker releases and stores the rows of its shards."""
+
+    bound: Root
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsReleased:
+    """All shards of the worker have stored all below `bound`; `rows` counts the new rows by INSERT."""
+
+    bound: Root
+    rows: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncShards:
+    """The worker makes what its shards have stored survive the loss of power, for a snapshot."""
+
+    snapshot: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsSynced:
+    """What the shards of the worker had stored survives the loss of power; if not, `reason` says why."""
+
+    snapshot: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A worker has failed permanently; for example a source cannot be read.
 
@@ -268,6 +298,10 @@ Control = (
     | AbandonTick
     | MemberJoined
     | MemberLeft
+    | ReleaseShards
+    | ShardsReleased
+    | SyncShards
+    | ShardsSynced
 )
 Item: TypeAlias = "Message | Acknowledgement | Promise | MinTime | Control"
 
@@ -309,7 +343,8 @@ class Begin:
     from (empty: from the beginning).  A node that is silent for `failure_after` seconds
     has failed in this epoch.  `owners` is the owner map: worker, first bin and end of each range.
     `choices` are the fold policies and orders of filters, and `readers` has the worker that reads for each
-    front, by number.
+    front, by number.  Workers below number `writers` write the shards of sharded tables; with 0 the
+    coordinator does.
     """
 
     job: str
@@ -326,6 +361,7 @@ class Begin:
     members: tuple[int, ...] = ()
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
+    writers: int = 0
 
     @property
     def identity(self) -> tuple[int, int]:

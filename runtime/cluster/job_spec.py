@@ -107,8 +107,8 @@ class Settings:
 
     A node that is silent for `failure_after` has failed; it grows up to `failure_after_most`, see
     `failure_detector`.  With `contracts` the coordinator changes owners by load: see `contraction`.
-    Workers record statistics every `statistics_every`, never with None.  `instrument` makes what measures
-    the operators in an epoch.
+    Workers record statistics every `statistics_every`, never with None.  From `shard_writers_min` workers on,
+    workers write shards.  `instrument` makes what measures the operators in an epoch.
     """
 
     read_ahead_seconds: float = 0.5
@@ -125,5 +125,6 @@ class Settings:
     bundle_rows_max: int = 262_144
     contracts: bool = False
     statistics_every: float | None = None
+    shard_writers_min: int = 3
     link: LinkSettings = _LINK
     instrument: Instrument = Uninstrumented

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.cluster.frames import COORDINATOR
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import Transmit
+from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fsql.runtime.cluster.frames import Frame, Item
+    from fsql.runtime.cluster.frames import Begin, Frame, Item
     from fsql.runtime.cluster.link_settings import LinkSettings
+    from fsql.runtime.dataflow.outbox import Effect
 
 _BEHIND_BYTES: Final = 4 << 20
 """Bytes, not frames: rows go in many small frames, which are acknowledged together."""
@@ -42,6 +45,15 @@ class Links:
         """The peers that `receive` has answered in this step, in the order of the answers."""
         for peer, address in addresses.items():
             self.add(peer, address)
+
+    @classmethod
+    def of_worker(cls, begin: Begin, settings: LinkSettings) -> Links:
+        """Return the links of a worker that begins an epoch: to the other members, and the coordinator."""
+        members = begin.members or range(len(begin.addresses))
+        addresses = dict(zip(members, begin.addresses, strict=True))
+        addresses.pop(begin.number, None)
+        addresses[COORDINATOR] = begin.coordinator
+        return cls(begin.job, begin.tick, begin.epoch, begin.number, addresses, settings)
 
     def add(self, peer: int, address: str) -> None:
         """Open a link to another peer, unless there is one."""
@@ -71,6 +83,15 @@ class Links:
     def next_timer(self) -> float:
         """Return when a link will have frames to send by itself, infinity for never."""
         return min([link.due_at for link in self.by_peer.values()])
+
+    def put_effects(self, effects: Iterable[Effect]) -> None:
+        """Put what a step of a worker sends: messages, and what the coordinator has to know."""
+        for effect in effects:
+            if isinstance(effect, SendMessage):
+                receiver = COORDINATOR if effect.receiver == BARRIER else effect.receiver
+                self.put(receiver, effect.message)
+            else:
+                self.put(COORDINATOR, effect)
 
     def put(self, peer: int, item: Item) -> None:
         """Add an item to the next frame to a peer."""

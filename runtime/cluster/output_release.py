@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.coordinator_events import Deliver
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
+    from fsql.runtime.cluster.shard_writers import ShardWriters
     from fsql.runtime.dataflow.messages import Parcel
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
 
@@ -25,13 +26,14 @@ class OutputRelease:
     def __init__(
         self,
         spec: JobSpec,
+        writers: ShardWriters,
         epoch: int,
         start: Root,
         settings: Settings,
         instrument: Instrumentation,
     ) -> None:
-        """Begin at `start`, before anything is released."""
-        self.deliveries = Deliveries(spec.outputs, epoch, start, settings.bundle_rows_max)
+        """Begin at `start`, before anything is released; `writers` write shards."""
+        self.deliveries = Deliveries(spec.outputs, writers, epoch, start, settings.bundle_rows_max)
         self.metrics = Metrics()
         """The metrics that are counted here: late rows and dead letters."""
         self.stopped: Stopped | None = None
@@ -74,6 +76,8 @@ class OutputRelease:
         else:
             return []
         outputs = self._advance(min_time)
+        if self.stopped is not None:
+            return []
         bound = min_time
         if outputs and isinstance(last := outputs[-1], Stopped):
             outputs = outputs[:-1]

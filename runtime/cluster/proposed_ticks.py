@@ -201,6 +201,8 @@ class ProposedTicks:
     def _fault(self, proposal: TickProposed, epoch: CoordinatorEpoch, now: float) -> str:
         """Return why a tick cannot be taken, "" if it can, perhaps later."""
         workers, present = self._workers_of(proposal), len(epoch.members.numbers)
+        if epoch.writers.count > workers:
+            return f"worker {epoch.writers.count - 1} writes shards, and would leave"
         if present + epoch.members.next_number > NUMBERS_MAX:
             return "too many workers have joined and left since the job was started again"
         if present < workers and now - self._proposed_at > self._loading:

@@ -24,10 +24,12 @@ from fsql.runtime.cluster.frames import (
     MemberLeft,
     PrepareTick,
     Ready,
+    ReleaseShards,
     SnapshotCommitted,
     Start,
     StatePart,
     Switch,
+    SyncShards,
     TickCompleted,
 )
 from fsql.runtime.cluster.front_moves import FrontMoves
@@ -37,10 +39,10 @@ from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import Transmit
 from fsql.runtime.cluster.worker_events import Trim, Yield
 from fsql.runtime.cluster.worker_metrics import WorkerMetrics
+from fsql.runtime.cluster.worker_shards import WorkerShards
 from fsql.runtime.cluster.worker_snapshots import WorkerSnapshots
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.messages import Message, MinTime
-from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.ports import Wait
 
@@ -57,10 +59,11 @@ if TYPE_CHECKING:
         ChunkRead,
         Loaded,
         NotStored,
+        ShardStored,
+        SinksSynced,
         Stored,
         WorkerEffect,
     )
-    from fsql.runtime.dataflow.outbox import Effect
 
 
 class WorkerEpoch:
@@ -74,17 +77,12 @@ class WorkerEpoch:
         self.detector.watch([COORDINATOR], now)
         self._settings = settings
         self._manifest: Manifest | None = manifest_of(begin.manifest) if begin.manifest else None
-        members = begin.members or range(len(begin.addresses))
-        addresses = dict(zip(members, begin.addresses, strict=True))
-        addresses.pop(begin.number, None)
-        addresses[COORDINATOR] = begin.coordinator
-        self._links = Links(
-            begin.job, begin.tick, begin.epoch, begin.number, addresses, settings.link
-        )
+        self._links = Links.of_worker(begin, settings.link)
         self._worker: Worker | None = None
         self._plan: TickPlan | None = None
         self._fronts = LocalFronts(settings)
         self._snapshots: WorkerSnapshots | None = None
+        self._shards: WorkerShards | None = None
         self._ticks: WorkerTicks | None = None
         self._moves: FrontMoves | None = None
         self._running = False
@@ -136,12 +134,15 @@ class WorkerEpoch:
         self._plan = loaded.plan
         self._fronts = LocalFronts(loaded.settings)
         metrics = self._metrics = WorkerMetrics(begin, loaded, self._fronts, now)
+        self._shards = WorkerShards(begin, loaded, start, metrics.instrumentation, self._links.put)
+        encodings = self._shards.encodings
         self._worker = Worker(
-            *(loaded.plan, begin.number, begin.epoch, metrics.instrumentation, loaded.encodings),
+            *(loaded.plan, begin.number, begin.epoch, metrics.instrumentation, encodings),
             metrics.loads,
+            shards=self._shards.exchange,
         )
         self._ticks = WorkerTicks(
-            self._worker, begin.number, begin.epoch, self._links.put, self._put_effects
+            self._worker, begin.number, begin.epoch, self._links.put, self._links.put_effects
         )
         self._snapshots = WorkerSnapshots(begin.epoch, self._worker, self._fronts, self._ticks)
         self._moves = FrontMoves(
@@ -149,7 +150,7 @@ class WorkerEpoch:
         )
         self._fronts.begin(loaded.fronts, loaded.plan.tables, manifest)
         if manifest is not None:
-            self._put_effects(self._worker.load(loaded.state, start))
+            self._links.put_effects(self._worker.load(loaded.state, start))
         self._links.put(COORDINATOR, Ready())
         return self._flush(now)
 
@@ -176,7 +177,7 @@ class WorkerEpoch:
         here.front.bytes_passed = read.bytes_passed
         self._metrics.on_read(read)
         if read.chunk is None:
-            self._put_effects(self._worker.end(here.front, read.source_offset))
+            self._links.put_effects(self._worker.end(here.front, read.source_offset))
             self._links.put(COORDINATOR, self._metrics.report(self._worker, now))
         elif isinstance(read.chunk, Wait):
             here.waits_until = now + read.chunk.seconds
@@ -189,7 +190,7 @@ class WorkerEpoch:
             self._metrics.on_chunk(here.front, now)
             here.read_ahead.on_chunk(here.front, now)
             self._half_read.append(here)
-            self._put_effects(first)
+            self._links.put_effects(first)
             if first and self._worker.has_more:
                 return [*self._flush(now), Yield()]
             self._read_rest()
@@ -210,6 +211,11 @@ class WorkerEpoch:
         self._links.put(COORDINATOR, report)
         return [*self._flush(now), *self._snapshots.next_work()]
 
+    def on_shard(self, event: ShardStored | SinksSynced, now: float) -> list[WorkerEffect]:
+        """Record that the sink of a shard has stored a bundle, or that all have synced."""
+        effects = [] if self._shards is None else self._shards.on_event(event)
+        return [*effects, *self._flush(now)]
+
     def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> list[WorkerEffect]:
         """Send the state of bins that go to another worker."""
         assert self._snapshots is not None
@@ -225,7 +231,7 @@ class WorkerEpoch:
     def fail(self, diagnostics: bytes, now: float) -> list[WorkerEffect]:
         """Report why rows cannot be processed; messages of the failed step must not be sent."""
         self._running = False
-        self._worker = self._snapshots = self._ticks = None
+        self._worker = self._snapshots = self._ticks = self._shards = None
         self._fronts.clear()
         self._half_read.clear()
         self._links.discard()
@@ -254,7 +260,7 @@ class WorkerEpoch:
     def go_on(self, now: float) -> list[WorkerEffect]:
         """Apply more of the rows that a fold has left, once its earlier output is sent."""
         if self._may_go_on() and self._worker is not None:
-            self._put_effects(self._worker.go_on())
+            self._links.put_effects(self._worker.go_on())
         if self._ticks is not None:
             self._ticks.go_on(now, self._links.is_behind)
         return self._take_snapshot() + self._flush(now)
@@ -278,12 +284,14 @@ class WorkerEpoch:
 
     def _on_item(self, sender: int, item: Item, now: float) -> list[WorkerEffect]:
         assert self._worker is not None
+        assert self._shards is not None
         assert self._snapshots is not None
         assert self._metrics is not None
         match item:
             case Message():
                 self._metrics.on_message()
-                self._put_effects(self._worker.receive(item))
+                receiver = self._worker if item.parcel.to.shard < 0 else self._shards
+                self._links.put_effects(receiver.receive(item))
             case MinTime():
                 self._on_min_time(item, now)
                 return self._take_snapshot()
@@ -297,22 +305,22 @@ class WorkerEpoch:
             case PrepareTick():
                 return [*self._snapshots.on_preparation(item)]
             case CancelSnapshot(snapshot):
-                self._put_effects(self._snapshots.on_cancellation(snapshot))
+                self._links.put_effects(self._snapshots.on_cancellation(snapshot))
                 self._report_blocked_again()
             case SnapshotCommitted(snapshot, position, unneeded):
                 for front in self._fronts:
                     front.forget_below(position)
                 return [Trim(snapshot, unneeded)]
             case _:
-                return self._on_tick_item(sender, item)
+                return self._on_other_item(sender, item)
         return []
 
-    def _on_tick_item(self, sender: int, item: Item) -> list[WorkerEffect]:
+    def _on_other_item(self, sender: int, item: Item) -> list[WorkerEffect]:
         assert self._worker is not None
         assert self._ticks is not None
         match item:
             case Switch():
-                self._put_effects(self._worker.switch(self._fronts))
+                self._links.put_effects(self._worker.switch(self._fronts))
                 self._ticks.on_switch(item)
                 self._report_blocked_again()
                 return self._take_snapshot()
@@ -331,6 +339,8 @@ class WorkerEpoch:
                 self._links.remove(number)
             case AbandonTick():
                 self._ticks.on_abandoned()
+            case ReleaseShards() | SyncShards():
+                return [] if self._shards is None else self._shards.on_item(item)
             case _:
                 raise AssertionError(item)
         return []
@@ -340,7 +350,7 @@ class WorkerEpoch:
         assert self._worker is not None
         assert self._metrics is not None
         if min_time.stage < len(self._plan.stages):
-            self._put_effects(self._worker.advance(min_time))
+            self._links.put_effects(self._worker.advance(min_time))
             if min_time.root == END:
                 # After this the coordinator may finish without asking again.
                 self._links.put(COORDINATOR, self._metrics.report(self._worker, now))
@@ -365,7 +375,7 @@ class WorkerEpoch:
         half_read, self._half_read = self._half_read, []
         for here in half_read:
             assert self._worker is not None
-            self._put_effects(self._worker.read_rest(here.front))
+            self._links.put_effects(self._worker.read_rest(here.front))
             self._report_if_blocked(here)
 
     def _report_blocked_again(self) -> None:
@@ -378,14 +388,6 @@ class WorkerEpoch:
             self._links.put(COORDINATOR, blocked)
 
     # Output.
-
-    def _put_effects(self, effects: Sequence[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, SendMessage):
-                receiver = COORDINATOR if effect.receiver == BARRIER else effect.receiver
-                self._links.put(receiver, effect.message)
-            else:
-                self._links.put(COORDINATOR, effect)
 
     def _flush(self, now: float) -> list[WorkerEffect]:
         """Make one frame of all items of this step for each receiver."""

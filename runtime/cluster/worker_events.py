@@ -16,11 +16,13 @@ from fsql.runtime.cluster.tick_events import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler.analysis.sharding import Sharding
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Begin
-    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.job_spec import Output, Settings
     from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
@@ -38,11 +40,25 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenedShard:
+    """A shard whose sink is open: output `number` of the job, which has stored everything below `position`.
+
+    The sink takes at most `window` bundles that are not acknowledged.
+    """
+
+    number: int
+    output: Output
+    position: Root
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """Event: everything is loaded; `state` has the incremental snapshots of each operator, oldest first.
 
     `fronts` are those of the worker, and `tasks` all of the job.  `settings` are those of the job, and
-    `encodings` those of its INSERTs whose rows workers encode.
+    `encodings` those of its INSERTs whose rows workers encode.  `shardings` are those of INSERTs with shards,
+    and `shards` those that this worker writes.
     """
 
     epoch: int
@@ -52,6 +68,8 @@ class Loaded:
     settings: Settings
     encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
     tasks: tuple[FrontTask, ...] = ()
+    shardings: Mapping[int, Sharding] = field(default_factory=dict)
+    shards: tuple[OpenedShard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +149,54 @@ class NotStored:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliverShard:
+    """Effect: send a bundle to the sink of the shard that is output `number`.  Answer: `ShardStored`."""
+
+    epoch: int
+    number: int
+    bundle: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStored:
+    """Event: the sink of the shard that is output `number` has stored everything below `position`."""
+
+    epoch: int
+    number: int
+    position: Root
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLost:
+    """Event: the sink of a shard does not answer, or refused; `diagnostics` if it has failed permanently.
+
+    `disk_failed` says that it has no room on its disk, or cannot use it.
+    """
+
+    epoch: int
+    reason: str
+    diagnostics: bytes | None = None
+    disk_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncSinks:
+    """Effect: make what the shards have stored survive the loss of power.  Answer: `SinksSynced`."""
+
+    epoch: int
+    snapshot: int
+
+
+@dataclass(frozen=True, slots=True)
+class SinksSynced:
+    """Event: what the shards had stored survives the loss of power; if not, `reason` says why."""
+
+    epoch: int
+    snapshot: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Trim:
     """Effect: remove the segments under these keys, and front logs below the resume points."""
 
@@ -169,6 +235,7 @@ class Leave:
     """Effect: the job is finished; the worker may exit."""
 
 
+ShardEvent: TypeAlias = ShardStored | ShardLost | SinksSynced
 WorkerEvent: TypeAlias = (
     Received
     | TimerFired
@@ -182,13 +249,16 @@ WorkerEvent: TypeAlias = (
     | NotStored
     | BinsCopied
     | BinsNotCopied
+    | ShardEvent
 )
+ShardEffect: TypeAlias = DeliverShard | SyncSinks
 WorkerEffect: TypeAlias = (
     Transmit
     | Yield
     | Load
     | WorkerTickEffect
     | Store
+    | ShardEffect
     | Trim
     | OpenReader
     | CloseReader

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.runtime.cluster.delivery import PositionRefusedError
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     UNHEARD,
@@ -38,6 +39,9 @@ from fsql.runtime.cluster.worker_events import (
     NotLoaded,
     NotStored,
     Resumed,
+    ShardLost,
+    ShardStored,
+    SinksSynced,
     SourceFailed,
     Stored,
 )
@@ -82,6 +86,8 @@ class WorkerNode:
             return self.epoch.fail(diagnostics_bytes(error), now)
         except InvariantError as error:
             return self._leave(error.reason, now, broken_invariant=True)
+        except PositionRefusedError as error:
+            return self._leave(f"the sink of a shard: {error}", now)
 
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._handle(event, now)
@@ -106,7 +112,9 @@ class WorkerNode:
             return self.epoch.next_timer()
         return None if self._leader is None else self._next_hello
 
-    def _handle(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
+    def _handle(  # noqa: C901, PLR0911 - one case for each kind
+        self, event: WorkerEvent, now: float
+    ) -> list[WorkerEffect]:
         epoch = self.epoch
         match event:
             case Received():
@@ -117,6 +125,8 @@ class WorkerNode:
             case Loaded() | NotLoaded() | Stored() | NotStored() | BinsCopied() | BinsNotCopied():
                 if epoch is not None and epoch.number == event.epoch:
                     return self._on_answer(epoch, event, now)
+            case ShardStored() | ShardLost() | SinksSynced():
+                return self._on_shard(event, now)
             case ChunkRead():
                 return [] if epoch is None else epoch.on_chunk(event, now)
             case Resumed():
@@ -160,6 +170,18 @@ class WorkerNode:
                 return epoch.on_copied(event, now)
             case Stored() | NotStored():
                 return epoch.on_stored(event, now)
+
+    def _on_shard(
+        self, event: ShardStored | ShardLost | SinksSynced, now: float
+    ) -> list[WorkerEffect]:
+        epoch = self.epoch
+        if epoch is None or epoch.number != event.epoch:
+            return []
+        if not isinstance(event, ShardLost):
+            return epoch.on_shard(event, now)
+        if event.diagnostics is not None:
+            return epoch.fail(event.diagnostics, now)
+        return self._leave(event.reason, now, disk_failed=event.disk_failed)
 
     def _begin(self, begin: Begin, now: float) -> list[WorkerEffect]:
         if begin.worker != self._hello.worker or begin.identity <= self._newest:

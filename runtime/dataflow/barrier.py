@@ -21,40 +21,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsql.compiler.logical import Changes
 from fsql.runtime.batch import START, Batch, Root
-from fsql.runtime.dataflow.change_order import canonical_order, order_of_replacements
-from fsql.runtime.dataflow.invariants import InvariantError, check_not_below
+from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.messages import Parcel, PortKind
+from fsql.runtime.dataflow.sink_gate import SinkGate
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
-from fsql.runtime.dictionaries import DictionaryRanks
-from fsql.runtime.order import (
-    canonical_rank,
-    concat,
-    lexicographic_order,
-    position_order,
-    starts_of_runs,
-)
-from fsql.runtime.ports import (
-    DELETE,
-    INSERT,
-    UPDATE_AFTER,
-    UPDATE_BEFORE,
-    DeadLetter,
-    Release,
-)
+from fsql.runtime.order import concat, position_order, starts_of_runs
 from fsql.runtime.weights import consolidate, expand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.tick_plan import SinkPort
     from fsql.runtime.dataflow.row_encoding import RowEncoding
-
-    Ints = NDArray[np.int64]
-    Operations = NDArray[np.int8]
+    from fsql.runtime.ports import DeadLetter, Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +83,7 @@ class Barrier:
 
         `encodings` are those of the INSERTs whose rows workers encode.
         """
-        self._sinks = [_Gate(port, encodings.get(insert)) for insert, port in enumerate(sinks)]
+        self._sinks = [SinkGate(port, encodings.get(insert)) for insert, port in enumerate(sinks)]
         self._late = [WaitingRows() for _ in range(late_windows)]
         self._errors = WaitingRows()
         self._dead_letters: list[tuple[Root, DeadLetter]] = []
@@ -222,109 +202,3 @@ def in_order(late: Sequence[LateRows]) -> list[LateRows]:
         replace(late[window[start]], rows=late[window[start]].rows.take(row[start:end]))
         for start, end in pairwise([*starts.tolist(), len(order)])
     ]
-
-
-class _Gate:
-    """The port of one sink."""
-
-    def __init__(self, port: SinkPort, encoding: RowEncoding | None) -> None:
-        self._port = port
-        self._encoding = encoding
-        self._made = None if encoding is None else encoding.made_columns
-        self._pending = WaitingRows()
-        self._repaired = False
-        self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
-
-    def accept(self, batch: Batch, *, repairs: bool) -> None:
-        self._pending.append(batch)
-        self._repaired |= repairs
-
-    def rows_buffered(self) -> int:
-        return self._pending.rows
-
-    def release(self, bound: Root) -> Release | None:
-        passed = self._pending.take_below(bound)
-        if not passed:
-            return None
-        rows = concat(passed)
-        release = self._append(rows) if self._port.append_only else self._changes(rows)
-        if not self._pending.rows:
-            self._repaired = False
-        return release if len(release.time) else None
-
-    def _values(self, rows: Batch) -> Batch:
-        """Return the rows without their lines, if workers have encoded them."""
-        return rows if self._made is None else rows.with_columns(rows.columns[self._made :])
-
-    def _append(self, rows: Batch) -> Release:
-        if rows.weight is not None:
-            rows = consolidate(rows, by_path=True)
-            if not (rows.weights() > 0).all():
-                raise InvariantError("a row was retracted that was never added")
-            rows = expand(rows)
-        order = position_order(self._values(rows), ties=True)
-        operations = None
-        if self._port.table.changes is not Changes.APPEND:
-            operations = np.full(len(rows), INSERT, np.int8)
-        return self._release(rows, order, operations)
-
-    def _release(self, rows: Batch, order: Ints | None, operations: Operations | None) -> Release:
-        """Return rows in their order, with their operations in that order."""
-        encoding = self._encoding
-        if encoding is not None:
-            rows = rows.with_columns(rows.columns[: self._made])
-        if order is not None:
-            rows = rows.take(order)
-        if encoding is None:
-            return Release(rows.columns, operations, rows.time, rows.origin)
-        lines, *shards = rows.columns
-        if operations is not None:
-            lines = encoding.label(lines, operations)
-        return Release([lines, *shards], None, rows.time, rows.origin, encoded=True)
-
-    def _changes(self, rows: Batch) -> Release:
-        if self._port.marked:
-            return self._marked_changes(rows)
-        values, key = self._values(rows), self._port.table.key
-        found = order_of_replacements(values, key)
-        if found is None:
-            if self._repaired or not self._port.consolidated:
-                rows = consolidate(rows, by_path=False, by=values.columns)
-                values = self._values(rows)
-            found = canonical_order(values, key)
-        order, paired = found
-        weight = rows.weights()[order]
-        operations = np.where(weight > 0, INSERT, DELETE).astype(np.int8)
-        operations[paired] = UPDATE_BEFORE
-        operations[paired + 1] = UPDATE_AFTER
-        count = np.abs(weight)
-        if self._port.table.changes is Changes.UPSERT:
-            count[paired] = 0
-        if not (count == 1).all():
-            kept = np.repeat(np.arange(len(order)), count)
-            order, operations = order[kept], operations[kept]
-        return self._release(rows, order, operations)
-
-    def _marked_changes(self, rows: Batch) -> Release:
-        """Label rows, at most one for each key; the last column marks updates."""
-        if self._repaired or not self._port.consolidated:
-            rows = consolidate(rows, by_path=False)
-        key = self._port.table.key or ()
-        keys = [rows.columns[index] for index in key]
-        if self._encoding is None:
-            replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
-            operations = np.where(replaces, np.int8(UPDATE_AFTER), np.int8(INSERT))
-            rows = rows.with_columns(rows.columns[:-1])
-        else:
-            operations = np.full(len(rows), INSERT, np.int8)
-            keys = [*rows.columns[self._made :]]
-        if rows.weight is not None:
-            operations[rows.weight < 0] = DELETE
-        order = None
-        if len(rows) > 1:
-            ranks = map(canonical_rank, keys, self._ranks)
-            order = lexicographic_order([rows.time, rows.origin, *ranks])
-        if order is not None:
-            operations = operations[order]
-        rows = Batch(rows.columns, rows.time, rows.origin, ())
-        return self._release(rows, order, operations)

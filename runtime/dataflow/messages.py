@@ -48,13 +48,15 @@ class Address(NamedTuple):
     """Where rows go: input `side` of the fold at `stage`, or a port of the barrier (`stage` after the last).
 
     At a port, `side` is the number of the INSERT or of the window.  `stops_job` is set for
-    dead letters of a table with `on_error` = 'stop': the job stops at the first of them.
+    dead letters of a table with `on_error` = 'stop': the job stops at the first of them.  `shard` is the
+    number of the shard where rows go to the worker that writes it, else -1.
     """
 
     stage: int
     side: int = 0
     port: PortKind | None = None
     stops_job: bool = False
+    shard: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from fsql.runtime.dataflow.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.messages import Parcel
@@ -59,6 +59,11 @@ class Outbox:
         """Send a parcel."""
         message = Message(parcel, self.ids_for(receiver).next(), parcel.least_root())
         self._sent.append(SendMessage(receiver, message))
+
+    def post_all(self, parts: Iterable[tuple[int, Parcel]]) -> None:
+        """Send parcels, each to its receiver."""
+        for receiver, parcel in parts:
+            self.post(receiver, parcel)
 
     def ids_for(self, receiver: int) -> Ids:
         """Return the ids of the messages to a receiver."""

@@ -28,6 +28,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.outbox import BARRIER, Effect, Outbox, SendMessage
+from fsql.runtime.dataflow.shard_exchange import ShardExchange
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 from fsql.runtime.dataflow.timed_folds import TimedFolds
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 class Worker:
     """One worker's stages, folds and fronts."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what it may share with its node
         self,
         plan: TickPlan,
         number: int,
@@ -66,9 +67,9 @@ class Worker:
         instrument: Instrumentation = uninstrumented,
         encodings: Mapping[int, RowEncoding] | None = None,
         loads: BinLoads | None = None,
+        shards: ShardExchange | None = None,
     ) -> None:
-        self._plan = plan
-        self._number = number
+        self._plan, self._number = plan, number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
         self._routing = Routing(plan.assignment.bins)
@@ -78,6 +79,7 @@ class Worker:
         self._outbox = Outbox(number, epoch)
         self._source_stage = source_stages(plan)
         self._exchange = Exchange(self._pipelines, loads)
+        self._shards = shards or ShardExchange()
         self._announced = False
         self.foreign = ForeignState(self.folds)
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
@@ -373,7 +375,7 @@ class Worker:
         sends, errors = self._pipelines.run(stage, concat(batches))
         for to, batch in sends:
             if isinstance(to, Address):
-                self._outbox.post(BARRIER, Parcel(to, batch, repairs))
+                self._outbox.post_all(self._shards.parts(Parcel(to, batch, repairs)))
             else:
                 self._send(stage, to, batch, repairs=repairs)
         for batch in errors:

@@ -98,6 +98,8 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._monitor = monitor
         self._epoch = 0
         self._sent: dict[int, Root] = {}
+        self._written: frozenset[int] = frozenset()
+        """The outputs that workers write."""
         self._write_metrics = OperatorMetrics()
         self._not_yet_open = set() if restarted else set(range(len(sinks)))
         self._next_lease = clock()
@@ -201,7 +203,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 yield f"{output.name} waits: {reason}"
 
     def _open_outputs(self, effect: OpenSinks) -> None:
-        self._epoch = effect.epoch
+        self._epoch, self._written = effect.epoch, effect.written
         self._write_metrics = OperatorMetrics()
         self._sent = {}
         for output in range(len(self._sinks)):
@@ -284,6 +286,9 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         opening = OpenRequest(effect.epoch, begins, option, self._spec.job)
         try:
             position, window = self._sinks[output].open(opening)
+            if output in effect.written:
+                self._sinks[output].sync()
+                self._sinks[output].close()  # its writer opens it next
         except SinkMissingError as error:
             at_start = output in self._not_yet_open
             yield _sink_lost(output, error.at_start() if at_start else error)
@@ -321,9 +326,11 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         Raises:
             SinkLostError: if a sink cannot do that; if the failure is permanent, it is also reported as lost.
         """
+        written = self._written
         for output, sink in enumerate(self._sinks):
             try:
-                sink.sync()
+                if output not in written:
+                    sink.sync()
             except FsqlError as error:
                 yield _sink_lost(output, error)
                 raise SinkLostError(str(error)) from None

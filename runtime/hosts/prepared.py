@@ -7,20 +7,42 @@ descriptions.  This package does not call the compiler.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from fsql.compiler.tick_plan import SourceHead
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from fsql.compiler.analysis.sharding import Sharding
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.job_spec import Output, Settings
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.hosts.ports import StatisticsLog
     from fsql.runtime.ports import Split
+    from fsql.runtime.sink import Sink
     from fsql.runtime.state.directory import StateDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedShards:
+    """The shards of a job: `shardings` by INSERT, and their outputs by the numbers that the coordinator has.
+
+    `make_sink` returns the sink of an output, not opened.
+    """
+
+    shardings: Mapping[int, Sharding]
+    outputs: Mapping[int, Output]
+    make_sink: Callable[[int], Sink]
+
+
+def _no_sink(number: int) -> NoReturn:
+    raise AssertionError(number)
+
+
+NO_SHARDS: Final = PreparedShards({}, {}, _no_sink)
+"""The shards of a job that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +59,7 @@ class Prepared:
     state: StateDirectory
     encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
     statistics: StatisticsLog | None = None
+    shards: PreparedShards = NO_SHARDS
 
     def split(self, task: FrontTask) -> Split:
         """Return the split that a front reads."""

@@ -14,6 +14,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.plan_choices import with_choices
+from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import Transmit
 from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
@@ -21,6 +22,7 @@ from fsql.runtime.cluster.worker_events import (
     ChunkRead,
     Close,
     CloseReader,
+    DeliverShard,
     Leave,
     Load,
     Loaded,
@@ -31,14 +33,17 @@ from fsql.runtime.cluster.worker_events import (
     SourceFailed,
     Store,
     Stored,
+    SyncSinks,
     Trim,
     Yield,
 )
 from fsql.runtime.hosts.chunk_size import ChunkSize
 from fsql.runtime.hosts.host import Host
+from fsql.runtime.hosts.shard_sinks import ShardSinks
 from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState
 from fsql.runtime.ports import Chunk
+from fsql.runtime.sink import SinkDiskError, SinkLostError
 
 if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
@@ -82,15 +87,19 @@ class WorkerHost(Host["WorkerMachine"]):
         self._chunk_size = ChunkSize(1)
         self._state: WorkerState | None = None
         self._statistics: StatisticsLog | None = None
+        self._shards = ShardSinks(self.step)
+        self.hear = self._shards.hear
+        """Passes on what the sinks of shards have acknowledged."""
 
     def close(self) -> None:
-        """Close sources and state; no background work may be left."""
+        """Close sources, sinks and state; no background work may be left."""
         self._close_readers()
+        self._shards.close()
         if self._state is not None:
             self._state.close()
             self._state = None
 
-    def _carry_out(self, effect: WorkerEffect) -> None:  # noqa: C901 - one case for each
+    def _carry_out(self, effect: WorkerEffect) -> None:  # noqa: C901, PLR0912 - one case for each
         match effect:
             case Transmit(address, what):
                 self._transport.send(address, what)
@@ -105,6 +114,10 @@ class WorkerHost(Host["WorkerMachine"]):
                 self._background.submit(self._record(effect))
             case Store():
                 self._background.submit(self._store(effect))
+            case DeliverShard():
+                self._shards.deliver(effect)
+            case SyncSinks():
+                self._background.submit(self._sync(effect))
             case Trim(_, unneeded):
                 self._background.submit(self._trim(unneeded))
             case OpenReader():
@@ -186,20 +199,28 @@ class WorkerHost(Host["WorkerMachine"]):
             yield None
             self._job = prepared
             self._open_readers(prepared, own_fronts, manifest)
+            shards = []
+            begins = START if manifest is None else manifest.root
+            for shard in self._shards.open(begin, prepared.shards, begins):
+                shards.append(shard)
+                yield None
             self._chunk_size = ChunkSize(prepared.settings.chunk_rows)
             self._statistics = prepared.statistics
         except FsqlError as error:
             yield NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
         except StateFailedError as error:
             yield NotLoaded(begin.epoch, str(error), disk_failed=error.disk_failed)
+        except SinkLostError as error:
+            yield NotLoaded(begin.epoch, str(error), disk_failed=isinstance(error, SinkDiskError))
         else:
             yield Loaded(
                 *(begin.epoch, plan, own_fronts, changes, prepared.settings, prepared.encodings),
-                prepared.fronts,
+                *(prepared.fronts, prepared.shards.shardings, tuple(shards)),
             )
 
     def _close_state(self) -> Work:
-        """Close the store: in the next epoch another worker may have this one's number."""
+        """Close sinks and the store: in the next epoch another worker may have this one's number."""
+        self._shards.close()
         if self._state is not None:
             self._state.close()
             self._state = None
@@ -239,6 +260,9 @@ class WorkerHost(Host["WorkerMachine"]):
             yield SourceFailed(diagnostics_bytes(error))  # it would fail each time
         else:
             yield Stored(store.epoch, store.snapshot, segments)
+
+    def _sync(self, effect: SyncSinks) -> Work:
+        yield self._shards.sync(effect)
 
     def _copy(self, copy: CopyBins) -> Work:
         assert self._state is not None

@@ -233,6 +233,15 @@ class SimulatedCluster:
             if number in self._logged
         }
 
+    def writes_shards(self, process: Process) -> bool:
+        """Return whether a worker writes shards in a running epoch."""
+        for program in self.leading.values():
+            epoch = program.node.epoch
+            for number in range(0 if epoch is None else epoch.writers.count):
+                if epoch is not None and epoch.addresses.get(number) == process.name:
+                    return True
+        return False
+
     def on_process_end(self, process: Process) -> None:
         """Release the stores and the address of a process."""
         self.network.leave(process.name)

@@ -70,6 +70,9 @@ KILL_EFFECTS: Final = {
 }
 """The effects that a kill is aimed at, by the kind of node."""
 
+KILL_EFFECTS_OF_WRITERS: Final = ("DeliverShard", "SyncSinks")
+"""Further effects of workers that write shards."""
+
 MESSAGES: Final = (
     "Hello",
     "Begin",
@@ -100,6 +103,10 @@ MESSAGES: Final = (
     "FrontReleased",
     "AdoptFront",
     "TickCompleted",
+    "ReleaseShards",
+    "ShardsReleased",
+    "SyncShards",
+    "ShardsSynced",
     "Failure",
     "Frame",
 )
@@ -109,7 +116,7 @@ STEPS: Final = (
     *MESSAGES,
     *(
         f"{kind} {side} {effect}"
-        for kind, effects in KILL_EFFECTS.items()
+        for kind, effects in (*KILL_EFFECTS.items(), ("worker", KILL_EFFECTS_OF_WRITERS))
         for effect in effects
         for side in ("before", "after")
         if (side, effect) != ("after", "Leave")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.cluster.frames import Hello
 from fsql.runtime.simulation.codec import STRANGERS
-from fsql.runtime.simulation.coverage import KILL_EFFECTS
+from fsql.runtime.simulation.coverage import KILL_EFFECTS, KILL_EFFECTS_OF_WRITERS
 from fsql.runtime.simulation.faults_coordination import FAULTS_OF_COORDINATION
 from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
 from fsql.runtime.simulation.process import Cut, PortCut
@@ -39,6 +39,7 @@ class FaultInjector:
         self.plan_choices = cluster.world.tape.stream("plan choices")
         self.pre_aggregations = cluster.world.tape.stream("pre-aggregations")
         self.reader_choices = cluster.world.tape.stream("readers of fronts")
+        self.effects_of_writers = cluster.world.tape.stream("effects of writers")
         self.over = False
         self._faults = cluster.run_settings.faults
         self._every_us = cluster.run_settings.fault_every_us
@@ -135,7 +136,10 @@ def _kill(injector: FaultInjector, kind: str, processes: list[Process]) -> None:
     if aim > 3:
         process.port_cut = PortCut(1 + injector.choices.below(CALLS), process.kill)
         return
-    process.cut = Cut(injector.choices.one_of(KILL_EFFECTS[kind]), before=aim == 1)
+    effect = injector.choices.one_of(KILL_EFFECTS[kind])
+    if kind == "worker" and injector.cluster.writes_shards(process):
+        effect = injector.effects_of_writers.one_of((effect, *KILL_EFFECTS_OF_WRITERS))
+    process.cut = Cut(effect, before=aim == 1)
 
 
 def kill_worker(injector: FaultInjector) -> None:

@@ -13,6 +13,9 @@ from fsql.runtime.cluster.worker_events import (
     NotLoaded,
     NotStored,
     Resumed,
+    ShardLost,
+    ShardStored,
+    SinksSynced,
     SourceFailed,
     Stored,
 )
@@ -37,6 +40,9 @@ _OF_WORKER = (
     Stored,
     BinsCopied,
     BinsNotCopied,
+    ShardStored,
+    ShardLost,
+    SinksSynced,
 )
 
 

@@ -42,12 +42,14 @@ PROGRESS_US: Final = 5 * SECOND
 class Plan:
     """The settings that all runs of a series have in common; None means that each run draws its own.
 
+    With `shards`, workers write that many shards of each INSERT, whatever is drawn.
     `faults` are names of faults; a fault that is named twice occurs twice as often.
     """
 
     seconds: int = 60
     workers: int | None = None
     option: DeliveryOption | None = None
+    shards: int | None = None
     faults: tuple[str, ...] | None = None
     nodes: Nodes = REAL_NODES
 
@@ -82,6 +84,8 @@ def run(
     """Run a workload under the faults of a seed, or of a tape that was recorded."""
     tape = Tape(seed, played)
     settings = draw_settings(tape, workers=plan.workers, option=plan.option, faults=plan.faults)
+    if plan.shards is not None:
+        settings = settings.with_written_shards(plan.shards)
     world = World(tape)
     coverage = Coverage()
     single = workload.plan_of(1, None)

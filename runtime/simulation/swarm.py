@@ -6,9 +6,10 @@ another one is absent from half of the runs.  The first of several choices is th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.sharding import Sharding
 from fsql.compiler.tick_plan import Policy
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.simulation.tape import Stream, Tape
+
+NEVER: Final = 1_000
+"""More workers than there ever are."""
 
 _RATES: Final = (0.0, 0.0, 0.001, 0.01, 0.05, 0.15)
 
@@ -59,6 +63,18 @@ class RunSettings:
         """Return the encodings of the INSERTs whose rows workers encode: of all or of none."""
         return packed_rows(plan) if self.workers_encode else {}
 
+    def with_written_shards(self, shards: int) -> RunSettings:
+        """Return these settings, with so many shards that workers write."""
+        nodes = replace(self.nodes, shard_writers_min=1)
+        return replace(self, shards=shards, workers_encode=False, nodes=nodes)
+
+    def shardings(self, plan: TickPlan) -> Mapping[int, Sharding]:
+        """Return how the rows of each INSERT are sharded: by their roots, if they are."""
+        if self.shards is None:
+            return {}
+        sharding = Sharding(self.shards, None, (), removals_first=False)
+        return dict.fromkeys(range(len(plan.sinks)), sharding)
+
 
 def draw_settings(
     tape: Tape,
@@ -92,7 +108,10 @@ def draw_settings(
         lease_us=choices.one_of((3 * SECOND, SECOND)),
         faults=_faults(choices) if faults is None else faults,
         fault_every_us=choices.one_of((2 * SECOND, SECOND, SECOND // 2)),
-        nodes=_nodes(choices, tape.stream("lead")),
+        nodes=replace(
+            _nodes(choices, tape.stream("lead")),
+            shard_writers_min=tape.stream("shard writers").one_of((1, 2, 3, NEVER)),
+        ),
         network=_network(choices),
         encoded=choices.chance(0.2),
         hosted=tape.stream("hosted").chance(0.3),

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 from fsql.runtime.cluster.worker_events import LeaderFound
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.hosts.job_state import LEADER
-from fsql.runtime.hosts.prepared import Prepared
+from fsql.runtime.hosts.prepared import Prepared, PreparedShards
 from fsql.runtime.hosts.worker_host import WorkerHost
 from fsql.runtime.simulation.background import SimulatedBackground
 from fsql.runtime.simulation.coordination import SimulatedCoordination
 from fsql.runtime.simulation.process import WatchedNode
+from fsql.runtime.simulation.sinks import SimulatedSink
 from fsql.runtime.simulation.sources import ProcessHangsError
 from fsql.runtime.simulation.transport import SimulatedTransport
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
@@ -103,7 +104,16 @@ class WorkerProgram:
             cluster.settings,
             self._directory,
             cluster.run_settings.encodings(plan),
+            shards=PreparedShards(
+                cluster.run_settings.shardings(plan),
+                {number: each for number, each in enumerate(cluster.outputs) if each.shard},
+                self._shard_sink,
+            ),
         )
+
+    def _shard_sink(self, number: int) -> SimulatedSink:
+        sink = self._cluster.sinks[number]
+        return SimulatedSink(self._process, sink, lambda: None, self._host.hear)
 
     def _read(self) -> None:
         self._reads = False

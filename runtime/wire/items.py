@@ -56,6 +56,7 @@ class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
     dead_letters: tuple[tuple[Root, DeadLetter], ...]
     stops_job: bool = False
     moved: bool = False
+    shard: int = -1
 
 
 class StatePartForm(msgspec.Struct, frozen=True, array_like=True, tag=16):
@@ -129,6 +130,10 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.BinsReleased, 27),
     RecordForm(frames.FrontReleased, 28),
     RecordForm(frames.AdoptFront, 29),
+    RecordForm(frames.ReleaseShards, 30),
+    RecordForm(frames.ShardsReleased, 31),
+    RecordForm(frames.SyncShards, 32),
+    RecordForm(frames.ShardsSynced, 33),
 )
 _BY_KIND: Final = {form.kind: form.write for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}
@@ -154,6 +159,7 @@ def write(item: Item, writer: PartsWriter) -> msgspec.Struct:
             parcel.dead_letters,
             to.stops_job,
             parcel.moved,
+            to.shard,
         )
     if isinstance(item, frames.StatePart):
         state = tuple((operator, bytes(encode_snapshot(rows))) for operator, rows in item.state)
@@ -169,7 +175,7 @@ def read(form: msgspec.Struct, reader: PartsReader) -> Item:
     """
     if isinstance(form, MessageForm):
         batch = None if form.batch is None else take_batch(form.batch, reader)
-        to = Address(form.stage, form.side, form.port, form.stops_job)
+        to = Address(form.stage, form.side, form.port, form.stops_job, form.shard)
         parcel = Parcel(to, batch, form.repairs, form.dead_letters, form.moved)
         return Message(parcel, form.id, form.root)
     if isinstance(form, StatePartForm):

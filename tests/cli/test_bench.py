@@ -296,8 +296,9 @@ def test_policies() -> None:
     assert last["overtaken_at"] in {10, 40, None}
 
 
-def test_scaling() -> None:
-    costs, *by_workers = said("scaling", "--documents", "100")
+@pytest.mark.parametrize("shards", [(), ("--shards", "4")])
+def test_scaling(shards: tuple[str, ...]) -> None:
+    costs, *by_workers = said("scaling", "--documents", "100", *shards)
     assert all(ns > 0 for ns in costs["ns_per_word"].values())
     assert [each["workers"] for each in by_workers] == [1, 2, 4, 8]
     for each in by_workers:

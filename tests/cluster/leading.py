@@ -27,7 +27,17 @@ from fsql.runtime.cluster.coordinator_events import (
 )
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.frames import Begin, Frame, Ready, SnapshotAcknowledged, SnapshotAnswer
+from fsql.runtime.cluster.frames import (
+    Begin,
+    Frame,
+    Ready,
+    ReleaseShards,
+    ShardsReleased,
+    ShardsSynced,
+    SnapshotAcknowledged,
+    SnapshotAnswer,
+    SyncShards,
+)
 from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.node import Received, Transmit
 from fsql.runtime.cluster.tick_events import TickEnded
@@ -56,6 +66,9 @@ HANGS_AFTER_SECONDS: Final = 300.0
 
 MOMENTS: Final = ("delivered", "saved", "begin", "committing", "answered", "ready", "committed")
 """What can be seen of a run; each has happened before what it leads to is done."""
+
+MOMENTS_OF_WRITERS: Final = ("releasing", "released", "syncing", "synced")
+"""Further moments of runs in which workers write shards."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +164,8 @@ def _of_event(event: CoordinatorEvent) -> list[str]:
         Ready: "ready",
         SnapshotAnswer: "answered",
         SnapshotAcknowledged: "saved",
+        ShardsReleased: "released",
+        ShardsSynced: "synced",
     }
     return [names[type(item)] for item in event.what.items if type(item) in names]
 
@@ -163,6 +178,9 @@ def _of_effect(effect: CoordinatorEffect) -> list[str]:
             return ["committing"]
         case Transmit(_, Begin()):
             return ["begin"]
+        case Transmit(_, Frame() as frame):
+            names: dict[type, str] = {ReleaseShards: "releasing", SyncShards: "syncing"}
+            return [names[type(item)] for item in frame.items if type(item) in names]
         case _:
             return []
 
@@ -187,7 +205,7 @@ class LedRun:
         self._state = job.directory / "state"
         self._kills = list(kills)
         self._on_progress = on_progress
-        self._seen = dict.fromkeys(MOMENTS, 0)
+        self._seen = dict.fromkeys((*MOMENTS, *MOMENTS_OF_WRITERS), 0)
         self._node: _Watched | None = None
         self._gang: Gang | None = None
         self._ports: list[KeptPort] = []

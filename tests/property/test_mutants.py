@@ -17,7 +17,7 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, Root
-from fsql.runtime.dataflow import barrier, exchange, fold
+from fsql.runtime.dataflow import barrier, exchange, fold, sink_gate
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.change_order import canonical_order
@@ -146,16 +146,16 @@ def the_barrier_releases_what_is_at_min_time(patch: Patch) -> None:
 
 
 def the_barrier_forgets_repairs(patch: Patch) -> None:
-    right = barrier._Gate.accept
+    right = sink_gate.SinkGate.accept
 
-    def accept(self: barrier._Gate, batch: Any, **_repairs: bool) -> None:
+    def accept(self: sink_gate.SinkGate, batch: Any, **_repairs: bool) -> None:
         right(self, batch, repairs=False)
 
-    patch.setattr(barrier._Gate, "accept", accept)
+    patch.setattr(sink_gate.SinkGate, "accept", accept)
 
 
 def rows_that_tie_come_as_they_arrive(patch: Patch) -> None:
-    patch.setattr(barrier, "position_order", lambda rows, **_: position_order(rows, ties=False))
+    patch.setattr(sink_gate, "position_order", lambda rows, **_: position_order(rows, ties=False))
 
 
 def updates_are_not_paired(patch: Patch) -> None:
@@ -164,8 +164,8 @@ def updates_are_not_paired(patch: Patch) -> None:
     def order(rows: Any, key: tuple[int, ...] | None) -> Any:
         return right(rows, key).rows, np.empty(0, np.int64)
 
-    patch.setattr(barrier, "canonical_order", order)
-    patch.setattr(barrier, "order_of_replacements", lambda *_: None)
+    patch.setattr(sink_gate, "canonical_order", order)
+    patch.setattr(sink_gate, "order_of_replacements", lambda *_: None)
 
 
 def routes_depend_on_the_batch(patch: Patch) -> None:

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.simulation.run import Plan, run
 from fsql.tests.simulation import (
     mutants,
     mutants_of_fronts,
+    mutants_of_shards,
     mutants_of_state,
     mutants_of_ticks,
 )
@@ -51,6 +53,17 @@ PLAN_OF_MEMBERS = Plan(seconds=20, workers=1, faults=("members", "members", "tic
 """One worker at first, so that all others may leave again."""
 PLAN_OF_RECOVERY = Plan(seconds=20, faults=("tick", "tick", "kill worker", "kill worker"))
 """Many recoveries from the snapshot at whose position a tick begins."""
+PLAN_OF_SHARDS = Plan(seconds=20, shards=3)
+"""Workers write shards in each run."""
+PLAN_OF_SLOW_SINKS = Plan(
+    seconds=20,
+    shards=3,
+    option=DeliveryOption.EXACTLY_ONCE,
+    faults=("kill worker", "kill coordinator", "consumer slow", "consumer mute"),
+)
+"""Sinks that lag behind what is released when a writer is killed."""
+PLAN_OF_WRITERS = Plan(seconds=20, workers=3, shards=3, faults=("members",))
+"""Many ticks with fewer workers."""
 CASES = [
     (mutant, plan)
     for found_by, plan in (
@@ -61,6 +74,9 @@ CASES = [
         (mutants_of_ticks.MUTANTS_OF_MEMBERS, PLAN_OF_MEMBERS),
         (mutants_of_fronts.MUTANTS, PLAN_OF_TICKS),
         (mutants_of_fronts.MUTANTS_OF_RECOVERY, PLAN_OF_RECOVERY),
+        (mutants_of_shards.MUTANTS, PLAN_OF_SHARDS),
+        (mutants_of_shards.MUTANTS_OF_SLOW_SINKS, PLAN_OF_SLOW_SINKS),
+        (mutants_of_shards.MUTANTS_OF_WRITERS, PLAN_OF_WRITERS),
     )
     for mutant in found_by
 ]

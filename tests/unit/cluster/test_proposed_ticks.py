@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
 from fsql.runtime.cluster.coordinator_events import EpochTaken
-from fsql.runtime.cluster.job_spec import JobSpec, Settings
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.manifest import Manifest
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
+from fsql.runtime.cluster.shards import RowSharder, Shard
 from fsql.runtime.cluster.tick_events import Layout, TickEnded, TickProposed
 from fsql.tests.queries.examples import EXAMPLES
 
@@ -31,6 +35,13 @@ def job() -> JobSpec:
 
 def manifest(workers: int) -> Manifest:
     return Manifest("job", 0, 1, 1, (0, 0), workers, (), (), owners=SWAPPED)
+
+
+def sharded() -> JobSpec:
+    sharder = RowSharder(4, None)
+    shards = [Shard(shard, sharder) for shard in range(4)]
+    outputs = [Output(DeliveryOption.EXACTLY_ONCE, insert=0, shard=each) for each in shards]
+    return replace(job(), outputs=tuple(outputs))
 
 
 def owners(ticks: ProposedTicks, taken: EpochTaken) -> tuple[tuple[int, int, int], ...]:
@@ -73,3 +84,20 @@ def test_a_proposal_that_is_known_is_not_refused() -> None:
     assert ticks.advance(epoch, 2.0) == [TickEnded(1, START, 2.0, refused="no")]
     ticks.on_proposal(TickProposed(1, ALL_TO_ONE), 3.0)
     assert ticks.advance(epoch, 4.0) == []
+
+
+def test_workers_that_write_shards_do_not_leave() -> None:
+    ticks = ProposedTicks(sharded(), Settings())
+    three = ["a", "b", "c"]
+    epoch = CoordinatorEpoch(sharded(), 1, None, three, Settings(shard_writers_min=3), 0.0)
+    ticks.on_proposal(TickProposed(1, ALL_TO_ONE, 2), 0.0)
+    refused = "worker 2 writes shards, and would leave"
+    assert ticks.advance(epoch, 1.0) == [TickEnded(1, START, 1.0, refused=refused)]
+
+
+def test_workers_leave_if_the_coordinator_writes_the_shards() -> None:
+    ticks = ProposedTicks(sharded(), Settings())
+    three = ["a", "b", "c"]
+    epoch = CoordinatorEpoch(sharded(), 1, None, three, Settings(shard_writers_min=4), 0.0)
+    ticks.on_proposal(TickProposed(1, ALL_TO_ONE, 2), 0.0)
+    assert ticks.advance(epoch, 1.0) == []

@@ -1,0 +1,102 @@
+"""The workers that write shards, as the coordinator of one epoch knows them.
+
+Contract.  `docs/internals/distribution.md`, section 5.  The writers of an epoch are those of its workers that
+it began with, for as long as it lasts.  Each is told the released position when it has stored all below the
+one before, so that a slow writer gets few large steps.  Before a manifest is committed, all writers have to
+sync what they have stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.coordinator_events import ManifestNotCommitted
+from fsql.runtime.cluster.frames import ReleaseShards, SyncShards
+from fsql.runtime.dataflow.shard_exchange import writer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.coordinator_events import CommitManifest
+    from fsql.runtime.cluster.frames import ShardsReleased, ShardsSynced
+    from fsql.runtime.cluster.job_spec import Output, Settings
+
+
+class ShardWriters:
+    """What the writers have been told, and what they have stored."""
+
+    def __init__(
+        self, outputs: Sequence[Output], workers: int, start: Root, settings: Settings
+    ) -> None:
+        """Begin at `start`; the coordinator writes the shards if there are too few workers."""
+        has_shards = any(output.shard is not None for output in outputs)
+        self.count = workers if has_shards and workers >= settings.shard_writers_min else 0
+        """How many workers write shards, from number 0 on."""
+        self._writers = {
+            number: writer_of(output.shard.number, self.count)
+            for number, output in enumerate(outputs)
+            if output.shard is not None and self.count
+        }
+        self.are_waited_for = any(outputs[number].option.is_waited_for for number in self._writers)
+        self._bound = start
+        self._told = dict.fromkeys(sorted(set(self._writers.values())), start)
+        self._stored = dict(self._told)
+        self._committing: CommitManifest | None = None
+        self._unsynced: set[int] = set()
+
+    @property
+    def outputs(self) -> frozenset[int]:
+        """Return the numbers of the outputs that workers write."""
+        return frozenset(self._writers)
+
+    def stored_by(self, output: int) -> Root:
+        """Return the position below which the writer of an output has reported everything as stored."""
+        return self._stored[self._writers[output]]
+
+    @property
+    def stored_below(self) -> Collection[Root]:
+        """Return the positions below which the writers have stored everything."""
+        return self._stored.values()
+
+    def advance(self, bound: Root) -> None:
+        """Record that everything below `bound` is released."""
+        self._bound = max(self._bound, bound)
+
+    def take_releases(self) -> list[tuple[int, ReleaseShards]]:
+        """Return what is to be sent to writers: to those that have stored all that they were told."""
+        due = [
+            writer
+            for writer, told in self._told.items()
+            if told == self._stored[writer] and told < self._bound
+        ]
+        self._told |= dict.fromkeys(due, self._bound)
+        return [(writer, ReleaseShards(self._bound)) for writer in due]
+
+    def on_released(self, writer: int, item: ShardsReleased) -> None:
+        """Record what a writer has stored."""
+        assert item.bound == self._told[writer]
+        self._stored[writer] = item.bound
+
+    def sync(self, commit: CommitManifest) -> list[tuple[int, SyncShards]]:
+        """Let all writers sync before a manifest is committed; return what to send to them."""
+        if self._told:
+            self._committing, self._unsynced = commit, set(self._told)
+        return [(writer, SyncShards(commit.manifest.snapshot)) for writer in self._told]
+
+    def on_synced(
+        self, writer: int, item: ShardsSynced
+    ) -> CommitManifest | ManifestNotCommitted | None:
+        """Record that a writer has synced, or could not; return what becomes of the manifest, if known."""
+        commit = self._committing
+        if commit is None or commit.manifest.snapshot != item.snapshot:
+            return None
+        self._unsynced.discard(writer)
+        if item.reason:
+            self._committing = None
+            manifest = commit.manifest
+            return ManifestNotCommitted(manifest.epoch, manifest.snapshot, item.reason)
+        if self._unsynced:
+            return None
+        self._committing = None
+        return commit
