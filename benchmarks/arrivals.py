@@ -80,9 +80,9 @@ class Arrivals:
         """
         arrivals = list(self.arrivals)
         complete = [min(_documents_below(each.ends), documents) for each in arrivals]
-        places = np.searchsorted(complete, np.arange(1, documents + 1))
+        indices = np.searchsorted(complete, np.arange(1, documents + 1))
         times = np.array([each.at for each in arrivals] + [np.nan])
-        return times[places]
+        return times[indices]
 
     def close(self) -> None:
         """End the thread and hang up."""

@@ -32,12 +32,12 @@ def seconds_of(batch: Callable[[Path], object], path: Path) -> float:
 def inverted_index(path: Path) -> tuple[pa.Array, Ints, pa.Array, Ints]:
     """Return word, document, positions and previous documents of each change, by word and document."""
     texts = pc.list_element(pc.split_pattern(_lines(path), "\t"), 1)
-    codes, document, place, words = _words(texts)
+    codes, document, index, words = _words(texts)
     order = np.lexsort((document, codes))
     codes, document = codes[order], document[order]
     starts = _starts(codes, document)
     offsets = pa.array(np.append(starts, len(order)).astype(np.int32))
-    positions = pa.ListArray.from_arrays(offsets, pa.array(place[order] + 1))
+    positions = pa.ListArray.from_arrays(offsets, pa.array(index[order] + 1))
     return words.take(pa.array(codes[starts])), document[starts], positions, _rank(codes[starts])
 
 
@@ -56,13 +56,13 @@ def _lines(path: Path) -> pa.Array:
 
 
 def _words(texts: pa.Array) -> tuple[Ints, Ints, Ints, pa.Array]:
-    """Return code, text number and place in the text of each word, and the words by code."""
+    """Return code, text number and index in the text of each word, and the words by code."""
     lists = pc.split_pattern(texts, " ")
     encoded = lists.flatten().dictionary_encode()
     lengths = pc.list_value_length(lists).to_numpy()
     text = np.repeat(np.arange(len(lengths)), lengths)
-    place = np.arange(len(text)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return encoded.indices.to_numpy().astype(np.int64), text, place, encoded.dictionary
+    index = np.arange(len(text)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return encoded.indices.to_numpy().astype(np.int64), text, index, encoded.dictionary
 
 
 def _starts(*columns: Ints) -> Ints:

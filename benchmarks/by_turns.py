@@ -1,6 +1,6 @@
 """Runs of one job in several variants by turns, and how they compare.
 
-Runs by turns meet the same neighbours on a machine that others use too.  What counts is processor time: it is
+On a machine that others use too, runs by turns are disturbed alike.  What counts is processor time: it is
 the throughput where each process has a core.
 """
 
@@ -37,7 +37,7 @@ READ_AHEAD: Final = 100_000
 """Rows that a split is read ahead: without a limit, most of the input is read before a tick can begin."""
 EQUAL, AUTO, BEST = "equal", "auto", "best"
 PLANS: Final = {EQUAL: "#9aa5b1", AUTO: "#2563a8", BEST: "#15803d"}
-"""The plans that are compared, with their colours: equal bins, ticks by themselves, the best one known."""
+"""The plans that are compared, with their colours: equal bins, automatic ticks, the best one known."""
 _POLL_SECONDS: Final = 0.05
 _QUARTERS: Final = 4
 
@@ -63,7 +63,7 @@ class Variant:
 
 @contextmanager
 def bench_folder() -> Iterator[Path]:
-    """Give a folder for the time of a benchmark."""
+    """Create a temporary folder, and delete it at the end."""
     with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
         yield Path(directory)
 
@@ -87,18 +87,18 @@ def by_turns(
         yield name, {**measured, "bytes_equal": written == expected}
 
 
-def finished(
+def run_to_end(
     variant: Variant, folder: Path, follow: Callable[[JobProcess], None] = lambda _: None
 ) -> JobProcess:
-    """Return a run that has come to its end; `follow` is called as soon as it runs, and at each sample.
+    """Run a variant to its end; `follow` is called as soon as it runs, and at each sample.
 
     Raises:
-        JobFailedError: if it does not come to its end.
+        JobFailedError: if it fails.
     """
     path = SCRIPTS / f"{variant.script}.sql"
     state = folder / "state"
     with JobProcess(path, variant.values, variant.workers, *variant.flags(), state=state) as job:
-        while not job.running.wait(_POLL_SECONDS) and job.lives():
+        while not job.running.wait(_POLL_SECONDS) and job.is_running():
             pass
         job.forget_seconds()
         follow(job)
@@ -133,7 +133,7 @@ def ratio_of(
     return round(one / other, 3) if one and other else None
 
 
-def compared_plans(found: Sequence[Fields]) -> Fields:
+def compare_plans(found: Sequence[Fields]) -> Fields:
     """Return how the throughputs of the plans compare."""
     pairs = ((AUTO, EQUAL), (AUTO, BEST), (BEST, EQUAL))
     return {f"{one}_by_{other}": ratio_of(found, (one, other)) for one, other in pairs}
@@ -161,8 +161,8 @@ def bars_svg(
     for number, (name, value) in enumerate(values.items()):
         x = LEFT + width * (number + 0.2)
         size = f'width="{width * 0.6:.1f}" height="{max(floor - y(value), 1):.1f}"'
-        place = f'x="{x:.1f}" y="{min(y(value), floor - 1):.1f}"'
-        parts.append(f'<rect style="fill: {colours[name]}" {place} {size}/>')
+        corner = f'x="{x:.1f}" y="{min(y(value), floor - 1):.1f}"'
+        parts.append(f'<rect style="fill: {colours[name]}" {corner} {size}/>')
         middle = round(x + width * 0.3, 1)
         parts.append(text_at(middle, round(y(value) - 6, 1), on_bar(value), anchor="middle"))
         parts.append(text_at(middle, floor + 16, name, anchor="middle"))

@@ -108,7 +108,7 @@ def throughputs(
                 **_fields(job, times, words),
                 "ratio": round(local.seconds / seconds, 3),
                 "cpu_seconds": job.seconds_by_process(),
-                "same_bytes": _written(script, values, path, shards) == expected,
+                "same_bytes": _read_output(script, values, path, shards) == expected,
             }
 
 
@@ -127,7 +127,7 @@ def _fields(job: JobProcess, times: SnapshotTimes, words: int) -> dict[str, Any]
     }
 
 
-def _written(script: Path, values: Mapping[str, str], path: Path, shards: int | None) -> bytes:
+def _read_output(script: Path, values: Mapping[str, str], path: Path, shards: int | None) -> bytes:
     """Return what a run has written, in the total order."""
     if shards is None:
         return path.read_bytes()

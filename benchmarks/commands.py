@@ -54,11 +54,13 @@ def _on_text(name: str, rows_are: str) -> Command:
         promise = Promise(flags["delivery"] or "exactly-once", flags["snapshot_ms"])
         if rate is None:
             benchmark = _benchmark(name)
-            _say(reporter, throughputs(benchmark, flags["rows"], workers, promise, flags["shards"]))
+            _print_measurements(
+                reporter, throughputs(benchmark, flags["rows"], workers, promise, flags["shards"])
+            )
             return
         if name != "inverted-index":
             raise click.UsageError("--rate on several processes is for inverted-index")
-        _say(reporter, latencies(rate, flags["seconds"], workers, promise))
+        _print_measurements(reporter, latencies(rate, flags["seconds"], workers, promise))
 
     return measured
 
@@ -105,7 +107,7 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
     from fsql.console.chart import Mark
 
     recovered = recover(Harm(**flags))
-    _say(reporter, recovered.fields())
+    _print_measurements(reporter, recovered.fields())
     if picture is not None:
         run = recovered.run
         kills = [Mark(at - run.start, "kill -9") for at in recovered.kills]
@@ -128,7 +130,7 @@ def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """
     from fsql.benchmarks.migration import Migration, migrate
 
-    _say(reporter, [migrate(Migration(**flags))])
+    _print_measurements(reporter, [migrate(Migration(**flags))])
 
 
 @bench.command(short_help="Measure latency while the load rises and falls.")
@@ -155,7 +157,7 @@ def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
     from fsql.benchmarks.elastic import Elastic, measure_elastic
 
     measured = measure_elastic(Elastic(**flags))
-    _say(reporter, measured.fields())
+    _print_measurements(reporter, measured.fields())
     if picture is not None:
         click.echo(measured.picture(), picture, nl=False)
 
@@ -190,7 +192,7 @@ def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # n
     measured = []
     for fields in measure_skew(Skew(**flags)):
         measured.append(fields)
-        _say(reporter, [fields])
+        _print_measurements(reporter, [fields])
     if picture is not None:
         click.echo(skew_svg(measured), picture, nl=False)
 
@@ -219,7 +221,7 @@ def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
     measured = []
     for fields in measure_hot_key(HotKey(**flags)):
         measured.append(fields)
-        _say(reporter, [fields])
+        _print_measurements(reporter, [fields])
     if picture is not None:
         click.echo(hot_key_svg(measured), picture, nl=False)
 
@@ -255,7 +257,7 @@ def drift(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # 
     measured = []
     for fields in measure_drift(Drift(**flags)):
         measured.append(fields)
-        _say(reporter, [fields])
+        _print_measurements(reporter, [fields])
     if picture is not None:
         click.echo(drift_svg(measured), picture, nl=False)
 
@@ -281,7 +283,7 @@ def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
     measured = []
     for fields in measure_sharing(Sharing(**flags)):
         measured.append(fields)
-        _say(reporter, [fields])
+        _print_measurements(reporter, [fields])
     if picture is not None:
         click.echo(sharing_svg(measured), picture, nl=False)
 
@@ -305,7 +307,7 @@ def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """
     from fsql.benchmarks.plan_scale import PlanScale, measure_plans
 
-    _say(reporter, measure_plans(PlanScale(**flags)))
+    _print_measurements(reporter, measure_plans(PlanScale(**flags)))
 
 
 @bench.command(short_help="Compare the fold policies while one split is behind the other.")
@@ -323,7 +325,7 @@ def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> Non
     """
     from fsql.benchmarks.policies import Comparison, compare
 
-    _say(reporter, compare(Comparison(documents, behind)))
+    _print_measurements(reporter, compare(Comparison(documents, behind)))
 
 
 @bench.command(short_help="Estimate the throughput of more workers from measured costs.")
@@ -334,7 +336,7 @@ def scaling(reporter: Reporter, documents: int | None, shards: int | None) -> No
     """Estimate the throughput of 1, 2, 4 and 8 workers from the cost of each part, each on its own core."""
     from fsql.benchmarks.scaling import scale
 
-    _say(reporter, scale(_benchmark("inverted-index"), documents, shards))
+    _print_measurements(reporter, scale(_benchmark("inverted-index"), documents, shards))
 
 
 @bench.command(short_help="Measure whether throughput and memory stay the same in long runs.")
@@ -351,7 +353,7 @@ def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None
     from fsql.benchmarks.growth import LOADS, Growth, grow
     from fsql.compiler.tick_plan import Policy
 
-    _say(reporter, grow(Growth(load, rows or LOADS[load], Policy(policy))))
+    _print_measurements(reporter, grow(Growth(load, rows or LOADS[load], Policy(policy))))
 
 
 @bench.command(short_help="Measure the speed of simulated clusters.")
@@ -366,7 +368,7 @@ def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) ->
     """
     from fsql.benchmarks.simulation import Pace, simulate
 
-    _say(reporter, simulate(Pace(workers, messages, seconds)))
+    _print_measurements(reporter, simulate(Pace(workers, messages, seconds)))
 
 
 @bench.command(short_help="Run the queries of Nexmark, and compare with DuckDB.")
@@ -388,10 +390,10 @@ def nexmark(reporter: Reporter, queries: str | None, events: int) -> None:
             raise click.UsageError(
                 f'there is no query "{name}"; those that run are {", ".join(known)}'
             )
-    _say(reporter, measure_queries(names, events))
+    _print_measurements(reporter, measure_queries(names, events))
 
 
-def _say(reporter: Reporter, measured: Iterable[Mapping[str, Any]]) -> None:
+def _print_measurements(reporter: Reporter, measured: Iterable[Mapping[str, Any]]) -> None:
     """Print each measurement as soon as it is there."""
     from fsql.benchmarks.report import fields_json, fields_text
 

@@ -57,7 +57,7 @@ class _Decades:
         self._most = math.ceil(math.log10(most_ms))
 
     def y(self, ms: float) -> float:
-        """Return the place of a latency."""
+        """Return the vertical position of a latency."""
         part = (math.log10(max(ms, 10.0**self._least)) - self._least) / (self._most - self._least)
         return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
 

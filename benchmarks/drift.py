@@ -1,8 +1,8 @@
-"""Hot keys that move: equal bins, ticks by themselves, and the best plan known afterwards, tick by tick.
+"""Hot keys that move: equal bins, automatic ticks, and the best plan known afterwards, tick by tick.
 
 Rows are joined by keys of Zipf's law on two workers.  In each part of the input, as after each minute of a
 stream, other keys are the frequent ones: those in the bins of one worker, and in the next part those of the
-other one.  So over a whole run equal bins look level, and are not at any time.  What counts is the load of
+other one.  So equal bins look even over a whole run, but are uneven at any time.  What counts is the load of
 the busiest worker by the mean in each interval.
 
 The best plan has for each part the owners that level its rows.  They are proposed as soon as the run has read
@@ -24,12 +24,12 @@ from fsql.benchmarks.by_turns import (
     bench_folder,
     busy_of_workers,
     by_turns,
-    compared_plans,
-    finished,
+    compare_plans,
     over_mean,
     ratio_of,
+    run_to_end,
 )
-from fsql.benchmarks.skew import CROWDED, LOADS, propose_levelled, skew_variant
+from fsql.benchmarks.skew import CROWDED, LOADS, propose_level_owners, skew_variant
 from fsql.benchmarks.zipf import MovingKeys
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console.chart import (
@@ -78,7 +78,7 @@ def measure_drift(drift: Drift) -> Iterator[dict[str, Any]]:
         JobFailedError: if a run does not come to its end.
     """
     found: list[dict[str, Any]] = []
-    said = {"benchmark": "drift", "exponent": drift.exponent, "parts": drift.moves + 1}
+    labels = {"benchmark": "drift", "exponent": drift.exponent, "parts": drift.moves + 1}
     keys = MovingKeys(drift.exponent, drift.rows, crowded=CROWDED, parts=drift.moves + 1)
     with bench_folder() as folder:
         (folder / "input").mkdir()
@@ -89,14 +89,14 @@ def measure_drift(drift: Drift) -> Iterator[dict[str, Any]]:
             return _run(folder, own, plan, keys, drift.tick)
 
         for plan, measured in by_turns(tuple(PLANS), drift.rounds, folder, run):
-            found.append({**said, "plan": plan, **measured})
+            found.append({**labels, "plan": plan, **measured})
             yield found[-1]
     imbalances = {
         f"{plan}_imbalance_by_best": ratio_of(found, (plan, BEST), field="busiest_over_mean")
         for plan in PLANS
         if plan != BEST
     }
-    yield {**said, "plan": "medians", **compared_plans(found), **imbalances}
+    yield {**labels, "plan": "medians", **compare_plans(found), **imbalances}
 
 
 class _BestPlan:
@@ -115,7 +115,7 @@ class _BestPlan:
         part = self._proposed
         if part < len(self._bins) and self._rows_read(job.state) >= self._begins[part]:
             with suppress(FsqlError):  # another tick is under way, or the input has ended
-                propose_levelled(job.state, self._bins[part])
+                propose_level_owners(job.state, self._bins[part])
                 self._proposed += 1
 
     def _rows_read(self, state: Path) -> int:
@@ -136,7 +136,7 @@ def _run(
     """Return what was measured of a run, and what it has written."""
     output, best = folder / "output.jsonl", _BestPlan(keys)
     variant = skew_variant(LOAD, shared, output, tick, auto=plan == AUTO)
-    job = finished(variant, folder, best.follow if plan == BEST else lambda _: None)
+    job = run_to_end(variant, folder, best.follow if plan == BEST else lambda _: None)
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
     busy = busy_of_workers(job.seconds_by_process())
     by_tick = [

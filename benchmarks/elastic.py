@@ -1,7 +1,7 @@
 """Load that changes: documents at a rate, with a peak, and the layout ticks that follow the load.
 
-The keys move by themselves, or the number of workers is changed from one to two for the peak and back.  The
-output is compared with that of one worker that reads the same documents as fast as it can.
+Either ticks move the keys automatically, or the number of workers is changed from one to two for the peak
+and back.  The output is compared with that of one worker that reads the same documents as fast as it can.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _Ticks:
         owners = OwnerMap.of_equal_ranges(workers)
         reason = f"{workers} worker{'s' if workers > 1 else ''} proposed"
         tick = propose(job.state, job_of_state(job.state), owners, NO_CHOICES, reason)
-        wait_until_ended(job.state, tick, seconds=_WAIT_SECONDS, is_running=job.lives)
+        wait_until_ended(job.state, tick, seconds=_WAIT_SECONDS, is_running=job.is_running)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def grow(growth: Growth) -> Iterator[dict[str, Any]]:
     run = _Run(growth)
     load = _LOADS[growth.load]
     steps = list(load.steps(growth.rows))
-    begin, end = load.measured(steps)
+    begin, end = load.measured_range(steps)
     for step in steps[:begin]:
         run.step(step)
     bounds = np.linspace(begin, end, _PARTS + 1).astype(int).tolist()
@@ -159,7 +159,7 @@ class _Load(Protocol):
     def steps(self, rows: int) -> Iterator[_Step]:
         """Return the steps of a run of about this number of rows."""
 
-    def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
+    def measured_range(self, steps: Sequence[_Step]) -> tuple[int, int]:
         """Return the first step that is measured, and the first one after the measured steps."""
 
     def columns(self, split: int, row: Ints, rows: int) -> tuple[Ints, Ints]:
@@ -172,7 +172,7 @@ class _Windows:
         for first in range(0, rows, chunk):
             yield _Step(0, first, min(first + chunk, rows))
 
-    def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
+    def measured_range(self, steps: Sequence[_Step]) -> tuple[int, int]:
         return 0, len(steps)
 
     def columns(self, split: int, row: Ints, rows: int) -> tuple[Ints, Ints]:
@@ -186,7 +186,7 @@ class _Keys:
         for first in range(0, rows, chunk):
             yield _Step(0, first, min(first + chunk, rows))
 
-    def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
+    def measured_range(self, steps: Sequence[_Step]) -> tuple[int, int]:
         return len(steps) // 2, len(steps)
 
     def columns(self, split: int, row: Ints, rows: int) -> tuple[Ints, Ints]:
@@ -206,7 +206,7 @@ class _Lag:
     def _rate(self, rows: int) -> int:
         return max(1, rows // (2 * _LAG_RUN_SECONDS))
 
-    def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
+    def measured_range(self, steps: Sequence[_Step]) -> tuple[int, int]:
         both = [number for number, step in enumerate(steps) if step.split == 1]
         ended = max(number for number, step in enumerate(steps) if step.split == 0)
         return both[0], ended
@@ -223,7 +223,7 @@ class _Joins:
         for first in range(0, rows, chunk):
             yield _Step(0, first, min(first + chunk, rows))
 
-    def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
+    def measured_range(self, steps: Sequence[_Step]) -> tuple[int, int]:
         """Leave out the first tenth, in which keys and times of the range are new."""
         return len(steps) // 10, len(steps)
 

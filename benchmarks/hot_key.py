@@ -1,8 +1,8 @@
-"""One key with most of the rows, on two workers: equal bins, ticks by themselves, and the best plan known.
+"""One key with most of the rows, on two workers: equal bins, automatic ticks, and the best plan known.
 
 The three plans run by turns.  With equal bins, all rows of the hot key are of one worker.  With `auto` ticks
 are chosen, and rows of the hot key are pre-aggregated from one of them on.  With `best` that is proposed as
-soon as the run has begun.  There are as many files as workers, so reading is even.
+soon as the run has started.  There are as many files as workers, so reading is even.
 
 `rows_per_busy_second` divides by the processor time of the busiest worker: it is the throughput where each
 process has a core.  Until two intervals are measured, `auto` has the plan of `equal`;
@@ -31,10 +31,10 @@ from fsql.benchmarks.by_turns import (
     bench_folder,
     busy_of_workers,
     by_turns,
-    compared_plans,
-    finished,
+    compare_plans,
     median_of,
     over_mean,
+    run_to_end,
 )
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices, choices_of
@@ -76,7 +76,7 @@ def measure_hot_key(load: HotKey) -> Iterator[dict[str, Any]]:
         JobFailedError: if a run does not come to its end.
     """
     found: list[dict[str, Any]] = []
-    said = {"benchmark": "hot-key", "share": load.share, "keys": load.keys}
+    labels = {"benchmark": "hot-key", "share": load.share, "keys": load.keys}
     with bench_folder() as folder:
         _write(folder / "input", load)
 
@@ -84,9 +84,9 @@ def measure_hot_key(load: HotKey) -> Iterator[dict[str, Any]]:
             return _run(folder / "input", own, plan, load)
 
         for plan, measured in by_turns(tuple(PLANS), load.rounds, folder, run):
-            found.append({**said, "plan": plan, **measured})
+            found.append({**labels, "plan": plan, **measured})
             yield found[-1]
-    yield {**said, "plan": "medians", **compared_plans(found)}
+    yield {**labels, "plan": "medians", **compare_plans(found)}
 
 
 def _write(folder: Path, load: HotKey) -> None:
@@ -125,7 +125,7 @@ def _run(rows: Path, folder: Path, plan: str, load: HotKey) -> tuple[dict[str, A
                 _propose_pre_aggregation(job.state)
 
     values = {"input": str(rows), "output": str(output)}
-    job = finished(Variant(SCRIPT, values, auto=plan == AUTO, tick=load.tick), folder, follow)
+    job = run_to_end(Variant(SCRIPT, values, auto=plan == AUTO, tick=load.tick), folder, follow)
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
     busy = busy_of_workers(job.seconds_by_process())
     fields = {

@@ -41,7 +41,7 @@ class JobFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A line of JSON that the run said, and when, in seconds of the machine's monotonic clock."""
+    """A line of JSON that the run printed, and when, in seconds of the machine's monotonic clock."""
 
     at: float
     fields: dict[str, Any]
@@ -114,8 +114,8 @@ class JobProcess:
         code = self._process.wait()
         self._listener.join()
         if code != 0:
-            said = "\n".join(json.dumps(each.fields) for each in self.events)
-            raise JobFailedError(f"fsql run ended with {code}:\n{said}")
+            output = "\n".join(json.dumps(each.fields) for each in self.events)
+            raise JobFailedError(f"fsql run ended with {code}:\n{output}")
 
     def __enter__(self) -> Self:
         """Return it, running."""
@@ -134,20 +134,20 @@ class JobProcess:
         assert self._process.stderr is not None
         self._process.stderr.close()
 
-    def lives(self) -> bool:
-        """Say whether it has not ended yet."""
+    def is_running(self) -> bool:
+        """Return whether the run has not ended yet."""
         return self._process.poll() is None
 
     def workers(self) -> list[int]:
-        """Return the processes of the workers that live."""
+        """Return the process ids of the running workers."""
         return [pid for pid, role in self._processes().items() if role == "worker"]
 
     def coordinators(self) -> list[int]:
-        """Return the process of the coordinator, none between two of them."""
+        """Return the process id of the coordinator; empty while it is being replaced."""
         return [pid for pid, role in self._processes().items() if role == "coordinator"]
 
     def sample(self) -> None:
-        """Note what the processes have used; what is known last of one that has ended stays."""
+        """Record what the processes have used; the last sample of an ended process is kept."""
         usages = {pid: _usage(pid, role) for pid, role in self._processes().items()}
         living = {pid: usage for pid, usage in usages.items() if usage is not None}
         self.usages |= living
@@ -167,11 +167,11 @@ class JobProcess:
         """
         begins = self.phase_at(RUNNING)
         found: list[tuple[float, dict[str, float]]] = []
-        begun, before = begins, dict[str, float]()
+        started, before = begins, dict[str, float]()
         for at, used in self._samples:
-            if at - begun >= length:
+            if at - started >= length:
                 found.append((at - begins, _used_since(before, used)))
-                begun, before = at, used
+                started, before = at, used
         return found
 
     def seconds(self) -> float:

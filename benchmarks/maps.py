@@ -5,7 +5,7 @@
 
 Lines have 300 words of a Zipf distribution.  Each chain is measured on a batch of 1,000 lines and on one of
 a single line, with the allocator of a worker.  `python -m fsql.benchmarks.maps` prints medians of processor
-time, so that neighbours on the machine disturb less.
+time, so that other programs on the machine matter less.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ ORDINAL: Final = Column("ordinal", BIGINT, nullable=False)
 
 
 def inverted_index() -> Chain:
-    """Return the chain from lines to (word, places), one row for each distinct word of a line."""
-    places = AggregateCall(
+    """Return the chain from lines to (word, positions), one row for each distinct word of a line."""
+    positions = AggregateCall(
         function=AggregateFunction.ARRAY_AGG,
         argument=call("subtract", BIGINT, column(BIGINT, 2), literal(BIGINT, 1)),
         type=array_of(BIGINT),
@@ -75,22 +75,22 @@ def inverted_index() -> Chain:
         ordinality=True,
         predicate=None,
         keys=(column(STRING, 1),),
-        aggregates=(places,),
+        aggregates=(positions,),
     )
-    return chained((Compute((SPLIT,)), (LINES,)), (function, (WORDS,)))
+    return chain((Compute((SPLIT,)), (LINES,)), (function, (WORDS,)))
 
 
 def word_count() -> Chain:
     """Return the chain from lines to words, one row for each."""
-    return chained(
+    return chain(
         (Compute((SPLIT,)), (LINES,)),
         (Explode(column(SPLIT.type, 0), ordinality=False), (WORDS,)),
         (Compute((column(STRING, 1),)), (WORDS, WORD)),
     )
 
 
-def chained(*steps: tuple[MapFunction, Schema]) -> Chain:
-    """Return the functions one after the other, each compiled for the schema next to it."""
+def chain(*steps: tuple[MapFunction, Schema]) -> Chain:
+    """Compile each function for the schema next to it, and return a chain that runs them in order."""
     maps = [compile_map(function, schema) for function, schema in steps]
 
     def run(batch: Batch) -> Batch:

@@ -1,6 +1,6 @@
 """Measures a query over a file of text, by the path of `fsql run`, on one core.
 
-As fast as it goes: words a second from the file to the last line of the result file, parsing included, the
+At full speed: words a second from the file to the last line of the result file, parsing included, the
 time of each operator, peak memory, and the ratio to a plain batch in the same run.  With a rate: row i is due
 at `start + i / rate` whether or not the engine was ready for it (so a stall counts for every row that falls
 due in it), and is out when the last of what it caused has been written.  The first fifth warms up.
@@ -171,7 +171,7 @@ class HeldSplit(ABC):
         """Return some of the next rows, how long to wait for them, or None after the last."""
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Release the rows."""
         self._chunk = _no_rows()
 
     def rows_before(self, stop: int) -> Chunk | None:
@@ -236,10 +236,10 @@ def measure(benchmark: Benchmark, load: Load) -> Measured:
 def measure_file(
     benchmark: Benchmark, text: Path, words: int, shards: int | None = None
 ) -> Measured:
-    """Return what the query comes to in this process on a file that is there, beside which it writes.
+    """Run the query in this process on an existing file, write next to it, and return the measurement.
 
     The result goes to one file, or to `shards`.
-    Nothing stays of how it is run: what comes after may use all cores.
+    The process is bound to one core only for the time of the run.
     """
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     pin(1)

@@ -63,7 +63,9 @@ class _Proposal:
         owners = OwnerMap((1,) * BINS, 2)
         self.proposed_at = time.monotonic()
         tick = propose(job.state, description, owners, NO_CHOICES, "benchmark")
-        self.record = wait_until_ended(job.state, tick, seconds=_WAIT_SECONDS, is_running=job.lives)
+        self.record = wait_until_ended(
+            job.state, tick, seconds=_WAIT_SECONDS, is_running=job.is_running
+        )
         self.ended_at = time.monotonic()
 
 
@@ -108,7 +110,7 @@ def migrate(migration: Migration) -> dict[str, Any]:
         "quiet_gap_ms": quiet_gap,
         "quiet_latency_ms_p99": _latency_ms(run, quiet_at - 0.5, quiet_at + 0.5),
         "quiet_latency_ms_p99_of_all": _latency_ms(run, begin, proposal.proposed_at),
-        "bytes_equal": run.lines == _expected(paced.documents, migration.keys),
+        "bytes_equal": run.lines == _expected_lines(paced.documents, migration.keys),
         "recoveries": run.job.summary()["recoveries"],
     }
 
@@ -119,6 +121,6 @@ def _latency_ms(run: PacedRun, begin: float, end: float) -> float | None:
     return round(float(np.percentile(late, 99)), 1) if len(late) else None
 
 
-def _expected(rows: int, keys: int) -> bytes:
+def _expected_lines(rows: int, keys: int) -> bytes:
     """Return the lines that the run must write."""
     return b"".join(b'{"id":%d,"seen":%d}\n' % (row, row // keys + 1) for row in range(rows))

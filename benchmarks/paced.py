@@ -176,7 +176,7 @@ def _run_in_time(
         job = stack.enter_context(
             JobProcess(paced.script, parameters, paced.workers, *flags, state=state)
         )
-        if not job.running.wait(start_ms / 1000 - time.monotonic()) and job.lives():
+        if not job.running.wait(start_ms / 1000 - time.monotonic()) and job.is_running():
             return None
         time.sleep(max(0.0, start_ms / 1000 - time.monotonic()))
         job.forget_seconds()
@@ -227,5 +227,5 @@ def _state_bytes(state: Path) -> int:
 
 
 def _words(lines: bytes) -> int:
-    """Return how many positions the change records have: a comma less, beside three between four fields."""
+    """Return how many positions the change records have: for each record, its commas less two."""
     return lines.count(b",") - 2 * lines.count(b"\n")

@@ -73,7 +73,7 @@ class _Killer:
         [coordinator] = job.coordinators()
         os.kill(coordinator, signal.SIGKILL)
         self.at.append(time.monotonic())
-        while job.lives() and job.coordinators() in ([], [coordinator]):
+        while job.is_running() and job.coordinators() in ([], [coordinator]):
             time.sleep(_POLL_SECONDS)
         self.known[self.at[-1]] = time.monotonic()
 

@@ -82,7 +82,7 @@ def scale(
     benchmark: Benchmark, documents: int | None, shards: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the costs, then the throughput by the model for each number of workers and what limits it."""
-    costs = _measured(benchmark, documents or benchmark.rows, shards)
+    costs = _measure(benchmark, documents or benchmark.rows, shards)
     yield {
         "benchmark": "scaling",
         "ns_per_word": {
@@ -105,7 +105,7 @@ def scale(
         }
 
 
-def _measured(benchmark: Benchmark, documents: int, shards: int | None) -> Costs:
+def _measure(benchmark: Benchmark, documents: int, shards: int | None) -> Costs:
     with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
         text = Path(directory) / "input.txt"
         words = benchmark.write(text, documents)

@@ -25,9 +25,9 @@ from fsql.benchmarks.by_turns import (
     bench_folder,
     busy_of_workers,
     by_turns,
-    finished,
     median_of,
     ratio_of,
+    run_to_end,
 )
 from fsql.job.ticks import read_ticks
 
@@ -79,8 +79,8 @@ def measure_sharing(load: Sharing) -> Iterator[dict[str, Any]]:
             return _run(folder / "input", own, variant, load)
 
         for variant, measured in by_turns(tuple(VARIANTS), load.rounds, folder, run):
-            said = {"benchmark": "sharing", "variant": variant, "rows": load.rows}
-            found.append({**said, **measured})
+            labels = {"benchmark": "sharing", "variant": variant, "rows": load.rows}
+            found.append({**labels, **measured})
             yield found[-1]
     yield {
         "benchmark": "sharing",
@@ -113,7 +113,7 @@ def _run(rows: Path, folder: Path, variant: str, load: Sharing) -> tuple[dict[st
     output = folder / "output.jsonl"
     script, auto = VARIANTS[variant]
     values = {"input": str(rows), "output": str(output)}
-    job = finished(Variant(script, values, 1, auto, load.tick), folder)
+    job = run_to_end(Variant(script, values, 1, auto, load.tick), folder)
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
     fields = {
         "seconds": round(job.seconds(), 3),

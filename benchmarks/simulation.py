@@ -1,7 +1,7 @@
 """How fast a simulation runs: a cluster of five workers, a few data messages at a time, and no fault.
 
-Every row is a chunk of its own, so each station of its way deals with one row: this is what a simulation
-does all day, and what decides how many seeds a night has.  Rows are paced such that workers send as many
+Every row is a chunk of its own, so each station of its way deals with one row: this is most of the work of a
+simulation, and decides how many seeds run in a night.  Rows are paced such that workers send as many
 messages with rows in a simulated second as is asked for.  All that a simulation computes is in the time:
 kernels, machines, links, the network, the disk, the output checker.
 """
@@ -127,11 +127,11 @@ def _run(query: SimQuery, workers: int, rows: int, rows_a_second: int) -> _Simul
         input_us=input_us,
         nodes=REAL_NODES._replace(worker=node),
     )
-    cluster.splits = _paced(workload, workers, rows_a_second)
-    begun = time.process_time()
+    cluster.splits = _pace_splits(workload, workers, rows_a_second)
+    started = time.process_time()
     cluster.start()
     world.run(_TOO_LATE * (input_us + SECOND), over=lambda: cluster.over)
-    found.seconds = time.process_time() - begun
+    found.seconds = time.process_time() - started
     assert checker.finished, "a simulation without faults comes to its end"
     found.simulated_us, found.events = world.now_us, world.events
     return found
@@ -163,8 +163,10 @@ def _rows(query: SimQuery, split: int, count: int) -> Iterator[Row]:
         yield row
 
 
-def _paced(workload: Workload, workers: int, rows_a_second: int) -> dict[int, list[SimulatedSplit]]:
-    """Return the splits, whose rows come in turn."""
+def _pace_splits(
+    workload: Workload, workers: int, rows_a_second: int
+) -> dict[int, list[SimulatedSplit]]:
+    """Return the splits, with rows that come in turn."""
     tables = {
         stage.head.table.ordinal: stage.head.table
         for stage in workload.plan_of(workers, None).stages

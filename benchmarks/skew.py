@@ -1,12 +1,13 @@
-"""Keys of which some are frequent, on two workers: equal bins, ticks by themselves, and the best plan.
+"""Keys of which some are frequent, on two workers: equal bins, automatic ticks, and the best plan.
 
 With equal bins, the most frequent keys are all on one worker.  The three plans run by turns, for each load
 and each exponent of Zipf's law.  The best plan levels the bins with all rows of the input known; it is
-proposed as soon as the run has begun.  There are as many files as workers, so reading is even.
+proposed as soon as the run has started.  There are as many files as workers, so reading is even.
 
 Rows a second are those of the machine as it is.  `rows_per_busy_second` divides by the processor time of the
-busiest worker: it is the throughput where each process has a core, and neighbours count little.  Until two
-intervals are measured, `auto` has equal bins; `busiest_over_mean_at_end` is of the last third of the run.
+busiest worker: it is the throughput where each process has a core, and other programs on the machine matter
+little.  Until two intervals are measured, `auto` has equal bins; `busiest_over_mean_at_end` is of the last
+third of the run.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from fsql.benchmarks.by_turns import (
     bench_folder,
     busy_of_workers,
     by_turns,
-    compared_plans,
-    finished,
+    compare_plans,
     over_mean,
+    run_to_end,
 )
 from fsql.benchmarks.measure import SCRIPTS
 from fsql.benchmarks.zipf import ZipfKeys, busiest_over_mean
@@ -78,7 +79,7 @@ class SkewLoad:
     """A script, what it exchanges rows by besides the key, and how many rows its bins get."""
 
     script: str
-    beside: tuple[pa.Scalar[Any], ...]
+    other_keys: tuple[pa.Scalar[Any], ...]
     bins: Bins
 
 
@@ -109,15 +110,15 @@ def measure_skew(skew: Skew) -> Iterator[dict[str, Any]]:
     """
     for name in skew.loads or LOADS:
         for exponent in skew.exponents:
-            yield from _compared(name, exponent, skew)
+            yield from _compare(name, exponent, skew)
 
 
-def _compared(name: str, exponent: float, skew: Skew) -> Iterator[dict[str, Any]]:
+def _compare(name: str, exponent: float, skew: Skew) -> Iterator[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    said = {"benchmark": "skew", "load": name, "exponent": exponent}
+    labels = {"benchmark": "skew", "load": name, "exponent": exponent}
     with bench_folder() as folder:
         load = LOADS[name]
-        keys = ZipfKeys(exponent, skew.rows, crowded=CROWDED, beside=load.beside)
+        keys = ZipfKeys(exponent, skew.rows, crowded=CROWDED, other_keys=load.other_keys)
         (folder / "input").mkdir()
         keys.write(folder / "input", WORKERS)
         keys.write_keys(folder / "keys.csv")
@@ -126,9 +127,9 @@ def _compared(name: str, exponent: float, skew: Skew) -> Iterator[dict[str, Any]
             return _run(folder, own, plan, load, keys, skew.tick)
 
         for plan, measured in by_turns(tuple(PLANS), skew.rounds, folder, run):
-            found.append({**said, "plan": plan, **measured})
+            found.append({**labels, "plan": plan, **measured})
             yield found[-1]
-    yield {**said, "plan": "medians", **compared_plans(found)}
+    yield {**labels, "plan": "medians", **compare_plans(found)}
 
 
 def _run(
@@ -143,9 +144,9 @@ def _run(
         if not proposed:
             proposed = True
             with suppress(FsqlError):  # the input has ended before
-                propose_levelled(job.state, bins)
+                propose_level_owners(job.state, bins)
 
-    job = finished(skew_variant(load, shared, output, tick, auto=plan == AUTO), folder, follow)
+    job = run_to_end(skew_variant(load, shared, output, tick, auto=plan == AUTO), folder, follow)
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
     equal = OwnerMap.of_equal_ranges(WORKERS)
     last = OwnerMap.of_ranges(taken[0].proposal.owners, WORKERS) if taken else equal
@@ -174,7 +175,7 @@ def skew_variant(load: SkewLoad, shared: Path, output: Path, tick: float, *, aut
     return Variant(load.script, values, auto=auto, tick=tick)
 
 
-def propose_levelled(state: Path, bins: NDArray[np.int64]) -> None:
+def propose_level_owners(state: Path, bins: NDArray[np.int64]) -> None:
     """Propose the owners that level the rows of bins.
 
     Raises:
@@ -202,8 +203,8 @@ def skew_svg(measured: Sequence[dict[str, Any]]) -> str:
     width = (WIDTH - LEFT - RIGHT) / len(groups)
     bar = width * (1 - _GROUP_GAP) / len(PLANS)
     for number, ((load, exponent), plan, value, rate) in enumerate(bars):
-        place, within = divmod(number, len(PLANS))
-        x = LEFT + width * (place + _GROUP_GAP / 2) + bar * within
+        group_number, within = divmod(number, len(PLANS))
+        x = LEFT + width * (group_number + _GROUP_GAP / 2) + bar * within
         style = f'style="fill: {PLANS[plan]}"'
         size = f'width="{bar - 2:.1f}" height="{max(floor - y(value), 1):.1f}"'
         parts.append(f'<rect {style} x="{x:.1f}" y="{min(y(value), floor - 1):.1f}" {size}/>')

@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-_LOOK_SECONDS: Final = 0.02
+_POLL_SECONDS: Final = 0.02
 
 
 class SnapshotTimes:
-    """Looks at a state directory, in a thread, as long as a `with` lasts."""
+    """Polls a state directory in a thread, for the duration of a `with` block."""
 
     def __init__(self, state: Path) -> None:
-        """Look at `state`, which need not be there yet."""
+        """Watch `state`, which need not exist yet."""
         self._manifests = state / "snapshots"
         self._seen: dict[str, float] = {}
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="fsql-bench-snapshots", daemon=True)
+        self._thread = threading.Thread(target=self._poll, name="fsql-bench-snapshots", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
         return self
 
@@ -35,7 +35,7 @@ class SnapshotTimes:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Look no more."""
+        """Stop the thread."""
         self._over.set()
         self._thread.join()
 
@@ -44,7 +44,7 @@ class SnapshotTimes:
         times = [begin, *(at for at in self._seen.values() if begin < at < end), end]
         return max(after - before for before, after in pairwise(sorted(times)))
 
-    def _look(self) -> None:
-        while not self._over.wait(_LOOK_SECONDS):
+    def _poll(self) -> None:
+        while not self._over.wait(_POLL_SECONDS):
             for manifest in self._manifests.glob("*.json"):
                 self._seen.setdefault(manifest.name, time.monotonic())

@@ -3,7 +3,7 @@
 A thread spins while this one stores snapshots, and notes how much processor time this one got between
 two of its own turns.  That is what this one held the interpreter lock for; it is also what it did without
 the lock while the machine ran other programs in place of the spinning thread, so the least of many rounds
-says most.
+is the most reliable.
 """
 
 from __future__ import annotations
@@ -79,10 +79,12 @@ def gaps(work: Callable[[], None], rounds: int = _ROUNDS) -> Gaps:
     return Gaps(elapsed, held)
 
 
-def _never_merged(
+def _refuse_merge(
     snapshots: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
 ) -> IncrementalSnapshot:
-    raise AssertionError(f"nothing is merged here: {len(snapshots)} at {position}, {whole}")
+    raise AssertionError(
+        f"no snapshot is to be merged here: {len(snapshots)} at {position}, {whole}"
+    )
 
 
 def main() -> None:
@@ -97,13 +99,13 @@ def main() -> None:
 
             def work(stored: IncrementalSnapshot = stored, numbers: object = numbers) -> None:
                 number = next(numbers)  # type: ignore[call-overload]
-                segments = StateSegments(store, 0, stored.rows.num_rows, _never_merged)
+                segments = StateSegments(store, 0, stored.rows.num_rows, _refuse_merge)
                 segments.store(number, Root(number, 0), [("fold", stored)])
 
-            told = gaps(work)
+            measured = gaps(work)
             print(  # noqa: T201
-                f"{rows:<9,} {np.median(told.elapsed):10.1f}   {min(told.held):.2f}, "
-                f"{np.median(told.held):.2f}, {max(told.held):.2f}"
+                f"{rows:<9,} {np.median(measured.elapsed):10.1f}   {min(measured.held):.2f}, "
+                f"{np.median(measured.held):.2f}, {max(measured.held):.2f}"
             )
         store.close()
 

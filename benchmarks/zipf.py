@@ -40,7 +40,7 @@ class ZipfKeys:
     """Rows with keys, always the same ones.
 
     Where `crowded` is above 0, so many of the most frequent keys are in one half of the bins of the values in
-    `beside` and the key, which are of one worker if each of two has as many bins: the first half, or the
+    `other_keys` and the key, which are of one worker if each of two has as many bins: the first half, or the
     second one if `in_second_half`.
     """
 
@@ -48,7 +48,7 @@ class ZipfKeys:
     rows: int
     seed: int = 0
     crowded: int = 0
-    beside: tuple[pa.Scalar[Any], ...] = ()
+    other_keys: tuple[pa.Scalar[Any], ...] = ()
     in_second_half: bool = False
 
     @cached_property
@@ -67,22 +67,22 @@ class ZipfKeys:
     def _by_rank(self) -> Ints:
         """Return the number of the key of each rank."""
         shuffled = np.random.default_rng(self.seed).permutation(KEYS)
-        bins = _bins_of([_names(), *(pa.repeat(each, KEYS) for each in self.beside)])
+        bins = _bins_of([_names(), *(pa.repeat(each, KEYS) for each in self.other_keys)])
         is_there = (bins[shuffled] >= BINS // 2) == self.in_second_half
         first = shuffled[is_there][: self.crowded]
         return np.concatenate([first, shuffled[~np.isin(shuffled, first)]])
 
     def bins(self) -> Ints:
-        """Return how many rows fall into each hash bin where rows are exchanged by `beside` and the key."""
-        keys = [_names(), *(pa.repeat(each, KEYS) for each in self.beside)]
-        return _counted(_bins_of(keys), np.bincount(self.numbers, minlength=KEYS))
+        """Return how many rows are in each hash bin where rows are exchanged by `other_keys` and the key."""
+        keys = [_names(), *(pa.repeat(each, KEYS) for each in self.other_keys)]
+        return _rows_by_bin(_bins_of(keys), np.bincount(self.numbers, minlength=KEYS))
 
     def bins_with_items(self) -> Ints:
         """Return how many rows fall into each hash bin where rows are exchanged by key and item."""
         names = _names().take(pa.array(np.arange(KEYS).repeat(ITEMS)))
         items = pa.array(np.tile(np.arange(ITEMS), KEYS))
         pairs = np.bincount(self.numbers * ITEMS + self.items, minlength=KEYS * ITEMS)
-        return _counted(_bins_of([names, items]), pairs)
+        return _rows_by_bin(_bins_of([names, items]), pairs)
 
     def write(self, directory: Path, files: int) -> None:
         """Write `key,item,at` for each row, dealt out to some files, with a header.
@@ -124,7 +124,7 @@ class MovingKeys(ZipfKeys):
         bounds = [self.rows * number // self.parts for number in range(self.parts + 1)]
         return [
             ZipfKeys(
-                *(self.exponent, end - first, self.seed + number, self.crowded, self.beside),
+                *(self.exponent, end - first, self.seed + number, self.crowded, self.other_keys),
                 in_second_half=number % 2 == 1,
             )
             for number, (first, end) in enumerate(pairwise(bounds))
@@ -146,7 +146,7 @@ def _bins_of(values: Sequence[pa.Array]) -> Ints:
     return (hash_rows(values, len(values[0])) >> BIN_SHIFT).astype(np.int64)
 
 
-def _counted(bins: Ints, rows: Ints) -> Ints:
+def _rows_by_bin(bins: Ints, rows: Ints) -> Ints:
     return np.bincount(bins, rows, minlength=BINS).astype(np.int64)
 
 

@@ -376,9 +376,9 @@ def test_crowded_keys_are_in_the_bins_of_one_worker(name: str) -> None:
         send.to.keys for stage in plan.stages for send in stage.sends if isinstance(send.to, ToFold)
     ]
     types = [arrow_type(each.type) for each in keys[-1]]
-    assert types == [pa.string(), *(each.type for each in load.beside)]
-    rows = load.bins(ZipfKeys(1.4, 20_000, crowded=16, beside=load.beside))
-    even = load.bins(ZipfKeys(0.0, 20_000, beside=load.beside))
+    assert types == [pa.string(), *(each.type for each in load.other_keys)]
+    rows = load.bins(ZipfKeys(1.4, 20_000, crowded=16, other_keys=load.other_keys))
+    even = load.bins(ZipfKeys(0.0, 20_000, other_keys=load.other_keys))
     assert rows[: BINS // 2].sum() > rows.sum() * 0.65
     assert even[: BINS // 2].sum() == pytest.approx(even.sum() / 2, rel=0.05)
 
