@@ -53,10 +53,14 @@ DELAY_US_MAX: Final = 400_000_000_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """The most that a column can be behind and ahead of its row's root time."""
+    """The most that a column can be behind and ahead of its row's root time.
+
+    `window` is the operator that assigns the window whose end it is; in a union, that of each branch.
+    """
 
     behind_us: int
     ahead_us: int = 0
+    window: object = None
 
     def at_least(self, behind_us: int) -> Distance:
         """Return the distance with `behind_us` at least this great."""
@@ -149,7 +153,7 @@ def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
     time = below[plan.time_column]
     assert time is not None, "windows are over event time"
     size_us = _round_up(plan.size_us + zone_of(plan.zone).spread, grain_us(plan))
-    bound = Distance(time.behind_us, time.ahead_us + size_us)
+    bound = Distance(time.behind_us, time.ahead_us + size_us, plan)
     return None, bound, bound
 
 
@@ -181,19 +185,30 @@ def _of_windowed(plan: WindowAggregate | Rank, below: Distances) -> Distances:
 
 
 def _of_key(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:
-    """The row is emitted when the window closes, so its distance is that from the window's end."""
+    """The row is emitted when the window closes, so its distance is that from the window's end.
+
+    Another time than a bound of the window is that of a row in it, whose root may precede the end by as much
+    as the end was ahead of it.
+    """
     ends = below[plan.window_end]
     time = below[key.index] if isinstance(key, ColumnRef) else None
     if ends is None or time is None:
         return None
-    return Distance(max(ends.behind_us, time.behind_us))
+    if ends.window is None or time.window == ends.window:
+        return Distance(max(ends.behind_us, time.behind_us))
+    return Distance(0).at_least(ends.behind_us + ends.ahead_us + time.behind_us)
 
 
 def _of_branches(columns: Sequence[Distance | None]) -> Distance | None:
     known = [column for column in columns if column is not None]
     if len(known) < len(columns):
         return None
-    return Distance(max(each.behind_us for each in known), max(each.ahead_us for each in known))
+    windows = tuple(each.window for each in known)
+    return Distance(
+        max(each.behind_us for each in known),
+        max(each.ahead_us for each in known),
+        None if None in windows else windows,
+    )
 
 
 def _of_pairs(plan: Join, bounds: TimeRange, left: Distances, right: Distances) -> Distances:

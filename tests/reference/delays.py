@@ -27,7 +27,12 @@ def behind(  # noqa: PLR0911 - one line for each kind
         case logical.WindowAggregate():
             key = plan.keys[column]
             assert isinstance(key, ColumnRef)
-            return max(behind(plan.input, plan.window_end), behind(plan.input, key.index))
+            of_end, of_key = behind(plan.input, plan.window_end), behind(plan.input, key.index)
+            windows = assigned(plan.input, plan.window_end)
+            if not windows or assigned(plan.input, key.index) == windows:
+                return max(of_end, of_key)
+            # The time of a row in the window, which the window's end leads.
+            return min(of_end + ahead(plan.input, plan.window_end) + of_key, LONGEST)
         case logical.AssignExpiry():
             waited = up(plan.wait_us, plan.grain_us) + plan.grain_us
             return min(plan.delay_us + (waited if column == plan.time_column else 0), LONGEST)
@@ -60,6 +65,28 @@ def ahead(plan: logical.Plan, column: int) -> int:
             return ahead(plan.right, column - len(plan.left.schema))
         case _:
             return ahead(plan.inputs[0], source(plan, column))
+
+
+def assigned(plan: logical.Plan, column: int) -> list[logical.Plan]:
+    """Return the operators that assign the windows whose end a column is, one for each branch."""
+    match plan:
+        case logical.AssignWindows() if column >= len(plan.input.schema):
+            return [plan]
+        case logical.Union():
+            branches = [assigned(branch, column) for branch in plan.branches]
+            return [each for branch in branches for each in branch] if all(branches) else []
+        case logical.Join() if column >= len(plan.left.schema):
+            return assigned(plan.right, column - len(plan.left.schema))
+        case (
+            logical.Scan()
+            | logical.WindowAggregate()
+            | logical.AssignSessions()
+            | logical.AssignExpiry()
+            | logical.Rank()
+        ):
+            return []
+        case _:
+            return assigned(plan.inputs[0], source(plan, column))
 
 
 def source(plan: logical.Plan, column: int) -> int:
