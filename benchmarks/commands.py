@@ -53,10 +53,9 @@ def _on_text(name: str, rows_are: str) -> Command:
 
         promise = Promise(flags["delivery"] or "exactly-once", flags["snapshot_ms"])
         if rate is None:
-            benchmark = _benchmark(name)
-            _print_measurements(
-                reporter, throughputs(benchmark, flags["rows"], workers, promise, flags["shards"])
-            )
+            rows, files = flags["rows"], flags["shards"]
+            found = throughputs(_benchmark(name), rows, workers, promise, files)
+            _print_measurements(reporter, found)
             return
         if name != "inverted-index":
             raise click.UsageError("--rate on several processes is for inverted-index")

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from fsql.cli import main
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
-from fsql.runtime.dataflow import barrier
+from fsql.runtime.dataflow import sink_gate
 from fsql.runtime.drivers.in_memory import Outcome, run_in_memory
 from fsql.tests.cli.commands import process
 from fsql.tests.property.ways import window_schemas
@@ -199,12 +199,12 @@ def test_all_balances_add_up_to_0_after_every_group(policy: str, workers: int, s
 
 
 def test_without_consolidation_balances_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The check above is worth something only if it can fail.  A barrier that passes on whatever reaches
+    # The check above is worth something only if it can fail.  A sink gate that passes on whatever reaches
     # it, in the same groups and the same order, lets intermediate balances out.
     def passed_on(batch: Batch, **_: object) -> Batch:
         return batch
 
-    monkeypatch.setattr(barrier, "consolidate", passed_on)
+    monkeypatch.setattr(sink_gate, "consolidate", passed_on)
     wrong = 0
     for seed in SEEDS:
         outcome = in_memory(EXAMPLES["bank_transfers"], workers=2, policy="speculative", seed=seed)

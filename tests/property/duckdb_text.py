@@ -38,6 +38,7 @@ def duckdb_text(statement: str) -> str:
     """Return a CREATE VIEW for DuckDB."""
     statement = DOUBLE_LITERAL.sub(r"CAST('\1' AS DOUBLE)", statement)
     statement = re.sub(r" EMIT (CHANGES|FINAL)\b", "", statement)
+    statement = re.sub(r"\bLEFT (SEMI|ANTI) JOIN\b", r"\1 JOIN", statement)
     return WINDOW.sub(_windows, statement)
 
 

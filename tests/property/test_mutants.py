@@ -127,12 +127,8 @@ def _overlooking(kind: Kind) -> Callable[[Acker, Any], Any]:
 
 
 def fronts_promise_a_row_too_much(patch: Patch) -> None:
-    right = Front._count_sent
-
-    def count_sent(self: Front, count: int, last: int) -> None:
-        right(self, count, last + 1 if count else last)
-
-    patch.setattr(Front, "_count_sent", count_sent)
+    right = Front._successor
+    patch.setattr(Front, "_successor", lambda self, row: right(self, row + 1))
 
 
 def the_barrier_releases_what_is_at_min_time(patch: Patch) -> None:
