@@ -1,6 +1,6 @@
 """Flat records decoded a column at a time, where many have one layout.
 
-What is accepted here has the value of the exact decoder, as `json_strict` and `values` define it.
+What is accepted here has the value of the exact decoder, as `strict` and `values` define it.
 Whatever is not certain is left to be decoded one by one: records with escapes or nested values, values
 of an unexpected form, numbers at the limits of a type.
 """
@@ -114,12 +114,17 @@ def _missing(count: int, column: Column) -> Read:
     return pa.nulls(count, arrow_type(column.type)), np.full(count, column.nullable)
 
 
+def _uncertain(count: int, column: Column) -> Read:
+    """Return values none of which is certain."""
+    return pa.nulls(count, arrow_type(column.type)), np.zeros(count, np.bool_)
+
+
 def _read(slices: Slices, quoted: bool, column: Column) -> Read:  # noqa: FBT001 - a field of a layout
     """Return the column of the values of a field."""
     kind = column.type.kind
     if quoted:
         if kind not in _OF_TEXT:
-            return _missing(len(slices.starts), column)[0], np.zeros(len(slices.starts), np.bool_)
+            return _uncertain(len(slices.starts), column)
         return _OF_TEXT[kind](slices.texts(), column.type)
     if not (slices.firsts() == _LETTER_N).any():
         return _of_bare(slices, column)
@@ -134,7 +139,7 @@ def _of_bare(slices: Slices, column: Column) -> Read:
     """Return the column of values without quotes, none of which is `null`."""
     kind = column.type.kind
     if not len(slices.starts) or kind not in _OF_BARE:
-        return _missing(len(slices.starts), column)[0], np.zeros(len(slices.starts), np.bool_)
+        return _uncertain(len(slices.starts), column)
     return _OF_BARE[kind](slices, column.type)
 
 
@@ -200,14 +205,14 @@ def _whole_numbers(slices: Slices) -> tuple[Ints, Bools]:
     numbers = np.zeros(len(digits), np.uint64)
     odd = np.zeros(len(digits), np.uint64)
     digits_max = int(digits.max(initial=0))
-    for place in range(0, min(digits_max, _DIGITS_MAX), WORD):
-        word = slices.block.words[slices.ends - (place + WORD)] ^ _ZEROS
-        other = ((WORD - np.clip(digits - place, 0, WORD)) * 8).astype(np.uint64)
+    for low in range(0, min(digits_max, _DIGITS_MAX), WORD):
+        word = slices.block.words[slices.ends - (low + WORD)] ^ _ZEROS
+        other = ((WORD - np.clip(digits - low, 0, WORD)) * 8).astype(np.uint64)
         word = word >> other << other  # the digits of the number alone, the last most significant
         odd |= (word | (word + _SIXES)) & _HIGH_HALVES
         word = word * np.uint64(10) + (word >> np.uint64(8))
         pairs = (word & _PAIRS) * _MILLIONS + ((word >> np.uint64(16)) & _PAIRS) * _TEN_THOUSANDS
-        numbers += (pairs >> np.uint64(32)) * np.uint64(10**place)
+        numbers += (pairs >> np.uint64(32)) * np.uint64(10**low)
     certain &= odd == 0
     signed = numbers.view(np.int64)
     return np.where(negative, -signed, signed), certain

@@ -2,7 +2,7 @@
 
 Records with the same keys in the same order are decoded in bulk (`bulk`).  Each of the others is decoded by
 msgspec into a struct for the table's columns; it is strict about types, ranges and
-syntax, and the values of records that it accepts are those defined by `json_strict` and `json_values`.  A
+syntax, and the values of records that it accepts are those defined by `strict` and `values`.  A
 record is decoded by these two modules in four cases:
 
 * msgspec refuses it, or it is too long or not UTF-8;

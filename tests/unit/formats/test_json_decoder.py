@@ -2,7 +2,7 @@
 
 Catches a malformed record that passes, a good one that does not, a value that differs between the two
 halves, and anything that depends on how the input is cut.  Cannot catch a rule that both halves take
-from `json_values` and that is wrong there; the corpus is for that.
+from `values` and that is wrong there; the corpus is for that.
 """
 
 from __future__ import annotations
