@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fsql.compiler import logical
-from fsql.compiler.expression import (
-    ColumnRef,
-    Literal,
-)
+from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import Changes, Table, TimeKind
-from fsql.compiler.sqltypes import (
-    BIGINT,
-    INTERVAL,
-    TIMESTAMP,
-)
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
 from fsql.tests.unit.reference.plans import (
     CLICK_N,
     CLICKS,
@@ -20,7 +15,6 @@ from fsql.tests.unit.reference.plans import (
     SECOND,
     USER,
     aggregate,
-    call,
     clicks,
     evaluate,
     job_of,
@@ -101,16 +95,18 @@ def test_a_window_that_emits_changes_freezes_when_it_closes() -> None:
 
 
 def test_a_window_over_a_window_sees_the_last_inner_rows() -> None:
-    inner = windowed(5, 5)
-    before_end = call(
-        "subtract",
-        TIMESTAMP,
-        ColumnRef(TIMESTAMP, nullable=False, index=1),
-        Literal(INTERVAL, nullable=False, value=1),
+    counted = windowed(5, 5)
+    inner = replace(
+        counted,
+        keys=(*counted.keys, ColumnRef(TIMESTAMP, nullable=False, index=5)),
+        key_names=(*counted.key_names, "window_time"),
     )
     timed = logical.Project(
         inner,
-        (before_end, *(ColumnRef(BIGINT, nullable=True, index=index) for index in (2, 3))),
+        (
+            ColumnRef(TIMESTAMP, nullable=False, index=2),
+            *(ColumnRef(BIGINT, nullable=True, index=index) for index in (3, 4)),
+        ),
         ("window_time", "count", "sum"),
     )
     windows = logical.AssignWindows(timed, 0, 10 * SECOND, 10 * SECOND)
