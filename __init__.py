@@ -5,7 +5,7 @@
 | `sql(query, tables={…})` | runs a query over tables of the program; returns its `Changes` |
 | `run(script)` | runs a script with connectors of its own |
 | `compile(script)` | compiles a script; the `Plan` shows every stage |
-| `Session` | options that several queries share |
+| `Session` | options that several queries share; queries that stay open while rows are inserted |
 | `Table` | rows with an event time |
 | `udf([…], returns)` | declares the types of a function that scripts can call |
 | `udtf([…], columns)`, `udaf([…], returns, state=…)` | declare those of table and of aggregate functions |
@@ -14,10 +14,19 @@
 # No import here: with `python -m fsql` the working directory is still on the path of modules.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fsql.job.changes import Change, Changes
-    from fsql.job.errors import ClusterError, ConnectorError, DataError, LibraryError, QueryError
+    from fsql.job.changes import Changes
+    from fsql.job.errors import (
+        ClusterError,
+        ConnectorError,
+        DataError,
+        LibraryError,
+        QueryError,
+        SessionError,
+    )
+    from fsql.job.live_changes import LiveChanges
     from fsql.job.memory import Table
     from fsql.job.notebooks import Shell
+    from fsql.job.result_rows import Change
     from fsql.job.session import Plan, Session
     from fsql.job.udf import udaf, udf, udtf
 
@@ -35,9 +44,11 @@ __all__ = [
     "ConnectorError",
     "DataError",
     "LibraryError",
+    "LiveChanges",
     "Plan",
     "QueryError",
     "Session",
+    "SessionError",
     "Table",
     "compile",
     "run",
@@ -48,15 +59,17 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Change": "changes",
+    "Change": "result_rows",
     "Changes": "changes",
     "ClusterError": "errors",
     "ConnectorError": "errors",
     "DataError": "errors",
     "LibraryError": "errors",
+    "LiveChanges": "live_changes",
     "Plan": "session",
     "QueryError": "errors",
     "Session": "session",
+    "SessionError": "errors",
     "Table": "memory",
     "udaf": "udf",
     "udf": "udf",

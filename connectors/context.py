@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from fsql.connectors.memory.source import GrowingRows
+
 
 class OutputStream(Protocol):
     """A target for bytes, such as a binary stream."""
@@ -48,7 +50,7 @@ class ConnectorContext:
     front_logs: Path | None = None
     journal: Path | None = None
     append: bool = False
-    memory: Mapping[str, pa.Table] = field(default_factory=dict)
+    memory: Mapping[str, pa.Table | GrowingRows] = field(default_factory=dict)
     columns_read: Mapping[str, frozenset[str]] = field(default_factory=dict)
     shard: int | None = None
 

@@ -43,6 +43,11 @@ The console, the library and the worker processes use it.  It knows files and di
 | `stop`, `failing_expression`       | the row that stopped a job, and the expression at fault            |
 | `session`                          | the library: `sql`, `compile`, `run`, `Session`                    |
 | `memory`, `changes`, `net_rows`    | tables of the library's user; the results that the user gets       |
+| `result_rows`                      | rows of released changes, as the user sees them                    |
+| `live_queries`, `live_changes`     | queries that stay open, and their results                          |
+| `session_table`, `inserted_rows`   | tables of a session, and rows inserted into them                   |
+| `program_functions`                | functions of the program that scripts of its session call          |
+| `program_queries`                  | what the library asks of a script                                  |
 | `changes_display`, `notebooks`     | results at a prompt; the cell magic of notebooks                   |
 | `errors`                           | the exceptions of the library                                      |
 | `cases`                            | tests that users write for their scripts                           |

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,17 +16,16 @@ _NUMBERS: Final = (int, float)
 
 
 class Shown(NamedTuple):
-    """The rows that are left after some changes; `ended` if these are all."""
+    """The rows that are left after some changes; `extent` says which these are."""
 
     rows: pa.Table
     changes: int
-    ended: bool
+    extent: Literal["changes", "first changes", "changes so far"]
 
     @property
     def caption(self) -> str:
         """Return how many rows and changes there are."""
-        what = "changes" if self.ended else "first changes"
-        return f"{self.rows.num_rows:,} rows after {self.changes:,} {what}"
+        return f"{self.rows.num_rows:,} rows after {self.changes:,} {self.extent}"
 
 
 def as_text(shown: Shown) -> str:

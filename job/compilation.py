@@ -62,7 +62,8 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         declarations="" if script.memory is None else script.memory.declarations,
         ordinals=script.ordinals,
         surroundings=Surroundings(
-            loader(script.functions, script.modules), column_inference(script, columns)
+            loader(script.functions, script.modules, script.registered),
+            column_inference(script, columns),
         ),
     )
     if not (result.logical.inserts or may_be_empty):

@@ -5,6 +5,7 @@
 | `QueryError`     | E1xx to E4xx | the text of the query                                  |
 | `DataError`      | E50x to E52x | a row: an expression failed on it, or it is malformed  |
 | `ConnectorError` | E53x, E54x   | a source, a sink, or a table handed in                 |
+| `SessionError`   | E545         | a call that the state of a session does not allow      |
 | `ClusterError`   | E6xx         | processes, state, coordination                         |
 
 All are `FsqlError`: they have `diagnostics`, `code`, and a text with an excerpt of the query.
@@ -47,11 +48,16 @@ class ConnectorError(LibraryError):
     """A source or a sink cannot be used."""
 
 
+class SessionError(LibraryError):
+    """A session, or one of its tables or queries, does not allow the call in its state."""
+
+
 class ClusterError(LibraryError):
     """Processes, state or coordination failed."""
 
 
 _KINDS: Final = (
+    ("E545", SessionError),
     ("E53", ConnectorError),
     ("E54", ConnectorError),
     ("E5", DataError),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.analysis.failing import FailingPart, failing_part, parts_that_may_fail
 from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.connectors.memory.source import MemorySplit
+from fsql.connectors.memory.source import GrowingSplit, MemorySplit
 from fsql.connectors.opening import open_source
 from fsql.job.planning import source_surroundings
 from fsql.runtime.batch import PUNCTUATION, origin_parts
@@ -69,6 +69,9 @@ def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Val
         return None
     try:
         source = open_source(table, source_surroundings(compiled))[split]
+        if isinstance(source, GrowingSplit):
+            kept = source.read_again(number)
+            return None if kept is None else _good(rows_of_chunk(kept, table.columns)[0])
         if getattr(source, "path", None) is None and not isinstance(source, MemorySplit):
             return None
         reader = source.open()
@@ -76,8 +79,7 @@ def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Val
             while isinstance(chunk := reader.read(_CHUNK_ROWS), Chunk):
                 rows = rows_of_chunk(chunk, table.columns)
                 if number < len(rows):
-                    row = rows[number]
-                    return None if isinstance(row, DeadLetter) else row
+                    return _good(rows[number])
                 number -= len(rows)
         finally:
             reader.close()
@@ -85,3 +87,7 @@ def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Val
         # The file has changed; the error is reported without the expression.
         return None
     return None
+
+
+def _good(row: tuple[Value, ...] | DeadLetter) -> tuple[Value, ...] | None:
+    return None if isinstance(row, DeadLetter) else row

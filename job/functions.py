@@ -12,7 +12,9 @@ import importlib.abc
 import importlib.util
 import re
 import sys
+from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.python_functions import declared_types
@@ -41,18 +43,38 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.job.udf import Declaration
 
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A function that a program has registered; `digest` is of this function only, in this process."""
+
+    function: Callable[..., object]
+    digest: str
+
+
 _ENTRY: Final = re.compile(r"((?:[^\W\d]\w*\.)*[^\W\d]\w*)[:.]([^\W\d]\w*)")
 
 
-def loader(folders: Sequence[Path], expected: Mapping[str, str]) -> Load:
+_NONE_REGISTERED: Final[Mapping[str, Registered]] = MappingProxyType({})
+
+
+def loader(
+    folders: Sequence[Path],
+    expected: Mapping[str, str],
+    registered: Mapping[str, Registered] = _NONE_REGISTERED,
+) -> Load:
     """Return what loads functions from modules in `folders`, the first that has the module.
 
-    `expected` has the digests that modules must have, by the name of the module.
+    `expected` has the digests that modules must have, by the name of the module; `registered` the functions
+    of the program, by their entry.
     """
-    if not folders:
-        return refuse_loading
 
     def load(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
+        known = registered.get(entry)
+        if known is not None:
+            return function_of(known.function, entry, known.digest, zone)
+        if not folders:
+            return refuse_loading(entry, zone)
         match = _ENTRY.fullmatch(entry)
         if match is None:
             raise LoadError(f'"{entry}" is not of the form module:name')

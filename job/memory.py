@@ -24,7 +24,7 @@ so that messages can quote it and the lines of the script keep their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
@@ -50,6 +50,7 @@ from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.sink import OpenReply, Sequencer, SinkLostError
 
 if TYPE_CHECKING:
+    from fsql.connectors.memory.source import GrowingRows
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.ports import Release
@@ -94,7 +95,7 @@ class Memory:
     """The tables that a program passes to a script, with their declarations; and the sink of the result."""
 
     declarations: str
-    tables: Mapping[str, pa.Table]
+    tables: Mapping[str, pa.Table | GrowingRows]
     result: MemorySink | None = None
 
 
@@ -104,17 +105,21 @@ def declare_tables(tables: Mapping[str, Table | Rows]) -> Memory:
     Raises:
         FsqlError: E542, if a column has no SQL type, or a value does not fit it.
     """
-    declarations, converted = [], {}
+    declarations: list[str] = []
+    converted: dict[str, pa.Table | GrowingRows] = {}
     for name, given in tables.items():
         table = given if isinstance(given, Table) else Table(given)
         rows = _arrow(name, table.rows)
         types = [_sql_type(name, field) for field in rows.schema]
         columns = [
-            _column(name, field.name, column, sql_type)
+            stored_column(name, field.name, column, sql_type)
             for field, column, sql_type in zip(rows.schema, rows.columns, types, strict=True)
         ]
         converted[name] = pa.table(columns, names=rows.column_names)
-        declarations.append(_declaration(name, rows.column_names, types, table))
+        columns_text = columns_of(zip(rows.column_names, map(str, types), strict=True))
+        declarations.append(
+            declaration(name, [*columns_text, *watermark_of(table.event_time, table.delay)])
+        )
     return Memory("\n".join(declarations), converted)
 
 
@@ -140,7 +145,9 @@ def _sql_type(table: str, field: pa.Field) -> SqlType:
     return found
 
 
-def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -> pa.ChunkedArray:
+def stored_column(
+    table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType
+) -> pa.ChunkedArray:
     """Return the column in the Arrow type of its SQL type.
 
     Raises:
@@ -203,18 +210,29 @@ def _maps(array: pa.MapArray, sql_type: SqlType) -> pa.ListArray:
     return maps
 
 
-def _declaration(name: str, columns: list[str], types: list[SqlType], table: Table) -> str:
-    parts = [
-        f"{_quote(column)} {sql_type}" for column, sql_type in zip(columns, types, strict=True)
-    ]
-    if table.event_time is not None:
-        time, delay_us = _quote(table.event_time), table.delay // _MICROSECONDS
-        seconds = f"{delay_us // 10**6}.{delay_us % 10**6:06d}"
-        parts.append(f"WATERMARK FOR {time} AS {time} - INTERVAL '{seconds}' SECOND")
-    return f"CREATE TABLE {_quote(name)} ({', '.join(parts)}) WITH ('connector' = 'memory');"
+def columns_of(columns: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the columns of a CREATE TABLE statement: names and types, as SQL writes these."""
+    return [f"{quote(name)} {sql_type}" for name, sql_type in columns]
 
 
-def _quote(name: str) -> str:
+def watermark_of(event_time: str | None, delay: timedelta) -> list[str]:
+    """Return the WATERMARK of a CREATE TABLE statement, if the table has an event time."""
+    if event_time is None:
+        return []
+    time, delay_us = quote(event_time), delay // _MICROSECONDS
+    seconds = f"{delay_us // 10**6}.{delay_us % 10**6:06d}"
+    return [f"WATERMARK FOR {time} AS {time} - INTERVAL '{seconds}' SECOND"]
+
+
+def declaration(name: str, parts: Iterable[str], options: str = "") -> str:
+    """Return the CREATE TABLE statement of a table of the program."""
+    return (
+        f"CREATE TABLE {quote(name)} ({', '.join(parts)}) WITH ('connector' = 'memory'{options});"
+    )
+
+
+def quote(name: str) -> str:
+    """Return a name as SQL writes it, whatever its characters."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fsql.job.errors import LibraryError, QueryError
 from fsql.job.memory import Table
 from fsql.job.session import Session
+from fsql.job.udf import declaration_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,6 +49,7 @@ def register(shell: Shell) -> None:
         """Run SQL; keep the result in the variable that the first line names, if it names one.
 
         Tables of the query are variables: data frames, Arrow tables, lists of dictionaries, earlier results.
+        So are its functions, if `fsql.udf` and the like declare their types.
         """
         name = line.strip()
         if name and not name.isidentifier():
@@ -74,6 +76,9 @@ def run_cell(text: str, variables: Mapping[str, object]) -> Changes | Written:
     """
     session = Session()
     words = {word.lower() for word in _WORD.findall(text)}
+    for name, value in variables.items():
+        if name.lower() in words and declaration_of(value) is not None and callable(value):
+            session.udf(value, name=name)
     tables: dict[str, Any] = {
         name: value
         for name, value in variables.items()

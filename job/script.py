@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.text.source import SourceText
+    from fsql.job.functions import Registered
     from fsql.job.memory import Memory
 
 PLAN_START: Final = b'{"kind":"fsql-plan",'
@@ -30,7 +31,8 @@ class Script:
     no table can read then.  `memory` has the tables of the program that runs it.  `plan_digest` is the digest
     that its plan must have, if it is from a compiled plan.
     `ordinals` are those that tables of the job had before the script was changed.
-    `functions` are the folders of modules with functions, `modules` the digests that modules must have.
+    `functions` are the folders of modules with functions, `modules` the digests that modules must have;
+    `registered` are functions of the program itself.
     `columns` are those that were inferred from the input, by table, as CREATE TABLE has them in brackets.
     """
 
@@ -45,3 +47,4 @@ class Script:
     functions: tuple[Path, ...] = ()
     modules: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    registered: Mapping[str, Registered] = field(default_factory=dict)

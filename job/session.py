@@ -7,16 +7,27 @@
         print(change.op, change.row)
     frame = changes.to_pandas()
 
+A session can also keep queries open while the program inserts rows:
+
+    with fsql.Session() as session:
+        session.declare("words", {"word": "STRING"})
+        counts = session.open("SELECT word, COUNT(*) AS n FROM words GROUP BY word")
+        session.insert("words", [{"word": "tick"}])
+        for change in counts:
+            print(change.op, change.row)
+
 `fsql.sql`, `fsql.compile` and `fsql.run` use a session with default options.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.connectors.file.output_files import Existing
@@ -24,10 +35,14 @@ from fsql.job.changes import Changes
 from fsql.job.compilation import compile_job
 from fsql.job.errors import raise_typed_errors
 from fsql.job.explain_stage import explain_stage
-from fsql.job.memory import MemorySink, declare_tables
+from fsql.job.live_queries import LiveQueries
+from fsql.job.memory import Memory, MemorySink, declare_tables, quote
 from fsql.job.planning import RunOptions, open_splits
+from fsql.job.program_functions import ProgramFunctions
+from fsql.job.program_queries import check_processes_can_run, result_columns
 from fsql.job.run import open_run
 from fsql.job.script import Script
+from fsql.job.session_table import TableDeclaration, columns_as_declared
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.local import LocalRun
 
@@ -35,11 +50,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
+    import pyarrow as pa
+
+    from fsql.compiler.diagnostics import Diagnostic
     from fsql.job.compilation import Compiled
-    from fsql.job.memory import Memory, Rows, Table
+    from fsql.job.inserted_rows import Inserted
+    from fsql.job.live_changes import Keep, LiveChanges
+    from fsql.job.live_queries import Late
+    from fsql.job.memory import Rows, Table
     from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.ports import Release
 
+_FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 Stage = Literal["syntax", "logical", "graph", "tick"]
 Delivery = Literal["exactly-once", "at-least-once", "at-most-once", "none"]
 Format = Literal["text", "json", "mermaid", "svg"]
@@ -69,7 +91,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Options shared by several queries; they do not affect the results.
+    """Options shared by several queries, which do not affect the results; and queries that stay open.
+
+    `declare` adds a table of the session, `open` a query over such tables, `insert` rows.
 
     Args:
         workers: number of logical workers, all in this process.
@@ -95,6 +119,10 @@ class Session:
     snapshot_every: float = 1.0
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
     functions: Sequence[str | PathLike[str]] = ()
+    _live: LiveQueries = field(default_factory=LiveQueries, init=False, repr=False, compare=False)
+    _own: ProgramFunctions = field(
+        default_factory=ProgramFunctions, init=False, repr=False, compare=False
+    )
 
     def compile(self, script: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Plan:
         """Compile a script without opening its tables.
@@ -108,6 +136,7 @@ class Session:
             ConnectorError: if a table cannot be read.
         """
         with raise_typed_errors():
+            self._live.check_open()
             return Plan(self._compile(script, declare_tables(tables)), self._options)
 
     def sql(self, query: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Changes:
@@ -122,16 +151,150 @@ class Session:
             ConnectorError: if a table cannot be read.
         """
         with raise_typed_errors():
+            self._live.check_open()
             memory = declare_tables(tables)
-            result = self._compile(query, memory)
-            inserts = result.job.inserts
-            if len(inserts) != 1 or inserts[0].sink.name != "stdout":
-                span = result.syntax.statements[-1].span
-                message = "a script that writes tables has no result to return"
-                helps = ("end it with a SELECT, and write no table", "or run it: fsql.run(script)")
-                diagnostic = Diagnostic("E314", message, Label(span), helps=helps)
-                raise FsqlError([diagnostic], result.syntax.source)
-        return Changes(inserts[0].sink.columns, lambda: self._releases(query, memory))
+            columns = result_columns(self._compile(query, memory))
+        return Changes(columns, lambda: self._releases(query, memory))
+
+    def declare(
+        self,
+        name: str,
+        columns: Mapping[str, str] | pa.Schema,
+        *,
+        event_time: str | None = None,
+        delay: dt.timedelta = dt.timedelta(0),
+        key: Sequence[str] = (),
+    ) -> None:
+        """Declare a table of the session, which `insert` fills.
+
+        Args:
+            name: the name of the table.
+            columns: the SQL type of each column, `{"word": "STRING", "n": "BIGINT"}`, or an Arrow schema.
+            event_time: the event-time column; without one, rows are ordered by their number.
+            delay: by how much a row may be older than the greatest event time so far without being late.
+            key: columns of the key; with a key, the rows are changes, and replace the row of their key.
+
+        Raises:
+            QueryError: if a type or a column is not valid.
+            SessionError: if the session has a table of that name, or is closed.
+        """
+        with raise_typed_errors(), self._live.use():
+            declared = TableDeclaration(
+                name, columns_as_declared(name, columns), event_time, delay, tuple(key)
+            )
+            memory = Memory(declared.statement, {})
+            all_columns = f"SELECT * FROM {quote(name)}"  # noqa: S608 - it is quoted
+            compiled = self._compile(all_columns, memory)
+            self._live.add_table(declared, compiled)
+
+    def open(
+        self,
+        query: str,
+        *,
+        tables: Mapping[str, Table | Rows] = _NO_TABLES,
+        keep: Keep = "changes",
+        late: Late = "count",
+    ) -> LiveChanges:
+        """Open a query over tables of the session; its changes come when rows are inserted.
+
+        Args:
+            query: a SELECT, or a script that ends with one and writes no table.
+            tables: tables that it may read besides, which do not change.
+            keep: what is kept of changes that were iterated: all `changes`, what is left of them, as a
+                `table`, or nothing, so that there are `new` ones only.
+            late: what happens to rows that come too late for a window: `count` counts them in
+                `late_rows`, `raise` lets `insert` raise as well.
+
+        Raises:
+            QueryError: for errors in the query.
+            ConnectorError: if a table cannot be read.
+            SessionError: if rows of a table would be missed, an input has no end, or the session is closed.
+            DataError: if a row of `tables` makes the query fail.
+        """
+        with raise_typed_errors(), self._live.use():
+            sink = MemorySink()
+            compiled = self._compile(query, self._live.memory(declare_tables(tables), sink))
+            columns = result_columns(compiled)
+            return self._live.open(compiled, self._options, columns, keep=keep, late=late)
+
+    def insert(self, table: str, rows: Inserted) -> None:
+        """Insert rows into a table of the session; the open queries that read it release what is final then.
+
+        Args:
+            table: the name of the table.
+            rows: dictionaries, tuples in the order of the columns, or `Change`s; or an Arrow table or
+                record batch, a pandas or polars data frame, or another object with the Arrow PyCapsule
+                interface.
+
+        Raises:
+            SessionError: if the table is unknown or its input has ended, no open query reads it, or the
+                session is closed.
+            ConnectorError: if a row does not fit the table; none was inserted.
+            DataError: if a row makes a query fail; all queries have read the rows.
+        """
+        with raise_typed_errors(), self._live.use():
+            self._live.insert(table, rows)
+
+    def advance(self, table: str, to: dt.datetime) -> None:
+        """Let the event time of a table advance, as a row with that event time does.
+
+        Windows that end `delay` before are closed, and later rows for them are late.
+
+        Args:
+            table: the name of the table.
+            to: the event time; without a time zone it is UTC.  An earlier one than that of a row has no
+                effect.
+
+        Raises:
+            SessionError: if the table is unknown, has no event time or has ended, no open query reads it,
+                or the session is closed.
+            DataError: if a row makes a query fail.
+        """
+        with raise_typed_errors(), self._live.use():
+            self._live.advance(table, to)
+
+    def drain(self, table: str | None = None) -> None:
+        """End the input of a table, or of all: everything that waits for later rows is released.
+
+        Raises:
+            SessionError: if the table is unknown, or the session is closed.
+            DataError: if a row makes a query fail.
+        """
+        with raise_typed_errors(), self._live.use():
+            self._live.drain(table)
+
+    def udf(self, function: _FunctionT, *, name: str | None = None) -> _FunctionT:
+        """Let the scripts of this session call a function whose types `fsql.udf` and the like declare.
+
+        Args:
+            function: the function; for `fsql.udaf`, the class.
+            name: the name in scripts; without one, that of the function.
+
+        Raises:
+            QueryError: if its types are not declared or not valid, or it is not deterministic.
+        """
+        with raise_typed_errors(), self._live.use():
+            known = dict(self._own.by_name)
+            try:
+                self._own.add(name or function.__name__, function)
+                self._compile("SELECT 1 AS one", Memory("", {}))
+            except FsqlError:
+                self._own.by_name.clear()
+                self._own.by_name.update(known)
+                raise
+        return function
+
+    def close(self) -> None:
+        """Close the session and end its open queries; what they have released can still be read."""
+        self._live.close()
+
+    def __enter__(self) -> Self:
+        """Return the session."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Close the session."""
+        self.close()
 
     def run(
         self,
@@ -162,10 +325,10 @@ class Session:
         state = self.state if state is None else state
         delivery = self.delivery if delivery is None else delivery
         with raise_typed_errors():
+            self._live.check_open()
             result = self._compile(script, declare_tables(tables))
             if processes is not None or state is not None or delivery is not None:
-                if tables:
-                    raise _tables_stay_here(min(tables))
+                check_processes_can_run(result, tables)
                 # Processes need ZeroMQ and more; what runs in this process starts sooner without.
                 from fsql.job.process_options import ProcessOptions
                 from fsql.job.silent_process_run import run_silently_on_processes
@@ -202,21 +365,14 @@ class Session:
         base = Path.cwd() if self.base_directory is None else Path(self.base_directory).resolve()
         source = SourceText("<script>", text)
         folders = tuple(Path(folder).resolve() for folder in self.functions)
-        return compile_job(
-            Script(source, dict(self.parameters or {}), base, memory=memory, functions=folders)
+        own = replace(
+            memory, declarations=f"{memory.declarations}\n{self._own.declarations}".strip()
         )
+        script = Script(source, dict(self.parameters or {}), base, memory=own, functions=folders)
+        return compile_job(replace(script, registered=self._own.registered))
 
     @property
     def _options(self) -> RunOptions:
         policy = None if self.policy is None else Policy(self.policy)
         existing = Existing(self.existing)
         return RunOptions(workers=self.workers, policy=policy, existing=existing)
-
-
-def _tables_stay_here(name: str) -> FsqlError:
-    message = f'table "{name}" is in the memory of this program, and other processes cannot read it'
-    helps = (
-        "run the script without processes, state and delivery",
-        "or write the table to a file, and declare it in the script",
-    )
-    return FsqlError([Diagnostic("E542", message, helps=helps)])

@@ -63,6 +63,8 @@ IN_NO_CASE = {
     "E539": "more splits than tests make; tests/unit/connectors/test_limits.py has it",
     "E540": "an output that another job writes; tests/cli/test_existing_outputs.py has it",
     "E541": "an output that is not empty; tests/cli/test_existing_outputs.py has it",
+    "E525": "a row that a program inserts; tests/library/test_live_errors.py has it",
+    "E545": "a call of the library; tests/library/test_live_errors.py has it",
     "E542": "a table of a program; tests/library/test_session.py has it",
     "E544": "a file that is no shard; tests/unit/connectors/test_shards.py has it",
     "E601": "an address that jobs do not choose; tests/unit/drivers/test_transport.py has it",

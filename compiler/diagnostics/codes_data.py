@@ -170,6 +170,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         '{"op": "delete", "k": 1}',
     ),
     (
+        "E525",
+        "row too late for its window",
+        'An inserted row came after its window had closed, and the query was opened with `late="raise"`.',
+        "Declare the table with a greater `delay`, or open the query without that option.",
+        "session.insert('t', rows)  -- a row of an hour whose window has closed",
+    ),
+    (
         "E531",
         "source cannot be opened",
         "The file or directory does not exist, has no files, or is not readable; or it is the script itself.",
@@ -266,6 +273,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "A file is not a shard of the table, or the job that writes it has not ended.",
         "Merge when the job has ended, with the script that wrote the shards.",
         "fsql merge script.sql --to merged.jsonl  -- a shard is incomplete",
+    ),
+    (
+        "E545",
+        "session does not allow the call",
+        "The table is unknown or has ended, no open query reads it, or the session is closed.",
+        "Declare tables and open queries before the first insert; insert before `drain` and `close`.",
+        "SELECT a FROM t;  -- session.insert('u', rows), or session.insert('t', rows) after session.drain()",
     ),
     (
         "W501",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import TIME_OPTIONS, Connector
+from fsql.compiler.connectors import READ_CHANGE_OPTIONS, TIME_OPTIONS, Connector
 
 CONNECTOR: Final = Connector(
     "memory",
     "rows that a Python program hands to `fsql.sql`",
     reads=True,
     writes=False,
-    options=TIME_OPTIONS,
+    options=(*TIME_OPTIONS, *READ_CHANGE_OPTIONS),
     library_only=True,
     notes="""\
 For the library only: it declares such tables itself, from the columns of the data. Scripts cannot declare
-them. The table is one split, and its rows are numbered in their order.
+them. The table is one split, and its rows are numbered in their order. A table of a session gets its rows
+while queries run.
 """,
 )

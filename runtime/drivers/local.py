@@ -20,7 +20,7 @@ from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, fronts_of
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
@@ -96,6 +96,8 @@ class LocalRun:
     holder: Holder = field(default_factory=Holder)
     names: list[str] = field(default_factory=list)
     """The tables and splits of the fronts, by number."""
+    idle: bool = False
+    """Whether nothing could be read when it was last tried, and all sources wait."""
     _next_count_of_state: float = 0.0
 
     def run(self, on_progress: Callable[[Metrics], None] = lambda _: None) -> Metrics:
@@ -108,7 +110,7 @@ class LocalRun:
             on_progress(metrics)
         return self.metrics
 
-    def steps(self) -> Iterator[Metrics]:
+    def steps(self) -> Generator[Metrics]:
         """Run to the end; yield after every chunk, when all its results are written.
 
         Raises:
@@ -156,6 +158,7 @@ class LocalRun:
                 self.freshness.on_chunk(at.front, time.monotonic())
             read = True
             self._write(cluster)
+        self.idle = not read and bool(waits)
         if not read and waits:
             time.sleep(max(0.0, min(WAIT_SECONDS_MAX, *waits)))
         return (read or bool(waits)) and self.stopped is None

@@ -1,0 +1,103 @@
+"""Tables of a session: declared by the program, and filled by it while queries run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.sqltypes import STRING, SqlType
+from fsql.job.memory import columns_of, declaration, quote, watermark_of
+from fsql.runtime.arrow_schema import sql_type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+_OPERATION: Final = "op"
+_UPSERT: Final = ", 'changes' = 'upsert'"
+
+
+@dataclass(frozen=True, slots=True)
+class TableDeclaration:
+    """A table as a program declares it; `columns` are names and SQL types."""
+
+    name: str
+    columns: Sequence[tuple[str, str]]
+    event_time: str | None = None
+    delay: timedelta = timedelta(0)
+    key: tuple[str, ...] = ()
+
+    @property
+    def statement(self) -> str:
+        """Return the CREATE TABLE statement."""
+        parts = [*columns_of(self.columns), *watermark_of(self.event_time, self.delay)]
+        if self.key:
+            parts.append(f"PRIMARY KEY ({', '.join(map(quote, self.key))}) NOT ENFORCED")
+        return declaration(self.name, parts, _UPSERT if self.key else "")
+
+
+@dataclass(slots=True)
+class SessionTable:
+    """A declared table, and how far the program has filled it."""
+
+    declared: TableDeclaration
+    types: tuple[SqlType, ...]
+    has_rows: bool = False
+    """Whether rows were inserted, or the event time was advanced: queries opened later would miss that."""
+    drained: bool = False
+    operation: str = field(default=_OPERATION, init=False)
+
+    @property
+    def name(self) -> str:
+        """Return the name."""
+        return self.declared.name
+
+    @property
+    def event_time(self) -> str | None:
+        """Return the event-time column."""
+        return self.declared.event_time
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return the columns of the key; with one, the rows are changes."""
+        return self.declared.key
+
+    @property
+    def columns(self) -> tuple[tuple[str, SqlType], ...]:
+        """Return names and types of the columns."""
+        names = (name for name, _ in self.declared.columns)
+        return tuple(zip(names, self.types, strict=True))
+
+    @property
+    def physical_columns(self) -> tuple[tuple[str, SqlType], ...]:
+        """Return the columns of rows: before those of the table is the kind of change, if it has a key."""
+        return ((self.operation, STRING), *self.columns) if self.key else self.columns
+
+    @property
+    def required(self) -> list[str]:
+        """Return the columns in which NULL is not allowed."""
+        return [name for name, _ in self.columns if name == self.event_time or name in self.key]
+
+
+def columns_as_declared(
+    table: str, columns: Mapping[str, str] | pa.Schema
+) -> tuple[tuple[str, str], ...]:
+    """Return names and SQL types of columns.
+
+    Raises:
+        FsqlError: E542, if an Arrow type has no SQL type.
+    """
+    if isinstance(columns, Mapping):
+        return tuple(columns.items())
+    found = []
+    for each in columns:
+        sql_type = sql_type_of(each.type)
+        if sql_type is None:
+            message = f'column "{each.name}" of table "{table}" has no SQL type: it is {each.type}'
+            raise FsqlError([Diagnostic("E542", message, helps=("declare it with another type",))])
+        found.append((each.name, str(sql_type)))
+    return tuple(found)
