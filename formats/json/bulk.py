@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
-from fsql.formats.json.layouts import WORD, Block, fits_block, layout_of
+from fsql.formats.json.digits import timestamps, whole_numbers
+from fsql.formats.json.layouts import Block, fits_block, layout_of
 from fsql.formats.json.value_columns import days_or_times, decimals, floats
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import read_texts
@@ -38,15 +39,12 @@ Read: TypeAlias = "tuple[pa.Array, Bools]"
 
 _LAYOUTS_MAX: Final = 8
 """Layouts that are looked for among some lines; each costs a pass over those that are left."""
+_MODELS_MAX: Final = 64
+"""Records that are looked at for a layout; those with escapes or nested values have none."""
 _NUMBER: Final = r"\A-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\z"
-_ZERO, _NINE, _MINUS, _LETTER_N = b"09-n"
-_DIGITS_MAX: Final = 19
-"""Of a BIGINT; one with as many digits that begins with 9 may be out of range."""
+_MINUS, _LETTER_N = b"-n"
 _MILLIS_US: Final = 1_000
-_ZEROS, _SIXES, _HIGH_HALVES = (np.uint64(byte * 0x0101010101010101) for byte in (0x30, 0x06, 0xF0))
-_PAIRS: Final = np.uint64(0x000000FF000000FF)
-_MILLIONS, _TEN_THOUSANDS = np.uint64((10**6 << 32) + 100), np.uint64((10**4 << 32) + 1)
-"""Factors of the pairs of digits in a word, by which its upper half becomes the number."""
+_KINDS_OF_19_DIGITS: Final = (Kind.BIGINT, Kind.INTERVAL)
 
 
 class Part(NamedTuple):
@@ -66,28 +64,34 @@ class BulkDecoder:
         self._columns = columns
         self._is_flat = all(column.type.kind in _FLAT for column in columns)
 
-    def decode(self, lines: Lines, span: bytes, long: Bools) -> list[Part]:
+    def decode(self, lines: Lines, bytes_max: int) -> list[Part]:
         """Return the rows of the lines that can be decoded in bulk, which may be none.
 
-        `span` is the text of the lines, in UTF-8; `long` says which of them are too long.
+        A line of more than `bytes_max` octets is none of them.
         """
-        if not (self._is_flat and len(lines) >= self.rows_min and fits_block(span)):
+        if not self._is_flat or len(lines) < self.rows_min or not fits_block(lines):
             return []
-        block = Block(span, lines, long)
+        block = Block(lines)
+        if not block.is_utf8():
+            return []
         parts = []
-        left = block.plain_lines
-        for _ in range(_LAYOUTS_MAX):
-            if len(left) < self.rows_min:
+        left = np.flatnonzero(lines.ends - lines.starts <= bytes_max)
+        layouts = 0
+        for _ in range(_MODELS_MAX):
+            if len(left) < self.rows_min or layouts == _LAYOUTS_MAX:
                 break
             layout = layout_of(lines.content(left[0]))
             if layout is None:
                 left = left[1:]
                 continue
+            layouts += 1
             found, slices = block.locate(layout, left)
-            left = np.setdiff1d(left, found, assume_unique=True)
             part = self._read(layout, found, slices)
             if len(part.lines):
                 parts.append(part)
+            if len(found) == len(left):
+                break
+            left = np.setdiff1d(left, found, assume_unique=True)
         return parts
 
     def _read(self, layout: Layout, lines: Ints, slices: list[Slices]) -> Part:
@@ -125,7 +129,7 @@ def _read(slices: Slices, quoted: bool, column: Column) -> Read:  # noqa: FBT001
     if quoted:
         if kind not in _OF_TEXT:
             return _uncertain(len(slices.starts), column)
-        return _OF_TEXT[kind](slices.texts(), column.type)
+        return _OF_TEXT[kind](slices, column.type)
     if not (slices.firsts() == _LETTER_N).any():
         return _of_bare(slices, column)
     null = slices.equal(b"null")
@@ -149,73 +153,55 @@ def _is_scalar(slices: Slices) -> Bools:
     return number | slices.equal(b"null") | slices.equal(b"true") | slices.equal(b"false")
 
 
-def _text(texts: pa.StringArray, _sql_type: SqlType) -> Read:
-    return texts, np.ones(len(texts), np.bool_)
+def _text(slices: Slices, _sql_type: SqlType) -> Read:
+    return slices.texts(), np.ones(len(slices.starts), np.bool_)
 
 
-def _octets(texts: pa.StringArray, _sql_type: SqlType) -> Read:
-    array, unread = octets_of_base64(texts)
+def _octets(slices: Slices, _sql_type: SqlType) -> Read:
+    array, unread = octets_of_base64(slices.texts())
     return array, ~unread
 
 
-def _day_or_time(texts: pa.StringArray, sql_type: SqlType) -> Read:
-    array, unread = days_or_times(texts, sql_type)
+def _day_or_time(slices: Slices, sql_type: SqlType) -> Read:
+    array, unread = days_or_times(slices.texts(), sql_type)
     return array, ~unread
 
 
-def _timestamp(texts: pa.StringArray, sql_type: SqlType) -> Read:
-    micros, read = read_texts(texts)
-    return pa.array(micros).cast(arrow_type(sql_type)), read
+def _timestamp(slices: Slices, sql_type: SqlType) -> Read:
+    micros, read = timestamps(slices)
+    if not read.all():
+        left = np.flatnonzero(~read)
+        micros[left], read[left] = read_texts(slices.filter(left).texts())
+    return pa.array(micros).view(arrow_type(sql_type)), read
 
 
-def _decimal(texts: pa.StringArray, sql_type: SqlType) -> Read:
-    array, unread = decimals(texts, sql_type)
+def _decimal(slices: Slices, sql_type: SqlType) -> Read:
+    array, unread = decimals(slices.texts(), sql_type)
     return array, ~unread
 
 
 def _bare_decimal(slices: Slices, sql_type: SqlType) -> Read:
     texts = slices.texts()
-    array, read = _decimal(texts, sql_type)
-    return array, read & _flags(pc.match_substring_regex(texts, _NUMBER))
+    array, unread = decimals(texts, sql_type)
+    return array, ~unread & _flags(pc.match_substring_regex(texts, _NUMBER))
 
 
 def _whole(slices: Slices, sql_type: SqlType) -> Read:
-    numbers, read = _whole_numbers(slices)
-    if sql_type.kind in INTEGER_RANGES:
-        low, high = INTEGER_RANGES[sql_type.kind]
-        read &= (low <= numbers) & (numbers <= high)
-    numbers = np.where(read, numbers, 0)
+    numbers, read = whole_numbers(slices)
+    if sql_type.kind in _KINDS_OF_19_DIGITS:
+        return pa.array(numbers).view(arrow_type(sql_type)), read
+    low, high = INTEGER_RANGES[sql_type.kind]
+    read &= (low <= numbers) & (numbers <= high)
+    if not read.all():
+        numbers = np.where(read, numbers, 0)
     return pa.array(numbers).cast(arrow_type(sql_type)), read
 
 
 def _millis(slices: Slices, sql_type: SqlType) -> Read:
-    numbers, read = _whole_numbers(slices)
+    numbers, read = whole_numbers(slices)
     read &= (numbers >= MILLIS_MIN) & (numbers <= MILLIS_MAX)
     micros = np.where(read, numbers, 0) * _MILLIS_US
-    return pa.array(micros).cast(arrow_type(sql_type)), read
-
-
-def _whole_numbers(slices: Slices) -> tuple[Ints, Bools]:
-    """Return whole numbers, and which are certain: up to 19 digits after an optional minus sign."""
-    negative = slices.firsts() == _MINUS
-    digits = slices.lengths - negative
-    leading = slices.block.octets[slices.starts + negative]
-    certain = (digits < _DIGITS_MAX) | ((digits == _DIGITS_MAX) & (leading < _NINE))
-    certain &= (digits > 0) & ((leading != _ZERO) | (digits == 1))
-    numbers = np.zeros(len(digits), np.uint64)
-    odd = np.zeros(len(digits), np.uint64)
-    digits_max = int(digits.max(initial=0))
-    for low in range(0, min(digits_max, _DIGITS_MAX), WORD):
-        word = slices.block.words[slices.ends - (low + WORD)] ^ _ZEROS
-        other = ((WORD - np.clip(digits - low, 0, WORD)) * 8).astype(np.uint64)
-        word = word >> other << other  # the digits of the number alone, the last most significant
-        odd |= (word | (word + _SIXES)) & _HIGH_HALVES
-        word = word * np.uint64(10) + (word >> np.uint64(8))
-        pairs = (word & _PAIRS) * _MILLIONS + ((word >> np.uint64(16)) & _PAIRS) * _TEN_THOUSANDS
-        numbers += (pairs >> np.uint64(32)) * np.uint64(10**low)
-    certain &= odd == 0
-    signed = numbers.view(np.int64)
-    return np.where(negative, -signed, signed), certain
+    return pa.array(micros).view(arrow_type(sql_type)), read
 
 
 def _double(slices: Slices, _sql_type: SqlType) -> Read:
@@ -246,7 +232,7 @@ def _flags(flags: pa.BooleanArray) -> Bools:
     return found
 
 
-_OF_TEXT: Final[dict[Kind, Callable[[pa.StringArray, SqlType], Read]]] = {
+_OF_TEXT: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
     Kind.STRING: _text,
     Kind.BYTES: _octets,
     Kind.DATE: _day_or_time,

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from fsql.compiler.sqltypes import FLOATING, Kind, row_of
 from fsql.formats.json.bulk import BulkDecoder
+from fsql.formats.json.layouts import is_utf8
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
-    from fsql.formats.json.bulk import Part
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import DeadLetter
@@ -95,11 +95,9 @@ class _Rows:
     """How many malformed values of a line are NULL."""
 
     @staticmethod
-    def of(source: Lines, span: bytes, chosen: Ints, first_row: int) -> _Rows:
-        """Return the rows of chosen lines, with none decoded; `span` is the text of all."""
-        if len(chosen) == len(source):
-            return _Rows(source, span, source, chosen, first_row)
-        lines = source.copy(chosen)
+    def of(source: Lines, chosen: Ints, first_row: int) -> _Rows:
+        """Return the rows of chosen lines, with none decoded."""
+        lines = source if len(chosen) == len(source) else source.copy(chosen)
         return _Rows(lines, lines.span(), source, chosen, first_row)
 
     def kept(self) -> Ints:
@@ -154,27 +152,20 @@ class JsonDecoder(SingleLineDecoder):
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines none of which is empty; the first has the number `first_row`."""
-        span = lines.span()
-        parts = self._decode_in_bulk(lines, span)
+        parts = self._bulk.decode(lines, self.record_bytes_max)
         self.unknown_fields += sum(part.unknown_fields for part in parts)
         found = [(part.lines, part.arrays) for part in parts]
-        left = np.ones(len(lines), np.bool_)
-        for part in parts:
-            left[part.lines] = False
         rejected: list[DeadLetter] = []
-        if left.any() or not parts:
-            rows = _Rows.of(lines, span, np.flatnonzero(left), first_row)
+        if not parts or sum(len(part.lines) for part in parts) < len(lines):
+            left = np.ones(len(lines), np.bool_)
+            for part in parts:
+                left[part.lines] = False
+            rows = _Rows.of(lines, np.flatnonzero(left), first_row)
             arrays, kept = self._decode_one_by_one(rows)
             found.append((rows.source_lines[kept], arrays))
             rejected = rows.dead_letters()
         kept, arrays = _merge(found)
         return arrays, first_row + kept, rejected
-
-    def _decode_in_bulk(self, lines: Lines, span: bytes) -> list[Part]:
-        """Return the rows with common layouts."""
-        if len(lines) < self._bulk.rows_min or not _utf8(span):
-            return []
-        return self._bulk.decode(lines, span, lines.ends - lines.starts > self.record_bytes_max)
 
     def _decode_one_by_one(self, rows: _Rows) -> tuple[list[pa.Array], Ints]:
         """Return the columns of rows, and the lines that they are from."""
@@ -210,7 +201,7 @@ class JsonDecoder(SingleLineDecoder):
         records = lines.contents(rows.span)
         lengths = lines.ends - lines.starts
         long = (lengths > self.record_bytes_max).any()
-        if not long and _utf8(rows.span) and not self._has_negative_zero(rows.span):
+        if not long and is_utf8(rows.span) and not self._has_negative_zero(rows.span):
             try:
                 rows.decoded = list(map(self._row_type.decode, records))
             except REFUSED:
@@ -227,7 +218,7 @@ class JsonDecoder(SingleLineDecoder):
     def _row(self, rows: _Rows, line: int, record: bytes) -> msgspec.Struct | None:
         """Return the row of a line, None if it is rejected."""
         fits = len(record) <= self.record_bytes_max
-        if fits and _utf8(record) and not self._has_negative_zero(record):
+        if fits and is_utf8(record) and not self._has_negative_zero(record):
             try:
                 return self._row_type.decode(record)
             except REFUSED:
@@ -356,13 +347,3 @@ def _unknown_count(value: object, sql_type: SqlType) -> int:
         element = sql_type.element
         return sum(_unknown_count(each, element) for each in value)
     return 0
-
-
-def _utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -5,15 +5,15 @@ Producers write their records with one program, so those of a stream mostly diff
 with a few NumPy operations a column.  Nothing is assumed of the other records: they are told apart, and
 decoded one by one.
 
-A record has a layout if it has as many quotes, and each text between values stands where the quotes say that
-it must.  With no backslash and no control character in the record, a quoted value is then a valid string;
-what stands without quotes is for the reader of the column to check.
+A record has a layout if the text around its values stands where the values before it end.  A value ends
+before the next quote, backslash or control character, which 64 bits at a time tell.  So a quoted value is a
+valid string; what stands without quotes is for the reader of the column to check.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _QUOTE: Final = ord('"')
 _BACKSLASH: Final = ord("\\")
 _SPACE: Final = ord(" ")
+_ASCII_MAX: Final = 0x7F
+_ODD: Final = re.compile(rb"[\x00-\x1f\\]")
 _OPENING: Final = re.compile(rb" *\{")
 _MEMBER: Final = re.compile(
     rb' *"(?P<key>[^"]*)" *: *(?:"(?P<text>[^"]*)"|(?P<bare>[^ ",:{}\[\]]+)) *(?P<next>,|\} *\Z)'
@@ -38,8 +40,12 @@ WORD: Final = 8
 """Octets that are compared at once."""
 _FRAME_BYTES_MAX: Final = 1 << 12
 """Of all text around values; a longer layout is not worth it."""
-_MARGIN: Final = _FRAME_BYTES_MAX + 3 * WORD
+_MARGIN: Final = _FRAME_BYTES_MAX + 128
 """Zeros around a block."""
+_ZEROS: Final = bytes(_MARGIN)
+_LITTLE_ENDIAN: Final = np.dtype("<u8")
+_ONE: Final = np.uint64(1)
+_ALL: Final = np.ones(1, np.bool_)
 _BLOCK_BYTES_MAX: Final = 1 << 30
 """Offsets in Arrow's strings have 32 bits."""
 
@@ -90,18 +96,19 @@ class Slices(NamedTuple):
         )
         return both.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
 
-    def filter(self, kept: Bools) -> Slices:
+    def filter(self, kept: Bools | Ints) -> Slices:
         """Return some of the values."""
         return Slices(self.block, self.starts[kept], self.ends[kept])
 
 
 def layout_of(record: bytes) -> Layout | None:
-    """Return the layout of a record without backslashes and control characters.
+    """Return the layout of a record, which has itself this layout.
 
-    None is returned where it has none: it is not a flat object, or has a key twice.
+    None is returned where it has none: it is not a flat object, has a key twice, or has a backslash or a
+    control character.
     """
     opening = _OPENING.match(record)
-    if opening is None:
+    if opening is None or _ODD.search(record):
         return None
     keys: list[str] = []
     quoted: list[bool] = []
@@ -122,72 +129,104 @@ def layout_of(record: bytes) -> Layout | None:
 
 
 class Block:
-    """The octets of consecutive lines, and where their quotes are.
+    """The octets of consecutive lines, and where a string in them may end.
 
-    The octets are valid UTF-8.  Around them are zeros, so that whatever a layout reads is inside.
+    Around the octets are zeros, so that whatever a layout reads is inside.
     """
 
-    def __init__(self, span: bytes, lines: Lines, long: Bools) -> None:
-        """Take the lines, their text, and which of them are too long."""
-        self.octets = np.frombuffer(bytes(_MARGIN) + span + bytes(_MARGIN), np.uint8)
-        self.words = np.ndarray(
-            (len(self.octets) - WORD + 1,), "<u8", self.octets.data, strides=(1,)
-        )
+    def __init__(self, lines: Lines) -> None:
+        """Copy the text of the lines."""
+        first, last = int(lines.starts[0]), int(lines.ends[-1])
+        text = memoryview(lines.data)[first:last]
+        self._text = b"".join((_ZEROS, text, _ZEROS))
+        self.octets = np.frombuffer(self._text, np.uint8)
+        self.words = _at_each_octet(self.octets, _LITTLE_ENDIAN)
         """The 8 octets from each octet on, the first of them least significant."""
-        text = self.octets[_MARGIN : _MARGIN + len(span)]
-        self._starts = lines.starts - lines.starts[0] + _MARGIN
-        self._ends = lines.ends - lines.starts[0] + _MARGIN
-        self._quotes = np.flatnonzero(text == _QUOTE) + _MARGIN
-        bounds = np.append(self._starts, len(span) + _MARGIN)
-        self._first_quote = np.searchsorted(self._quotes, bounds)
-        plain = ~long
-        if b"\\" in span:
-            plain[self._lines_with(np.flatnonzero(text == _BACKSLASH) + _MARGIN)] = False
-        between = len(span) - int((self._ends - self._starts).sum())
-        if np.count_nonzero(text < _SPACE) != between:
-            plain[self._lines_with(np.flatnonzero(text < _SPACE) + _MARGIN)] = False
-        self.plain_lines = np.flatnonzero(plain)
-        """Lines that may have a layout: not too long, without backslashes and control characters."""
+        self._starts = lines.starts - (first - _MARGIN)
+        self._ends = lines.ends - (first - _MARGIN)
+        self._stops = _at_each_octet(_stops(self._text), _LITTLE_ENDIAN)
 
-    def _lines_with(self, octets: Ints) -> Ints:
-        """Return the lines that have any of the `octets`; what stands between lines is in none."""
-        lines = np.searchsorted(self._starts, octets, "right") - 1
-        return lines[octets < self._ends[lines]]
+    def is_utf8(self) -> bool:
+        """Return whether the text of the lines is UTF-8."""
+        return self.octets.max() <= _ASCII_MAX or is_utf8(self._text)
 
     def locate(self, layout: Layout, lines: Ints) -> tuple[Ints, list[Slices]]:
         """Return those of `lines` that have the layout, and the values of each of its keys in them."""
-        quotes = np.diff(self._first_quote)[lines]
-        lines = lines[quotes == sum(frame.count(b'"') for frame in layout.frames)]
-        starts = self._frame_starts(layout, lines)
-        differs = np.zeros(len(lines), np.uint64)
-        for start, frame in zip(starts, layout.frames, strict=True):
-            for offset in range(0, len(frame), WORD):
-                constant, mask = _constant(frame[offset : offset + WORD])
-                differs |= (self.words[start + offset] ^ constant) & mask
-        fits = differs == 0
-        fits &= starts[0] == self._starts[lines]
-        fits &= starts[-1] + len(layout.frames[-1]) == self._ends[lines]
-        bounds = []
-        for number, frame in enumerate(layout.frames[:-1]):
-            begin, end = starts[number] + len(frame), starts[number + 1]
-            fits &= begin + (not layout.quoted[number]) <= end
-            bounds.append((begin, end))
-        if fits.all():
-            return lines, [Slices(self, begin, end) for begin, end in bounds]
-        return lines[fits], [Slices(self, begin[fits], end[fits]) for begin, end in bounds]
+        line_ends = self._ends[lines]
+        at = self._starts[lines]
+        values = []
+        tests = [self._have(layout.frames[0], at)]
+        for frame, before, quoted in zip(
+            layout.frames[1:], layout.frames, layout.quoted, strict=False
+        ):
+            start = at + len(before)
+            quote = frame.find(b'"')
+            # The end of a record behind a value without quotes has none.
+            at = line_ends - len(frame) if quote < 0 else self._next_stop(start, -quote)
+            values.append(Slices(self, start, at))
+            tests.append(self._have(frame, at))
+            if not quoted:
+                tests.append(start < at)
+        tests.append(at + len(layout.frames[-1]) == line_ends)
+        failed = [test for test in tests if not test.all()]
+        if not failed:
+            return lines, values
+        fits = np.logical_and.reduce(failed)
+        return lines[fits], [each.filter(fits) for each in values]
 
-    def _frame_starts(self, layout: Layout, lines: Ints) -> list[Ints]:
-        """Return where each frame would begin in each line, by the quote that is the first in it."""
-        quote = self._first_quote[:-1][lines]
-        starts = []
-        for frame in layout.frames:
-            before = frame.find(b'"')
-            if before < 0:  # the end of a record behind a value without quotes
-                starts.append(self._ends[lines] - len(frame))
-            else:
-                starts.append(self._quotes[quote] - before)
-                quote = quote + frame.count(b'"')
-        return starts
+    def octets_at(self, at: Ints, count: int) -> Octets:
+        """Return the octets from each of `at` on, `count` in a row."""
+        rows = _at_each_octet(self.octets, np.dtype((np.void, count)))[at]
+        return rows.view(np.uint8).reshape(len(at), count)
+
+    def _have(self, frame: bytes, at: Ints) -> Bools:
+        """Return at which octets the frame stands; one value, if it stands at all of them."""
+        there = self.octets_at(at, len(frame))
+        if there.tobytes() == frame * len(at):
+            return _ALL
+        same: Bools = (there == np.frombuffer(frame, np.uint8)).all(axis=1)
+        return same
+
+    def _next_stop(self, at: Ints, move: int) -> Ints:
+        """Return the first stop from each octet on, moved by a number of octets."""
+        octet = at >> 3
+        bits = self._stops[octet]
+        bits >>= (at & 7).view(np.uint64)
+        found = at + (move - 1)
+        found += _lowest(bits)
+        if bits.all():
+            return found
+        rows = np.flatnonzero(bits == 0)
+        octet = octet[rows]
+        while len(rows):
+            octet += WORD
+            bits = self._stops[octet]
+            found[rows] = (octet << 3) + (move - 1) + _lowest(bits)
+            left = bits == 0
+            rows, octet = rows[left], octet[left]
+        return found
+
+
+def _stops(text: bytes) -> Octets:
+    """Return bits that say at which octets a string cannot go on: a quote, a backslash, a control character.
+
+    Zeros behind the text count as control characters, so whatever is searched for is found.
+    """
+    octets = np.frombuffer(text, np.uint8)
+    stops = (octets ^ np.uint8(_QUOTE - _SPACE)) <= np.uint8(_SPACE)
+    if b"\\" in text:
+        stops |= octets == np.uint8(_BACKSLASH)
+    return np.packbits(stops, bitorder="little")
+
+
+def _lowest(words: NDArray[np.uint64]) -> Octets:
+    """Return the number, from 1 on, of the lowest bit that is 1 in each word."""
+    return np.bitwise_count(words ^ (words - _ONE))
+
+
+def _at_each_octet(octets: Octets, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the values of a type that begin at each octet."""
+    return np.ndarray((len(octets) - dtype.itemsize + 1,), dtype, octets, strides=(1,))
 
 
 def _constant(text: bytes) -> tuple[np.uint64, np.uint64]:
@@ -196,6 +235,17 @@ def _constant(text: bytes) -> tuple[np.uint64, np.uint64]:
     return np.uint64(word), np.uint64((1 << 8 * len(text)) - 1)
 
 
-def fits_block(span: bytes) -> bool:
-    """Return whether a text is short enough for a `Block`."""
-    return len(span) <= _BLOCK_BYTES_MAX
+def is_utf8(text: bytes) -> bool:
+    """Return whether a text is UTF-8."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def fits_block(lines: Lines) -> bool:
+    """Return whether lines are short enough for a `Block`."""
+    return int(lines.ends[-1] - lines.starts[0]) <= _BLOCK_BYTES_MAX

@@ -68,8 +68,7 @@ def decode(data: bytes, columns: Schema, bulk_rows_min: int, nulled: Sequence[st
 def bulk_rows(data: bytes, columns: Schema) -> list[int]:
     """Return which of the lines are decoded in bulk."""
     (lines,) = LineCutter(1 << 20).feed(data)
-    long = lines.ends - lines.starts > RECORD_BYTES_MAX
-    parts = BulkDecoder(columns, 1).decode(lines, lines.span(), long)
+    parts = BulkDecoder(columns, 1).decode(lines, RECORD_BYTES_MAX)
     return sorted(line for part in parts for line in part.lines.tolist())
 
 
@@ -102,6 +101,9 @@ def test_layouts_are_the_text_around_values() -> None:
         b'{"a":{"b":1}}',
         b'{"a":1,"a":2}',
         b'{"a":1}}',
+        b'{"a":"\\\\"}',
+        b'{"a":"\t"}',
+        b'{"a\t":1}',
         b'{"a":1} {"a":1}',
         b'{"a" 1}',
         b'{"a":1 "b":2}',
@@ -148,6 +150,92 @@ def test_all_numbers_of_digits_are_read() -> None:
     assert decode(data, columns, 1).read.rows == {
         row: (number,) for row, number in enumerate(numbers)
     }
+
+
+def test_all_forms_of_timestamps_are_read() -> None:
+    moments = ["0001-01-01", "1900-02-28", "1969-12-31", "2000-02-29", "2024-12-31", "9999-12-31"]
+    forms = [f"{day}T23:59:59{rest}" for day in moments for rest in ("", "Z", ".987", ".987Z")]
+    data = b"".join(b'{"w":"%s"}\n' % form.encode() for form in forms)
+    columns = (Column("w", TIMESTAMP),)
+    assert bulk_rows(data, columns) == list(range(len(forms)))
+    check(data, columns)
+
+
+@drawn(100, st.data())
+def test_drawn_timestamps_are_the_same(data: st.DataObject) -> None:
+    # The first value decides which separator is read by words, so both are first.
+    records = []
+    for _ in range(data.draw(st.integers(1, 8))):
+        text = data.draw(st.sampled_from(MOMENTS))
+        for at, character in data.draw(REPLACED):
+            text = text[: at % len(text)] + character + text[at % len(text) + 1 :]
+        records.append(json.dumps({"w": text}, ensure_ascii=False))
+    check("\n".join(records).encode(), (Column("w", TIMESTAMP),))
+
+
+MOMENTS = [
+    f"{day}{separator}{time}"
+    for day in ("2024-02-29", "2023-02-29", "0000-01-01", "9999-12-31")
+    for separator in "T "
+    for time in ("00:00:00Z", "23:59:59.999Z", "12:34:56", "12:34:56.789", "12:34:56.789012Z")
+]
+REPLACED = st.lists(
+    st.tuples(st.integers(0, 27), st.sampled_from(list("0123456789-: TtZz.,+D@p/é"))), max_size=2
+)
+
+
+def test_values_of_any_length_are_found() -> None:
+    # Beyond, at and around the 57 to 64 octets that are looked at at once, in every position of the bits.
+    for shift in range(9):
+        texts = ["x" * length for length in (0, 1, *range(55, 67), *range(119, 131), 1000)]
+        records = [b'{"id":%d,"name":"%s"}' % (10**shift, text.encode()) for text in texts]
+        data = b"\n".join(records)
+        columns = (Column("id", BIGINT), Column("name", STRING))
+        assert bulk_rows(data + b"\n", columns) == list(range(len(records)))
+        check(data, columns)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"id":1,"name":"x","z":"',  # a text that the next line ends
+        b'{"id":1,"name":"x',
+        b'{"id":1,"name":"',
+        b'{"id":1,"name":"x\x00","z":"y"}',
+        b'{"id":1,"name":"x\x1f","z":"y"}',
+        b'{"id":1,"name":"\x7f","z":"y"}',
+        b'{"id":1,"name":"x\\","z":"y"}',
+        b'{"id":1,"name":"x\\"","z":"y"}',
+        b'{"id":1,"name":"x","z":"y"}}',
+        b'{"id":1,"name":"x","z":"y"} ',
+        b' {"id":1,"name":"x","z":"y"}',
+        b'{"id":,"name":"x","z":"y"}',
+        b'{"id":1,,"name":"x","z":"y"}',
+        b'{"id":1\t,"name":"x","z":"y"}',
+        b'{"id":1,"name":"x","z":"y","z":"y"}',
+        b'{"id":1,"name":"x","name":"y"}',
+        b'{"ID":1,"name":"x","z":"y"}',
+        b'{"id":1,"name":"x","z":"y"},{"id":1,"name":"x","z":"y"}',
+        b'{"id":1,"name":"x","z":"\xc3"}',
+        b'{"id":12345678x,"name":"x","z":"y"}',
+        b'{"id":1234567812345678x,"name":"x","z":"y"}',
+        b'{"id":/2345678,"name":"x","z":"y"}',
+        b'{"id":-,"name":"x","z":"y"}',
+        b'{"id":--1,"name":"x","z":"y"}',
+        b'{"id":-0,"name":"x","z":"y"}',
+        b'{"id":-01,"name":"x","z":"y"}',
+        b'{"id":\xc2\xb2,"name":"x","z":"y"}',
+    ],
+)
+def test_records_almost_of_the_layout_are_the_same(record: bytes) -> None:
+    like = b'{"id":1,"name":"x","z":"y"}'
+    check(b"\n".join([like, record, like, record]))
+    check(b"\n".join([record, like, record, record]))
+
+
+def test_space_before_a_comma_is_not_a_number() -> None:
+    # The frames `{"id": ` and ` ,"name":` overlap in the second record.
+    check(b'{"id": 1 ,"name":"x"}\n{"id": ,"name":"x"}\n{"id": 2 ,"name":"x"}')
 
 
 def test_lines_end_as_they_like() -> None:
