@@ -172,6 +172,11 @@ class AggregateFunction(enum.Enum):
     COVAR_SAMP = "COVAR_SAMP"
     CORR = "CORR"
     REGR_COUNT = "REGR_COUNT"
+    REGR_AVGX = "REGR_AVGX"
+    REGR_AVGY = "REGR_AVGY"
+    REGR_SXX = "REGR_SXX"
+    REGR_SYY = "REGR_SYY"
+    REGR_SXY = "REGR_SXY"
     REGR_SLOPE = "REGR_SLOPE"
     REGR_INTERCEPT = "REGR_INTERCEPT"
     REGR_R2 = "REGR_R2"
@@ -195,6 +200,14 @@ OF_ORDER: Final = frozenset(
     }
 )
 """The functions that need all values of a group in order."""
+
+OF_TWO: Final = frozenset(
+    {
+        *(AggregateFunction.COVAR_POP, AggregateFunction.COVAR_SAMP, AggregateFunction.CORR),
+        *(each for each in AggregateFunction if each.value.startswith("REGR_")),
+    }
+)
+"""The functions of two numbers, `f(y, x)`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.python_aggregates import make_python_aggregate, python_result
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import (
+    OF_TWO,
     AggregateCall,
     AggregateFunction,
     Call,
@@ -57,13 +58,6 @@ _PERCENTILES: Final = frozenset(
 )
 _WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
 """The names of percentiles whose values are in WITHIN GROUP; others take the fraction second."""
-_OF_TWO: Final = frozenset(
-    {
-        *(AggregateFunction.COVAR_POP, AggregateFunction.COVAR_SAMP, AggregateFunction.CORR),
-        *(AggregateFunction.REGR_COUNT, AggregateFunction.REGR_SLOPE),
-        *(AggregateFunction.REGR_INTERCEPT, AggregateFunction.REGR_R2),
-    }
-)
 _JOINED: Final = frozenset({"STRING_AGG", "LISTAGG"})
 """The names of ARRAY_AGG whose elements are joined to a text."""
 OF_ENTRIES: Final = frozenset({"MAP_AGG", "JSON_OBJECTAGG", "JSON_OBJECT_AGG"})
@@ -117,7 +111,7 @@ def make_aggregate(
     if written.filter is not None:
         argument = _apply_filter(arguments, argument, written.filter)
     argument = argument and coerce(argument, accumulator_type(function, argument.type))
-    if function in _OF_TWO:
+    if function in OF_TWO:
         others = tuple(coerce(each, accumulator_type(function, each.type)) for each in others)
     result = aggregate_result(function, None if argument is None else argument.type)
     if result is None:
@@ -201,7 +195,7 @@ def _parts(
         present = Call(BOOLEAN, nullable=False, function="is_not_null", arguments=(by,))
         assert argument is not None
         return _where(argument, present), (by,), ((_BY[name], False),), None
-    elif function in _OF_TWO:
+    elif function in OF_TWO:
         other = _whole(arguments, written.arguments[1])
         if aggregate_result(function, accumulator_type(function, other.type)) is None:
             raise _does_not_take(function, name, other, written)
@@ -216,7 +210,7 @@ def _parts(
 
 def _check_count(function: AggregateFunction, name: str, written: syntax.FunctionCall) -> None:
     counts = {1}
-    if function in _OF_TWO or name in _BY or name in OF_ENTRIES:
+    if function in OF_TWO or name in _BY or name in OF_ENTRIES:
         counts = {2}
     elif name in _JOINED:
         counts = {1, 2}

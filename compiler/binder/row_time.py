@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.time_zone import of_utc
 from fsql.compiler.expression import Cast, ColumnRef, Expression
@@ -34,6 +35,9 @@ TYPES: Final[Mapping[str, SqlType]] = {
     "LOCALTIME": TIME,
 }
 """The functions of the time of a row, with the types of their values."""
+
+_SECONDS: Final = "UNIX_TIMESTAMP"
+"""The function that, without arguments, is the time of a row in seconds since 1970."""
 
 
 _INSTANTS: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "CURRENT_ROW_TIMESTAMP"})
@@ -59,7 +63,7 @@ def calls_row_time(part: object) -> bool:
         value = waiting.pop()
         if isinstance(value, tuple):
             waiting += value
-        elif isinstance(value, syntax.FunctionCall) and _name(value) in TYPES:
+        elif isinstance(value, syntax.FunctionCall) and is_row_time_call(value):
             return True
         elif isinstance(value, syntax.Syntax) and not isinstance(value, syntax.Query):
             waiting += syntax.parts(value)
@@ -70,6 +74,12 @@ def select_calls_row_time(select: syntax.Select) -> bool:
     """Return whether a SELECT calls one of the functions, other than in FROM and in subqueries."""
     parts = [getattr(select, field.name) for field in fields(select) if field.name != "relations"]
     return any(map(calls_row_time, parts))
+
+
+def is_row_time_call(written: syntax.FunctionCall) -> bool:
+    """Return whether this is a call of one of the functions."""
+    name = _name(written)
+    return name in TYPES or (name == _SECONDS and not written.arguments)
 
 
 def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
@@ -85,6 +95,8 @@ def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Exp
     if binder.scope.row_time is None:
         raise _no_row_time(binder, written)
     time = row_time(binder.scope.row_time)
+    if name == _SECONDS:
+        return call("unix_timestamp", time)
     if binder.zone != "UTC" and name != "PROCTIME":
         instant = of_utc(time, binder.zone)
         return instant if name in _INSTANTS else Cast(TYPES[name], nullable=False, argument=instant)

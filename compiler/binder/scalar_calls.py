@@ -10,8 +10,7 @@ from fsql.compiler.binder.forms import FORMS
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.printf import printf_arguments
 from fsql.compiler.binder.report import Refusal, refusal
-from fsql.compiler.binder.row_time import TYPES as ROW_TIMES
-from fsql.compiler.binder.row_time import bind_row_time
+from fsql.compiler.binder.row_time import bind_row_time, is_row_time_call
 from fsql.compiler.binder.zoned_texts import local_texts
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression
@@ -47,7 +46,7 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     Raises:
         Refusal: E2xx to E4xx.
     """
-    if name in ROW_TIMES:
+    if is_row_time_call(written):
         return bind_row_time(binder, written)
     if name not in CALLABLE:
         raise unknown_function(name, written)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.expression import OF_TWO, AggregateFunction
 from fsql.compiler.sqltypes import (
     BIGINT,
     DECIMAL_DIGITS_MAX,
@@ -147,13 +147,8 @@ def _sum_or_average(function: AggregateFunction, argument: SqlType) -> SqlType |
     return BIGINT if whole else DOUBLE
 
 
-_UNDEFINED: Final = frozenset(
-    {
-        *(_F.VAR_SAMP, _F.STDDEV_SAMP, _F.COVAR_POP, _F.COVAR_SAMP, _F.CORR),
-        *(_F.REGR_SLOPE, _F.REGR_INTERCEPT, _F.REGR_R2),
-    }
-)
-"""The functions that are NULL for some values, none of which is NULL."""
+_UNDEFINED: Final = frozenset({_F.VAR_SAMP, _F.STDDEV_SAMP, *OF_TWO})
+"""The functions that can be NULL though their first argument never is."""
 
 
 def aggregate_nullable(

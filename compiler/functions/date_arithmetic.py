@@ -29,9 +29,11 @@ from fsql.compiler.sqltypes import (
     DATE,
     DATE_MAX,
     DATE_MIN,
+    DAY_US,
     DOUBLE,
     INTERVAL,
     STRING,
+    TIME,
     TIMESTAMP,
 )
 
@@ -147,12 +149,23 @@ def _make_date(year: int, month: int, day: int) -> int:
     return parse_date(f"{year:04d}-{month:02d}-{day:02d}")
 
 
+def _in_day_us(hour: int, minute: int, second: float, type_: SqlType) -> int:
+    """Return the microseconds from midnight to a time of day, which is to make a `type_`."""
+    if not (0 <= hour <= 23 and 0 <= minute <= 59 and 0.0 <= second < 60.0):
+        raise UnreadableTextFailure(f"{hour}:{minute}:{second}", type_)
+    return (hour * 60 + minute) * 60_000_000 + round(second * 1_000_000)
+
+
+def _make_time(hour: int, minute: int, second: float) -> int:
+    made = _in_day_us(hour, minute, second, TIME)
+    if made == DAY_US:
+        raise OutOfRangeFailure(TIME)
+    return made
+
+
 def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> int:
     days = _make_date(year, month, day)
-    if not (0 <= hour <= 23 and 0 <= minute <= 59 and 0.0 <= second < 60.0):
-        raise UnreadableTextFailure(f"{hour}:{minute}:{second}", TIMESTAMP)
-    in_day_us = (hour * 60 + minute) * 60_000_000 + round(second * 1_000_000)
-    return in_range(midnight(days) + in_day_us)
+    return in_range(midnight(days) + _in_day_us(hour, minute, second, TIMESTAMP))
 
 
 def _bin(width_us: int, at_us: int, origin_us: int = 0) -> int:
@@ -278,6 +291,11 @@ DATE_ARITHMETIC: Final = (
     _name("monthname", ("MONTHNAME",), lambda at: MONTHS[at.month - 1]),
     Function(
         "make_date", ("MAKE_DATE",), (Signature((BIGINT,) * 3, DATE, _make_date, fallible=True),)
+    ),
+    Function(
+        "make_time",
+        ("MAKE_TIME",),
+        (Signature((BIGINT, BIGINT, DOUBLE), TIME, _make_time, fallible=True),),
     ),
     Function(
         "make_timestamp",

@@ -116,19 +116,11 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "COLUMNS": "list the columns",
     "ANY": "write a IN (…), or ARRAY_CONTAINS(array, a)",
     "SOME": "write a IN (…), or ARRAY_CONTAINS(array, a)",
-    "MAKE_TIME": "write CAST(MAKE_TIMESTAMP(1970, 1, 1, hour, minute, second) AS TIME)",
-    "REGR_AVGX": "write AVG(x) FILTER (WHERE y IS NOT NULL)",
-    "REGR_AVGY": "write AVG(y) FILTER (WHERE x IS NOT NULL)",
-    "REGR_SXX": "write REGR_COUNT(y, x) * VAR_POP(x) FILTER (WHERE y IS NOT NULL)",
-    "REGR_SYY": "write REGR_COUNT(y, x) * VAR_POP(y) FILTER (WHERE x IS NOT NULL)",
-    "REGR_SXY": "write REGR_COUNT(y, x) * COVAR_POP(y, x)",
 }
 """Functions of other SQL dialects, with what to write here."""
 
 OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "TO_TIMESTAMP": "use TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) for a number",
-    "UNIX_TIMESTAMP": "write UNIX_TIMESTAMP(NOW()) for the time of the row",
-    "DATE_FORMAT": "write DATE_FORMAT(CAST(text AS TIMESTAMP), pattern)",
     "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
 }
 """Functions that take other arguments in other SQL dialects, with what to write here."""

@@ -43,6 +43,10 @@ def _to_date(text: str, pattern: str | None = None) -> int:
     return date_of(in_range(pattern_of(JAVA, pattern).read(text, DATE)))
 
 
+def _rewrite(text: str, pattern: str) -> str:
+    return pattern_of(JAVA, pattern).write(parse_timestamp(text))
+
+
 def _or_null(scalar: Callable[..., int]) -> Callable[..., Value]:
     """Return the function that is NULL where `scalar` fails."""
 
@@ -68,19 +72,25 @@ _TEXT: Final = (STRING,)
 _TWO: Final = (STRING, STRING)
 
 TIME_TEXTS: Final = (
+    Function(
+        "date_format",
+        ("DATE_FORMAT", "FORMAT_TIMESTAMP", "FORMAT_DATE"),
+        (
+            Signature((TIMESTAMP, STRING), STRING, _write(JAVA)),
+            Signature(_TWO, STRING, _rewrite, fallible=True),
+        ),
+        literal_check=JAVA.error,
+        literal_index=1,
+    ),
     *(
         Function(
             name,
-            names,
+            (name.upper(),),
             (Signature((TIMESTAMP, STRING), STRING, _write(FORMATTED[name])),),
             literal_check=FORMATTED[name].error,
             literal_index=1,
         )
-        for name, names in (
-            ("date_format", ("DATE_FORMAT", "FORMAT_TIMESTAMP", "FORMAT_DATE")),
-            ("strftime", ("STRFTIME",)),
-            ("to_char", ("TO_CHAR",)),
-        )
+        for name in ("strftime", "to_char")
     ),
     Function(
         "to_timestamp",

@@ -159,16 +159,25 @@ def _moment(function: AggregateFunction, rows: Sequence[Values]) -> float | None
     return _regression(function, (mean_x, mean_y), sxx, syy, sxy)
 
 
-def _regression(
+def _regression(  # noqa: PLR0911 - one line for each function
     function: AggregateFunction,
     means: tuple[Fraction, Fraction],
     sxx: Fraction,
     syy: Fraction,
     sxy: Fraction,
 ) -> float | None:
+    mean_x, mean_y = means
+    sums = {
+        _F.REGR_AVGX: mean_x,
+        _F.REGR_AVGY: mean_y,
+        _F.REGR_SXX: sxx,
+        _F.REGR_SYY: syy,
+        _F.REGR_SXY: sxy,
+    }
+    if function in sums:
+        return _float(sums[function])
     if sxx == 0:
         return None
-    mean_x, mean_y = means
     match function:
         case _F.CORR:
             if syy == 0:

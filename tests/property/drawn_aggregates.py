@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.expression import OF_TWO, AggregateCall, AggregateFunction
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 F = AggregateFunction
-OF_TWO: Final = frozenset(
-    {
-        *(F.COVAR_POP, F.COVAR_SAMP, F.CORR),
-        *(F.REGR_SLOPE, F.REGR_INTERCEPT, F.REGR_R2, F.REGR_COUNT),
-    }
-)
 ORDERED: Final = frozenset({F.ARRAY_AGG, F.FIRST_VALUE, F.LAST_VALUE})
 PERCENTILES: Final = frozenset({F.PERCENTILE_CONT, F.PERCENTILE_DISC})
 

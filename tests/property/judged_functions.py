@@ -103,6 +103,15 @@ def _formats(name: str) -> list[Judged]:
     ]
 
 
+_REWRITTEN: Final = Judged(
+    "strftime(TRY_CAST({0} AS TIMESTAMP), '%d.%m.%Y %H:%M:%S.%f')",
+    (
+        Column(STRING, (None, "", "x", "2024-02-30 10:00:00", "2024-02-29 23:59:59.5")),
+        *constants("dd.MM.yyyy HH:mm:ss.SSSSSS"),
+    ),
+)
+
+
 def _of_units(sql: str, *columns: Column, units: tuple[str, ...] = UNITS) -> list[Judged]:
     """Return a case for each unit, which is the first argument and stands for `{unit}`."""
     return [Judged(sql.replace("{unit}", unit), (*constants(unit), *columns)) for unit in units]
@@ -112,7 +121,7 @@ _SHIFT: Final = "TRY(CASE WHEN {r} BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP 
 _SHIFTED: Final = _SHIFT.replace("{r}", "({2} + {1} * INTERVAL 1 {unit})")
 
 JUDGED: Final[Mapping[str, list[Judged]]] = {
-    "date_format": _formats("date_format"),
+    "date_format": [*_formats("date_format"), _REWRITTEN],
     "strftime": _formats("strftime"),
     "to_char": [
         Judged(
@@ -161,6 +170,16 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
                 Column(BIGINT, (None, 1, 9999, 2023, 2024)),
                 Column(BIGINT, (None, 0, 1, 2, 12, 13)),
                 Column(BIGINT, (None, -1, 0, 1, 28, 29, 31, 32)),
+            ),
+        )
+    ],
+    "make_time": [
+        Judged(
+            "TRY(make_time({0}, {1}, {2}))",
+            (
+                Column(BIGINT, (None, -1, 0, 12, 23, 25)),
+                Column(BIGINT, (None, -1, 0, 59, 60)),
+                Column(DOUBLE, (None, 0.0, 1.5, 59.999999, -1.0, 30.1234564)),
             ),
         )
     ],

@@ -93,7 +93,7 @@ def _percentile(values: Sequence[Any], fraction: Fraction) -> float:
     return float(low) if low == high else low * float(1 - rest) + high * float(rest)
 
 
-def _of_numbers(function: F, rows: Sequence[tuple[Any, ...]]) -> float | None:  # noqa: PLR0911 - one line for each kind
+def _of_numbers(function: F, rows: Sequence[tuple[Any, ...]]) -> float | None:  # noqa: C901, PLR0911 - one line for each kind
     samples = function in {F.VAR_SAMP, F.STDDEV_SAMP, F.COVAR_SAMP}
     if len(rows) == 1 and samples:
         return None
@@ -114,6 +114,15 @@ def _of_numbers(function: F, rows: Sequence[tuple[Any, ...]]) -> float | None:  
         return math.sqrt(_double(sxx / count))
     if function in {F.COVAR_POP, F.COVAR_SAMP}:
         return _double(sxy / count)
+    plain = {
+        F.REGR_AVGX: means[0],
+        F.REGR_AVGY: means[1],
+        F.REGR_SXX: sxx,
+        F.REGR_SYY: syy,
+        F.REGR_SXY: sxy,
+    }
+    if function in plain:
+        return _double(plain[function])
     if not sxx or (function is F.CORR and not syy):
         return None
     if function is F.REGR_SLOPE:

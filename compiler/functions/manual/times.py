@@ -42,9 +42,11 @@ _AT: Final = "TIMESTAMP '2026-05-17 12:30:15.25'"
 
 ENTRIES: Final[Mapping[str, Entry]] = {
     "date_format": entry(
-        "The timestamp as text, by a Java pattern.",
+        "The timestamp as text, by a Java pattern; a text is read as CAST does.",
         f"DATE_FORMAT({_AT}, 'dd.MM.yyyy HH:mm') = '17.05.2026 12:30'",
         f"DATE_FORMAT({_AT}, 'EEE, d MMM yy') = 'Sun, 17 May 26'",
+        "DATE_FORMAT('2026-05-17 12:30:00', 'HH:mm') = '12:30'",
+        fails=UNREADABLE,
     ),
     "strftime": entry(
         "The timestamp as text, by a pattern of strftime.",
@@ -103,7 +105,7 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         fails=YEARS,
     ),
     "unix_timestamp": entry(
-        "Seconds since 1970, rounded down: of a timestamp, or of a text by a Java pattern, by default `yyyy-MM-dd HH:mm:ss`. It has no form without arguments, which would read the clock.",
+        "Seconds since 1970, rounded down: of a timestamp, or of a text by a Java pattern, by default `yyyy-MM-dd HH:mm:ss`. Without arguments it is of `NOW()`, the time of the row.",
         "UNIX_TIMESTAMP(TIMESTAMP '1970-01-01 00:01:00') = 60",
         "UNIX_TIMESTAMP('1970-01-01 00:01:00') = 60",
         "UNIX_TIMESTAMP('1970', 'yyyy') = 0",
@@ -150,6 +152,11 @@ ENTRIES: Final[Mapping[str, Entry]] = {
         "The date of a year, a month and a day.",
         "MAKE_DATE(2026, 5, 17) = DATE '2026-05-17'",
         fails=f"FSQL-E503 if there is no such day; {YEARS}",
+    ),
+    "make_time": entry(
+        "The time of day of an hour, a minute and a second, which is rounded to microseconds.",
+        "MAKE_TIME(12, 30, 15.25) = TIME '12:30:15.25'",
+        fails="FSQL-E503 if there is no such time; FSQL-E502 if it is rounded to midnight",
     ),
     "make_timestamp": entry(
         "The timestamp of a year, month, day, hour, minute and second; the second is rounded to microseconds.",

@@ -100,6 +100,15 @@ class Moments(Numbers):
         xx = Fraction(sxx * count - sx * sx, count * ux * ux)
         xy = Fraction(sxy * count - sx * sy, count * ux * uy)
         yy = Fraction(syy * count - sy * sy, count * uy * uy)
+        sums = {
+            AggregateFunction.REGR_AVGX: x,
+            AggregateFunction.REGR_AVGY: y,
+            AggregateFunction.REGR_SXX: xx,
+            AggregateFunction.REGR_SYY: yy,
+            AggregateFunction.REGR_SXY: xy,
+        }
+        if function in sums:
+            return sums[function]
         match function:
             case AggregateFunction.VAR_POP | AggregateFunction.STDDEV_POP:
                 return xx / count

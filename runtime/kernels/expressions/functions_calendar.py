@@ -13,7 +13,8 @@ import pyarrow as pa
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.time_patterns import pattern_of
 from fsql.compiler.functions.time_texts import FORMATTED
-from fsql.compiler.sqltypes import DAY_US
+from fsql.compiler.sqltypes import DAY_US, STRING
+from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import leftmost_failure, total
 from fsql.runtime.kernels.expressions.vectors import Vector, common_length
 
@@ -91,7 +92,9 @@ _PARTS: Final[dict[str, Callable[[Ints], Ints]]] = {
 
 
 def _make_format(call: Call) -> Kernel:
-    """Return the kernel that writes timestamps by a constant pattern."""
+    """Return the kernel that writes timestamps, or their texts, by a constant pattern."""
+    if call.arguments[0].type == STRING:
+        return per_value(call)
     family = FORMATTED[call.function]
     given = call.arguments[1]
     assert isinstance(given, Literal)
