@@ -32,6 +32,9 @@ names only have the same columns.
 TIMESTAMP_LTZ is the kind TIMESTAMP with the time zone of the script.  Its values are instants, the same in
 every zone; the zone is that of the local times which casts give and read.
 
+A TIME or TIMESTAMP with a `fraction` of n digits, as TIMESTAMP(3), has the values of which no more digits are
+set, in the same unit, and texts of exactly n digits.  Without one, a text has as many as the value needs.
+
 A MAP has each key once, none of them NULL, and its entries in the order of their keys.  So equal maps are
 equal values, and in columns a MAP is the ARRAY of its entries.
 """
@@ -40,7 +43,7 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -74,13 +77,18 @@ class Kind(enum.Enum):
     NULL = "NULL"
 
 
+CLOCK_TIMES: Final = (Kind.TIME, Kind.TIMESTAMP)
+"""Kinds of which a type may state the digits of fraction."""
+FRACTION_DIGITS_MAX: Final = 6
+
+
 @dataclass(frozen=True, slots=True)
 class SqlType:
     """A SQL type: a kind, and for ARRAY the type of its elements, for ROW the names and types of its fields.
 
     The element of a MAP is `ROW<key K, value V>`.  Elements and fields may always be NULL, keys never.  A
     DECIMAL has `precision` digits, `scale` of them after the point.  A TIMESTAMP with a `zone` is
-    TIMESTAMP_LTZ.
+    TIMESTAMP_LTZ.  A TIME or TIMESTAMP may have a `fraction` of 0 to 6 digits.
     """
 
     kind: Kind
@@ -89,19 +97,25 @@ class SqlType:
     precision: int = 0
     scale: int = 0
     zone: str = ""
+    fraction: int | None = None
 
     def __post_init__(self) -> None:
         assert (self.kind in {Kind.ARRAY, Kind.MAP}) == (self.element is not None)
         assert (self.kind is Kind.ROW) == bool(self.fields)
         assert (self.kind is Kind.DECIMAL) == (0 <= self.scale <= self.precision > 0)
         assert self.kind is Kind.TIMESTAMP or not self.zone
+        assert self.fraction is None or self.kind in CLOCK_TIMES
+        assert self.fraction in {None, *range(FRACTION_DIGITS_MAX + 1)}
 
     def __str__(self) -> str:
         """Return the type as SQL writes it."""
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision}, {self.scale})"
-        if self.zone:
-            return "TIMESTAMP_LTZ" if self.zone == "UTC" else f"TIMESTAMP_LTZ('{self.zone}')"
+        if self.kind in CLOCK_TIMES:
+            name = "TIMESTAMP_LTZ" if self.zone else self.kind.value
+            digits = () if self.fraction is None else (str(self.fraction),)
+            numbers = digits if self.zone in {"", "UTC"} else (*digits, f"'{self.zone}'")
+            return f"{name}({', '.join(numbers)})" if numbers else name
         if self.fields:
             fields = ", ".join(f"{_name_text(name)} {type_}" for name, type_ in self.fields)
             return f"ROW<{fields}>"
@@ -138,6 +152,28 @@ class SqlType:
     def contains(self, *kinds: Kind) -> bool:
         """Return whether the type, or one at any depth inside, is of one of `kinds`."""
         return self.kind in kinds or any(part.contains(*kinds) for part in self.parts)
+
+    @property
+    def has_fraction(self) -> bool:
+        """Return whether the type, or one at any depth inside, is a time with a number of digits."""
+        return self.fraction is not None or any(part.has_fraction for part in self.parts)
+
+    @property
+    def without_fraction(self) -> SqlType:
+        """Return the type of which all times have as many digits as their values need.
+
+        It has all values of this one.
+        """
+        if not self.has_fraction:
+            return self
+        element = None if self.element is None else self.element.without_fraction
+        fields = tuple((name, type_.without_fraction) for name, type_ in self.fields)
+        return replace(self, element=element, fields=fields, fraction=None)
+
+    @property
+    def unit_us(self) -> int:
+        """Return the microseconds of which every time of the type is a multiple."""
+        return 1 if self.fraction is None else 10 ** (FRACTION_DIGITS_MAX - self.fraction)
 
     @property
     def numeric(self) -> bool:
@@ -221,6 +257,11 @@ def map_of(key: SqlType, value: SqlType) -> SqlType:
 def instants(zone: str) -> SqlType:
     """Return TIMESTAMP_LTZ, whose local times are those of a zone."""
     return SqlType(Kind.TIMESTAMP, zone=zone)
+
+
+def with_fraction(type_: SqlType, digits: int | None) -> SqlType:
+    """Return TIME(digits), TIMESTAMP(digits) or TIMESTAMP_LTZ(digits)."""
+    return replace(type_, fraction=digits)
 
 
 def _name_text(name: str) -> str:

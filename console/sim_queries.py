@@ -53,7 +53,7 @@ FROM documents CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word);
 
 _BALANCES: Final = """
 CREATE TABLE events (
-    at TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
+    at TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
 ) WITH ('connector' = 'file', 'path' = 'events', 'format' = 'json');
 
 CREATE TABLE results (k STRING, total BIGINT, entries BIGINT)
@@ -64,7 +64,7 @@ INSERT INTO results SELECT k, SUM(v), COUNT(*) FROM events GROUP BY k;
 
 _WINDOWS_OVER_WINDOWS: Final = """
 CREATE TABLE events (
-    at TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
+    at TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
 ) WITH ('connector' = 'file', 'path' = 'events', 'format' = 'json');
 
 CREATE VIEW short AS
@@ -72,7 +72,7 @@ SELECT k, window_time AS until, SUM(v) AS total
 FROM TUMBLE(events, at, INTERVAL '2' SECOND)
 GROUP BY k, window_time;
 
-CREATE TABLE results (window_end TIMESTAMP(3), parts BIGINT, most BIGINT)
+CREATE TABLE results (window_end TIMESTAMP, parts BIGINT, most BIGINT)
 WITH ('connector' = 'blackhole');
 
 INSERT INTO results
@@ -83,7 +83,7 @@ GROUP BY window_end;
 
 _JOIN: Final = """
 CREATE TABLE events (
-    at TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
+    at TIMESTAMP, k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
 ) WITH ('connector' = 'file', 'path' = 'events', 'format' = 'json');
 
 CREATE TABLE results (k STRING, one BIGINT, other BIGINT) WITH ('connector' = 'blackhole');

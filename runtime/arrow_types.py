@@ -167,9 +167,12 @@ def shortest_of_column(array: pa.Array) -> pa.Array:
     return pa.array(values, mask=null if null.any() else None)
 
 
-def time_texts(times_us: NDArray[np.int64]) -> pa.StringArray:
-    """Return times of day as `hh:mm:ss`, with 3 or 6 digits of fraction where there is one."""
+def time_texts(times_us: NDArray[np.int64], digits: int | None = None) -> pa.StringArray:
+    """Return times of day as `hh:mm:ss` with `digits` of fraction, or 3 or 6 where there is one."""
     texts = pa.array(times_us).view(pa.time64("us")).cast(pa.string())
+    if digits is not None:
+        length = len("hh:mm:ss.") + digits if digits else len("hh:mm:ss")
+        return pc.utf8_slice_codeunits(texts, 0, length)
     texts = pc.replace_substring_regex(texts, r"\.000000$", "")
     return pc.replace_substring_regex(texts, r"(\.\d{3})000$", r"\1")
 

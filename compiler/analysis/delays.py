@@ -40,6 +40,7 @@ from fsql.compiler.logical import (
     declared_event_time,
     grain_us,
     operators,
+    passed_time,
     tables,
 )
 
@@ -125,8 +126,9 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
 
 
 def _of_expression(plan: Project, expression: Expression, below: Distances) -> Distance | None:
-    if isinstance(expression, ColumnRef):
-        return below[expression.index]
+    passed = passed_time(expression)
+    if passed is not None:
+        return below[passed.index]
     if expression is declared_event_time(plan.input):
         (table,) = tables(plan.input)
         return Distance(table.delay_us)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.time_units import unit_us
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
     Aggregate,
@@ -32,7 +33,7 @@ from fsql.compiler.logical import (
     WindowAggregate,
     operators,
 )
-from fsql.compiler.sqltypes import FLOATING, INTEGER_RANGES, Kind, SqlType
+from fsql.compiler.sqltypes import CLOCK_TIMES, FLOATING, INTEGER_RANGES, Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -282,10 +283,10 @@ def _is_rank(plan: Plan, column: int) -> bool:
 
 
 def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:
-    """Return the keys of which every column is kept, as it is or cast to a wider type."""
+    """Return the keys of which every column is kept, as it is or cast to a type that has its values."""
     places: dict[int, int] = {}
     for index, expression in enumerate(plan.expressions):
-        source = _injective_source(expression)
+        source = _injective_source(expression, plan.input)
         if source is not None:
             places.setdefault(source, index)
     return [
@@ -295,12 +296,18 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
     ]
 
 
-def _injective_source(expression: Expression) -> int | None:
+def _injective_source(expression: Expression, below: Plan | None = None) -> int | None:
     """Return the column of which the expression is an injective function."""
-    inner = expression
-    if isinstance(expression, Cast) and _injective(expression.argument.type, expression.type):
+    inner, target = expression, expression.type
+    if isinstance(expression, Cast):
         inner = expression.argument
-    return inner.index if isinstance(inner, ColumnRef) else None
+    if not isinstance(inner, ColumnRef):
+        return None
+    if below is not None and inner.type.has_fraction | target.has_fraction:
+        same = replace(target, fraction=None) == replace(inner.type, fraction=None)
+        if same and unit_us(below, inner.index) % target.unit_us == 0:
+            return inner.index
+    return inner.index if inner is expression or _injective(inner.type, target) else None
 
 
 _KEPT_APART: Final[Mapping[Kind, Sequence[Kind]]] = {
@@ -317,6 +324,9 @@ def _injective(source: SqlType, target: SqlType) -> bool:
     """Return whether a cast gives different values for different ones; of a ROW, field by field."""
     if source == target or source.kind is Kind.NULL:
         return True
+    if source.kind is target.kind and source.kind in CLOCK_TIMES:
+        apart = {source.zone, target.zone} <= {"", "UTC"} or source.zone == target.zone
+        return apart and source.unit_us % target.unit_us == 0
     if source.zone or target.zone:
         # Where clocks change, two instants have one local time, and two local times are one instant.
         return {source.zone, target.zone} <= {"", "UTC"} and source.kind in {Kind.DATE, target.kind}

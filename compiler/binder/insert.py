@@ -22,7 +22,7 @@ from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import accepts, coerce, coercible
 from fsql.compiler.logical import Insert, Union
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import NULL, STRING, TIMESTAMP, Kind, SqlType
+from fsql.compiler.sqltypes import NULL, STRING, Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -243,7 +243,9 @@ def converts(given: SqlType, wanted: SqlType) -> bool:
         pairs = zip(given.parts, wanted.parts, strict=True)
         return all(coercible(*pair) or converts(*pair) for pair in pairs)
     if given.kind is Kind.TIMESTAMP:
-        return wanted.kind in {Kind.DATE, Kind.TIME} or wanted == TIMESTAMP
+        return wanted.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP}
+    if given.kind is Kind.TIME:
+        return wanted.kind is Kind.TIME
     return given.numeric and wanted.numeric
 
 

@@ -29,7 +29,16 @@ from fsql.compiler.functions.coercion import (
 )
 from fsql.compiler.functions.signature import match_signature
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import DAY_US, INTERVAL, NULL, STRING, TEXTUAL, Kind, SqlType
+from fsql.compiler.sqltypes import (
+    CLOCK_TIMES,
+    DAY_US,
+    INTERVAL,
+    NULL,
+    STRING,
+    TEXTUAL,
+    Kind,
+    SqlType,
+)
 from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
@@ -83,9 +92,14 @@ def combine_balanced(name: str, operands: Sequence[Expression]) -> Expression:
 
 
 def unify(
-    operands: Sequence[tuple[Expression, Span]], refused_as: str = "cannot compare {} with {}"
+    operands: Sequence[tuple[Expression, Span]],
+    refused_as: str = "cannot compare {} with {}",
+    *,
+    compared: bool = False,
 ) -> list[Expression]:
     """Return the operands coerced to their common type.
+
+    If they are `compared` only, their types may differ in digits of fraction: TIMESTAMP(3) and TIMESTAMP.
 
     Raises:
         Refusal: E206 if there is none, E215 for text that cannot be read as the time expected.
@@ -108,10 +122,16 @@ def unify(
             )
         if wider != common:
             common, common_span = wider, span
+    if compared:
+        common = common.without_fraction
     for expression, span in operands:
         if not accepts(expression, common):
             raise _unreadable(expression, common, span)
-    return [coerce(expression, common) for expression, _ in operands]
+    alike = compared and common.contains(*CLOCK_TIMES)
+    return [
+        each if alike and each.type.without_fraction == common else coerce(each, common)
+        for each, _ in operands
+    ]
 
 
 def _expected_type(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:

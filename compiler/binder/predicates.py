@@ -54,7 +54,7 @@ def compare(
     Raises:
         Refusal: E206 if their types have no common type or no order.
     """
-    operands = unify([left, right])
+    operands = unify([left, right], compared=True)
     made = make_call(_COMPARISONS[operator], *operands)
     if made is None:
         raise refusal(
@@ -101,7 +101,7 @@ def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expressio
 def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression:
     """Bind `a [NOT] IN (b, c)`: adjacent constants are a set, other items comparisons."""
     operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
-    value, *items = unify(operands)
+    value, *items = unify(operands, compared=True)
     found = combine_balanced("or", _membership_terms(value, items))
     return call("not", found) if in_list.negated else found
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler import syntax
     from fsql.compiler.functions.python_functions import Load, PythonFunction
+    from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import Span
 
 
@@ -133,12 +134,17 @@ def declared_types(written: syntax.CreateFunction, zone: str) -> Types | None:
     if returns is None:
         return None
     _check_distinct(written.parameters, "parameter")
-    parameters = tuple(bind_type(each.type, zone) for each in written.parameters)
+    parameters = tuple(_type_of(each.type, zone) for each in written.parameters)
     if not isinstance(returns, tuple):
-        return Types(parameters, bind_type(returns, zone))
+        return Types(parameters, _type_of(returns, zone))
     _check_distinct(returns, "column")
-    columns = tuple((each.name.name, bind_type(each.type, zone)) for each in returns)
+    columns = tuple((each.name.name, _type_of(each.type, zone)) for each in returns)
     return Types(parameters, array_of(row_of(columns)), is_table=True)
+
+
+def _type_of(name: syntax.TypeName, zone: str) -> SqlType:
+    """Return a type of a parameter or result: times have microseconds in Python, whatever their digits."""
+    return bind_type(name, zone).without_fraction
 
 
 def _check_distinct(parameters: Sequence[syntax.Parameter], what: str) -> None:

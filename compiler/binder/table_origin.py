@@ -214,7 +214,11 @@ def _type_name(type_: SqlType, span: Span) -> syntax.TypeName:
     """Return a type as a script would write it."""
     if type_.kind is Kind.NULL:
         return syntax.TypeName(span, Kind.STRING.value)
-    numbers = (type_.precision, type_.scale) if type_.kind is Kind.DECIMAL else ()
+    numbers: tuple[int, ...] = ()
+    if type_.kind is Kind.DECIMAL:
+        numbers = type_.precision, type_.scale
+    elif type_.fraction is not None:
+        numbers = (type_.fraction,)
     return syntax.TypeName(
         span,
         "TIMESTAMP_LTZ" if type_.zone else type_.kind.value,

@@ -16,6 +16,7 @@ from fsql.compiler.sqltypes import (
     DECIMAL_DIGITS_MAX,
     DOUBLE,
     FLOAT,
+    FRACTION_DIGITS_MAX,
     INT,
     INTERVAL,
     MONTHS,
@@ -31,6 +32,7 @@ from fsql.compiler.sqltypes import (
     instants,
     map_of,
     row_of,
+    with_fraction,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +105,6 @@ _OTHER_DIALECTS: Final[Mapping[str, str]] = {
 }
 """Types of other SQL dialects, with the nearest."""
 
-_TIMESTAMP_DIGITS_MAX: Final = 6
 ZONED: Final = (
     "TIMESTAMP_LTZ",
     "TIMESTAMPTZ",
@@ -156,7 +157,7 @@ def bind_type(name: TypeName, zone: str) -> SqlType:
         )
     if name.numbers and not _digits_fit(name):
         raise _wrong_numbers(name)
-    return known
+    return with_fraction(known, name.numbers[0]) if name.numbers else known
 
 
 def text_length(name: TypeName) -> int | None:
@@ -266,11 +267,11 @@ def _decimal(name: TypeName) -> SqlType:
 
 
 def _digits_fit(name: TypeName) -> bool:
-    """Return whether the numbers after the type's name do not restrict its values."""
+    """Return whether the number after the type's name is one of digits of fraction."""
     return (
         name.name.startswith("TIME")
         and len(name.numbers) == 1
-        and name.numbers[0] <= _TIMESTAMP_DIGITS_MAX
+        and name.numbers[0] <= FRACTION_DIGITS_MAX
     )
 
 
@@ -281,6 +282,6 @@ def _wrong_numbers(name: TypeName) -> Exception:
             "E216",
             f"{kind} does not have {name.numbers[0]} digits of fraction",
             name.span,
-            note="times have microseconds: 6 digits",
+            note="times have microseconds: 0 to 6 digits; further ones in input are cut off",
         )
     return refusal("E216", f'type "{name.name}" takes no numbers', name.span)

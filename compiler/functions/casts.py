@@ -29,6 +29,7 @@ from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
     BOOLEAN,
+    CLOCK_TIMES,
     DOUBLE,
     FLOATING,
     INTEGER_RANGES,
@@ -124,12 +125,10 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     (Kind.FLOAT, Kind.STRING): lambda value: format_double(shortest_double(value)),
     (Kind.DOUBLE, Kind.STRING): format_double,
     (Kind.DATE, Kind.STRING): format_date,
-    (Kind.TIME, Kind.STRING): format_time,
     (Kind.TIME, Kind.TIMESTAMP): int,
     (Kind.TIMESTAMP, Kind.TIME): time_of,
     (Kind.DATE, Kind.TIMESTAMP): midnight,
     (Kind.TIMESTAMP, Kind.DATE): date_of,
-    (Kind.TIMESTAMP, Kind.STRING): format_timestamp,
     (Kind.INTERVAL, Kind.STRING): str,
     (Kind.MONTHS, Kind.STRING): str,
     (Kind.STRING, Kind.BOOLEAN): _text_to_boolean,
@@ -146,6 +145,11 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     (Kind.STRING, Kind.TIMESTAMP): lambda text: parse_timestamp(text.strip(" ")),
 }
 
+_TIME_TEXTS: Final[dict[Kind, Callable[..., str]]] = {
+    Kind.TIME: format_time,
+    Kind.TIMESTAMP: format_timestamp,
+}
+
 _FALLIBLE: Final = {
     *combinations(reversed([*INTEGER_RANGES]), 2),
     *product(FLOATING, INTEGER_RANGES),
@@ -160,8 +164,9 @@ def castable(source: SqlType, target: SqlType) -> bool:
         pairs = zip(source.parts, target.parts, strict=False)
         return len(source.parts) == len(target.parts) and all(castable(*pair) for pair in pairs)
     pair = source.kind, target.kind
-    same = source.kind is Kind.NULL or pair == (Kind.TIMESTAMP, Kind.TIMESTAMP)
-    return source == target or same or pair in _CASTS or pair in DECIMAL_CASTS
+    of_times = source.kind in CLOCK_TIMES and target.kind in {source.kind, Kind.STRING}
+    same = source == target or source.kind is Kind.NULL or of_times
+    return same or pair in _CASTS or pair in DECIMAL_CASTS
 
 
 def cast_fallible(source: SqlType, target: SqlType) -> bool:
@@ -194,9 +199,24 @@ def cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
     pair = source.kind, target.kind
     if pair in DECIMAL_CASTS:
         return DECIMAL_CASTS[pair](value, source, target)
+    if source.kind in CLOCK_TIMES or target.kind in CLOCK_TIMES:
+        return _time_cast(value, source, target)
+    return _CASTS[pair](value)
+
+
+def _time_cast(value: Value, source: SqlType, target: SqlType) -> Value:
+    """Return the value of a cast from or to TIME or TIMESTAMP, whose digits beyond those declared are cut."""
+    if target.fraction is not None:
+        whole = cast_value(value, source, target.without_fraction)
+        assert isinstance(whole, int)
+        return whole - whole % target.unit_us
     if source.zone or target.zone:
         return _zoned_cast(value, source, target)
-    return _CASTS[pair](value)
+    if source.kind is target.kind:
+        return value
+    if target.kind is Kind.STRING:
+        return _TIME_TEXTS[source.kind](value, source.fraction)
+    return _CASTS[source.kind, target.kind](value)
 
 
 def zoned_cast_fallible(source: SqlType, target: SqlType) -> bool:
@@ -213,7 +233,7 @@ def _zoned_cast(value: Value, source: SqlType, target: SqlType) -> Value:
         if target.zone:
             return value
         if target.kind is Kind.STRING:
-            return format_instant(value, source.zone)
+            return format_instant(value, source.zone, source.fraction)
         return cast_value(local_of(value, source.zone), TIMESTAMP, target)
     local = cast_value(value, source, TIMESTAMP)
     assert isinstance(local, int)

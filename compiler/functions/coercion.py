@@ -8,6 +8,7 @@
 | FLOAT   | DOUBLE                                                   |
 | DATE    | TIMESTAMP, TIMESTAMP_LTZ (midnight)                      |
 | TIMESTAMP | TIMESTAMP_LTZ                                          |
+| TIME(n), TIMESTAMP(n) | the same with more digits, or without a number |
 | NULL    | every type                                               |
 
 A literal with a fraction is a DOUBLE.  In an operation with a DECIMAL it is the DECIMAL of its digits
@@ -30,13 +31,14 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.decimals import as_decimal, decimal_of_double, union_type
 from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
-from fsql.compiler.sqltypes import NULL, NUMERIC, Kind, SqlType, array_of, row_of
+from fsql.compiler.sqltypes import CLOCK_TIMES, NULL, NUMERIC, Kind, SqlType, array_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +55,8 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     """Return whether every value of `source` converts to `target` without a CAST."""
     if source == target or source.kind is Kind.NULL:
         return True
+    if source.has_fraction and source.without_fraction == target:
+        return True
     if source.fields and len(source.fields) == len(target.fields):
         return all(map(coercible, source.field_types, target.field_types))
     if source.element is not None and target.element is not None:
@@ -62,8 +66,9 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
         return same and rows and coercible(source.element, target.element)
     if source.kind is Kind.DATE:
         return target.kind is Kind.TIMESTAMP
-    if source.kind is Kind.TIMESTAMP:
-        return bool(target.zone)
+    if source.kind in CLOCK_TIMES:
+        of_zone = bool(target.zone) or not source.zone
+        return source.kind is target.kind and of_zone and _keeps_digits(source, target)
     if target.kind is Kind.DECIMAL:
         given = as_decimal(source)
         return given is not None and union_type(given, target) == target
@@ -72,6 +77,13 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     if source.numeric and target.numeric:
         return NUMERIC.index(source.kind) <= NUMERIC.index(target.kind)
     return False
+
+
+def _keeps_digits(source: SqlType, target: SqlType) -> bool:
+    """Return whether a type of times has as many digits of fraction as another one."""
+    if target.fraction is None or source.fraction is None:
+        return target.fraction is None
+    return source.fraction <= target.fraction
 
 
 def passes(source: SqlType, target: SqlType) -> bool:
@@ -108,12 +120,21 @@ def _wider(left: SqlType, right: SqlType) -> SqlType | None:
         names = (name for name, _ in left.fields)
         fields = [(n, t) for n, t in zip(names, types, strict=True) if t is not None]
         return row_of(fields) if len(fields) == len(types) else None
+    if left.kind is right.kind and left.kind in CLOCK_TIMES:
+        digits = None if None in {left.fraction, right.fraction} else _most_digits(left, right)
+        return replace(left, zone=left.zone or right.zone, fraction=digits)
     if coercible(left, right):
         return right
     if coercible(right, left):
         return left
+    if left.without_fraction == right.without_fraction:
+        return left.without_fraction
     given, other = as_decimal(left), as_decimal(right)
     return given and other and union_type(given, other)
+
+
+def _most_digits(left: SqlType, right: SqlType) -> int:
+    return max(left.fraction or 0, right.fraction or 0)
 
 
 def exact_literals(expressions: Sequence[Expression]) -> Sequence[Expression]:

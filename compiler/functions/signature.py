@@ -7,18 +7,16 @@ same element, key or value (T, K, V) are one type: the least that all their argu
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.coercion import common_type, passes
 from fsql.compiler.sqltypes import (
     STRUCTURED,
-    TIMESTAMP,
     Kind,
     SqlType,
     array_of,
-    instants,
     map_of,
     row_of,
 )
@@ -156,13 +154,15 @@ def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match |
 
 def _of_instants(function: Function, arguments: tuple[SqlType, ...], zone: str) -> Match | None:
     """Return the signature for TIMESTAMP, applied to TIMESTAMP_LTZ."""
-    zoned = instants(zone)
-    local = tuple(TIMESTAMP if type_ == zoned else type_ for type_ in arguments)
+
+    def zoned(type_: SqlType) -> SqlType:
+        return replace(type_, zone=zone) if type_.kind is Kind.TIMESTAMP else type_
+
+    local = tuple(replace(type_, zone="") if type_.zone else type_ for type_ in arguments)
     match = _match_cached(function, local)
     if match is None:
         return None
-    parameters = tuple(zoned if type_ == TIMESTAMP else type_ for type_ in match.parameters)
-    return Match(match.signature, parameters, zoned if match.result == TIMESTAMP else match.result)
+    return Match(match.signature, tuple(map(zoned, match.parameters)), zoned(match.result))
 
 
 def _fit(
@@ -178,9 +178,18 @@ def _fit(
     fits = all(passes(argument, target) for argument, target in zip(arguments, types, strict=True))
     if not fits:
         return None
+    if not isinstance(signature.result, TypeVariable):
+        # Digits of fraction show in a result only, and every time is a value of the type without them.
+        types = tuple(map(_as_given, types, arguments))
     if signature.result is TypeVariable.ROW:
         return Match(signature, types, row_of((f"f{i}", each) for i, each in enumerate(types, 1)))
     return Match(signature, types, _substitute(signature.result, stood_for))
+
+
+def _as_given(parameter: SqlType, argument: SqlType) -> SqlType:
+    """Return the type of a parameter, or that of its argument where only digits of fraction differ."""
+    whole = parameter.without_fraction
+    return argument if argument.without_fraction == whole else whole
 
 
 _LETTERS: Final = "TKV"

@@ -185,7 +185,7 @@ def window_bounds(start_us: int, size_us: int, zone: str) -> tuple[int, int, int
     return begin, end, end - 1
 
 
-def format_instant(instant_us: int, zone: str) -> str:
+def format_instant(instant_us: int, zone: str, digits: int | None = None) -> str:
     """Return the instant as ISO 8601, in the local time of the zone and with its offset.
 
     In UTC where the offset is not a number of minutes, as before there were zones, or leads out of the years
@@ -197,8 +197,8 @@ def format_instant(instant_us: int, zone: str) -> str:
     offset = offset_of(instant_us, zone)
     local = instant_us + offset
     if offset == 0 or offset % _MINUTE_US or not TIMESTAMP_MIN <= local <= TIMESTAMP_MAX:
-        return format_timestamp(instant_us)
-    return format_timestamp(local).removesuffix("Z") + offset_text(offset)
+        return format_timestamp(instant_us, digits)
+    return format_timestamp(local, digits).removesuffix("Z") + offset_text(offset)
 
 
 def offset_text(offset_us: int) -> str:

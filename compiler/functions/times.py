@@ -32,13 +32,13 @@ def parse_time(text: str) -> int:
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + int((match[4] or "").ljust(6, "0"))
 
 
-def format_time(time_us: int) -> str:
-    """Return the time as `hh:mm:ss`, with 3 or 6 digits of fraction if it needs them.
+def format_time(time_us: int, digits: int | None = None) -> str:
+    """Return the time as `hh:mm:ss`, with 3 or 6 digits of fraction if it needs them, or with `digits`.
 
     >>> format_time(60_500_000)
     '00:01:00.500'
     """
-    return format_timestamp(time_us)[_BEFORE:-1]
+    return format_timestamp(time_us, digits)[_BEFORE:-1]
 
 
 def time_of(at_us: int) -> int:

@@ -93,16 +93,20 @@ def _zone_us(text: str, zone: str | None) -> int:
     return -offset_us if zone[0] == "-" else offset_us
 
 
-def format_timestamp(value_us: int) -> str:
+def format_timestamp(value_us: int, digits: int | None = None) -> str:
     """Return the timestamp as ISO 8601 in UTC, with no, 3 or 6 digits of fraction as it needs.
 
-    >>> format_timestamp(-1), format_timestamp(500000)
-    ('1969-12-31T23:59:59.999999Z', '1970-01-01T00:00:00.500Z')
+    With `digits`, it has that many.
+
+    >>> format_timestamp(-1), format_timestamp(500000), format_timestamp(500000, 1)
+    ('1969-12-31T23:59:59.999999Z', '1970-01-01T00:00:00.500Z', '1970-01-01T00:00:00.5Z')
     """
     moment = _EPOCH + timedelta(microseconds=value_us)
     text = moment.replace(tzinfo=None, microsecond=0).isoformat()
     fraction_us = moment.microsecond
-    if fraction_us == 0:
+    if digits is not None and digits > 0:
+        return f"{text}.{f'{fraction_us:06d}'[:digits]}Z"
+    if fraction_us == 0 or digits == 0:
         return f"{text}Z"
     if fraction_us % 1000 == 0:
         return f"{text}.{fraction_us // 1000:03d}Z"

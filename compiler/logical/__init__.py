@@ -60,6 +60,7 @@ from fsql.compiler.logical.rows import (
     Scan,
     Unnest,
     declared_event_time,
+    passed_time,
 )
 from fsql.compiler.logical.sessions import AssignSessions
 
@@ -107,6 +108,7 @@ __all__ = [
     "may_tie",
     "of_expiring_rows",
     "operators",
+    "passed_time",
     "session_close_time",
     "session_levels",
     "tables",

@@ -31,6 +31,9 @@ class Plan(Node):
 
 
 def time_type(below: Plan, column: int) -> SqlType:
-    """Return the type of a time column, which may be missing in a plan that is not verified yet."""
+    """Return the type of times that are computed of a time column, which do not have its digits of fraction.
+
+    The column may be missing in a plan that is not verified yet.
+    """
     columns = below.schema
-    return columns[column].type if 0 <= column < len(columns) else TIMESTAMP
+    return columns[column].type.without_fraction if 0 <= column < len(columns) else TIMESTAMP

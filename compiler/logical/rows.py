@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.expression import Cast, ColumnRef, Expression
+from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.sqltypes import BIGINT, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.logical.declared import Table
@@ -59,15 +60,16 @@ class Project(Plan):
     def schema(self) -> Schema:
         """Return a column for each expression.
 
-        A bare reference to event time remains event time, which is never NULL; so does the expression that
-        the table declares for it.
+        A bare reference to event time remains event time, which is never NULL; so does its cast to more
+        digits of fraction, and the expression that the table declares for it.
         """
         below = self.input.schema
         declared = declared_event_time(self.input)
         columns = []
         for name, expression in zip(self.names, self.expressions, strict=True):
+            passed = passed_time(expression)
             time = expression is declared or (
-                isinstance(expression, ColumnRef) and below[expression.index].time_attribute
+                passed is not None and below[passed.index].time_attribute
             )
             nullable = expression.nullable and expression is not declared
             columns.append(Column(name, expression.type, nullable=nullable, time_attribute=time))
@@ -170,6 +172,17 @@ class AssignExpiry(Plan):
             ),
             Column("expires", type_, nullable=False, time_attribute=True),
         )
+
+
+def passed_time(expression: Expression) -> ColumnRef | None:
+    """Return the column that an expression is, or whose times it has with more digits of fraction."""
+    inner = expression
+    if isinstance(expression, Cast) and expression.type.kind is Kind.TIMESTAMP:
+        given = expression.argument.type
+        same_kind = given.kind is Kind.TIMESTAMP and given.zone == expression.type.zone
+        if same_kind and coercible(given, expression.type):
+            inner = expression.argument
+    return inner if isinstance(inner, ColumnRef) else None
 
 
 def declared_event_time(plan: Plan) -> Expression | None:

@@ -145,7 +145,7 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
             after = [*types, *_group_types(function)]
         case g.ToWindows() | g.CombineSessions() | g.ToExpiry():
             times = 1 if isinstance(function, g.ToExpiry) else 3
-            after = [*types, *[types[function.time_column]] * times]
+            after = [*types, *[types[function.time_column].without_fraction] * times]
         case g.CombineAggregate():
             after = _group_types(function)
         case g.CombineChanges():

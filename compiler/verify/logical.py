@@ -228,13 +228,18 @@ def _join(plan: logical.Join) -> Iterator[str]:
     left, right = plan.left.schema, plan.right.schema
     yield from _expressions(plan.left_keys, left)
     yield from _expressions(plan.right_keys, right)
-    if [key.type for key in plan.left_keys] != [key.type for key in plan.right_keys]:
+    if _key_types(plan.left_keys) != _key_types(plan.right_keys):
         yield "the keys of the sides have different types"
     if plan.time_range is not None:
         yield from _time_column(left, plan.time_range.left_time)
         yield from _time_column(right, plan.time_range.right_time)
         if not append_only(plan):
             yield "a time range on input that changes, or of an outer join"
+
+
+def _key_types(keys: Sequence[Expression]) -> list[SqlType]:
+    """Return the types of keys; times of different digits of fraction are equal as instants."""
+    return [key.type.without_fraction for key in keys]
 
 
 def _groups(

@@ -72,7 +72,7 @@ def _column(name: str, sql_type: SqlType, kind: str, events: Nexmark) -> Maker:
     lower = name.lower()
     if lower == EVENT_TYPE and sql_type == INT:
         return lambda numbers: pa.array(_types(numbers), pa.int32())
-    if lower == DATE_TIME.lower() and sql_type == TIMESTAMP:
+    if lower == DATE_TIME.lower() and sql_type.without_fraction == TIMESTAMP:
         return _field(DATE_TIME, sql_type, "bid", events)
     if lower in KINDS and sql_type.fields:
         return _event(lower, sql_type, events)
@@ -101,7 +101,7 @@ def _event(kind: str, sql_type: SqlType, events: Nexmark) -> Maker:
 def _field(name: str, sql_type: SqlType, kind: str, events: Nexmark) -> Maker:
     named = {each.lower(): column for each, column in KINDS[kind].items()}
     found = named.get(name.lower())
-    if found is None or found[0] != sql_type:
+    if found is None or found[0] != sql_type.without_fraction:
         known = {each: column[0] for each, column in KINDS[kind].items()}
         raise _column_error(name, sql_type, known, known, f"a {kind}")
     return lambda numbers: found[1](events, numbers)

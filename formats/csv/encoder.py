@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import SinkTable
     from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
     from fsql.formats.settings import Settings
 
 _ROWS_MAX: Final = 1 << 15
@@ -86,7 +87,7 @@ class CsvEncoder:
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> pa.StringArray:
         texts = [
-            self._texts(decode_dictionary(array), column.type.kind)
+            self._texts(decode_dictionary(array), column.type)
             for array, column in zip(columns, self._columns, strict=True)
         ]
         if operations is not None:
@@ -96,8 +97,9 @@ class CsvEncoder:
             lines = pc.binary_join_element_wise(*texts, self._dialect.delimiter)
         return lines
 
-    def _texts(self, column: pa.Array, kind: Kind) -> pa.StringArray:
+    def _texts(self, column: pa.Array, sql_type: SqlType) -> pa.StringArray:
         """Return the fields of a column, NULL as its literal."""
+        kind = sql_type.kind
         if kind in FLOATING:
             if kind is Kind.FLOAT:
                 column = shortest_of_column(column)
@@ -110,12 +112,12 @@ class CsvEncoder:
             text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
         elif kind is Kind.TIMESTAMP:
             micros = column.view(pa.int64())
-            text = timestamp_text(micros.fill_null(0).to_numpy())
+            text = timestamp_text(micros.fill_null(0).to_numpy(), sql_type.fraction)
             text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
         elif kind is Kind.BYTES:
             text = base64_texts(column)
         elif kind is Kind.TIME:
-            text = time_texts(column.fill_null(0).to_numpy())
+            text = time_texts(column.fill_null(0).to_numpy(), sql_type.fraction)
             text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
         elif kind is Kind.DATE:
             text = column.view(pa.date32()).cast(pa.string())

@@ -163,11 +163,11 @@ def _values(  # noqa: C901, PLR0911, PLR0912 - one for each kind
             days = date_texts(_numbers(array, np.int32, valid))
             return Formatted('"', [_own_pieces(days, pieces)], '"')
         case Kind.TIME:
-            times = time_texts(_numbers(array, np.int64, valid))
+            times = time_texts(_numbers(array, np.int64, valid), sql_type.fraction)
             return Formatted('"', [_own_pieces(times, pieces)], '"')
         case Kind.TIMESTAMP:
             micros = _numbers(array, np.int64, valid)
-            return Formatted('"', [_runs_of_timestamps(micros, pieces)], '"')
+            return Formatted('"', [_runs_of_timestamps(micros, sql_type.fraction, pieces)], '"')
         case Kind.TINYINT | Kind.SMALLINT | Kind.INT:
             return Formatted(
                 "", number_parts(_numbers(array, np.int32, valid).astype(np.int64)), ""
@@ -204,7 +204,9 @@ def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
     return np.arange(first, first + len(text), dtype=np.int32)
 
 
-def _runs_of_timestamps(micros: NDArray[np.int64], pieces: PiecesOfBatch) -> Part:
+def _runs_of_timestamps(
+    micros: NDArray[np.int64], digits: int | None, pieces: PiecesOfBatch
+) -> Part:
     """Return the part in which a row with the timestamp of the previous row shares its piece.
 
     Rows caused by one window or input row are adjacent, so many rows often have the same time.
@@ -213,7 +215,7 @@ def _runs_of_timestamps(micros: NDArray[np.int64], pieces: PiecesOfBatch) -> Par
         : len(micros)
     ]  # the first differs from none
     run_of_row = np.cumsum(differs, dtype=np.int32) - 1
-    text = timestamp_text(micros[differs])
+    text = timestamp_text(micros[differs], digits)
     return run_of_row + np.int32(pieces.add_own(text, len(micros) * TIMESTAMP_LENGTH_MAX))
 
 

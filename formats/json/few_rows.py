@@ -44,8 +44,8 @@ _CONVERTED: Final = (
     *(Kind.BYTES, Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW),
 )
 """Kinds that msgspec formats differently."""
-_TIME_TEXTS: Final[dict[Kind, Callable[[Any], pa.StringArray]]] = {
-    Kind.DATE: date_texts,
+_TIME_TEXTS: Final[dict[Kind, Callable[[Any, int | None], pa.StringArray]]] = {
+    Kind.DATE: lambda days, _: date_texts(days),
     Kind.TIME: time_texts,
     Kind.TIMESTAMP: timestamp_text,
 }
@@ -113,7 +113,7 @@ def _values(  # noqa: C901, PLR0911 - one for each kind
             return [None if x is None else _decimal(x, sql_type.scale) for x in digits]
         case Kind.TIMESTAMP | Kind.DATE | Kind.TIME:
             numbered, valid = integers(array)
-            texts: list[str] = _TIME_TEXTS[sql_type.kind](numbered).to_pylist()
+            texts: list[str] = _TIME_TEXTS[sql_type.kind](numbered, sql_type.fraction).to_pylist()
             if valid is None:
                 return texts
             return [text if there else None for text, there in zip(texts, valid, strict=True)]

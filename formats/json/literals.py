@@ -95,8 +95,8 @@ def json_of_double(value: float) -> str:
 TIMESTAMP_LENGTH_MAX: Final = len("YYYY-MM-DDThh:mm:ss.ffffffZ")
 
 
-def timestamp_text(values: Ints) -> pa.StringArray:
-    """Return microseconds since 1970 in ISO 8601, UTC, with 0, 3 or 6 digits of fraction.
+def timestamp_text(values: Ints, digits: int | None = None) -> pa.StringArray:
+    """Return microseconds since 1970 in ISO 8601, UTC, with 0, 3 or 6 digits of fraction, or with `digits`.
 
     Arrow writes `YYYY-MM-DD hh:mm:ss.ffffff`; its text is taken as a matrix of characters, whose rows are
     then cut to the length that each has.
@@ -107,7 +107,11 @@ def timestamp_text(values: Ints) -> pa.StringArray:
     matrix[:, :-1] = octets[: matrix[:, :-1].size].reshape(len(values), matrix.shape[1] - 1)
     matrix[:, len("YYYY-MM-DD")] = ord("T")
     fraction = values % 1_000_000
-    kept = np.where(fraction % 1_000 != 0, len(".ffffff"), np.where(fraction != 0, len(".fff"), 0))
+    if digits is None:
+        short = np.where(fraction != 0, len(".fff"), 0)
+        kept = np.where(fraction % 1_000 != 0, len(".ffffff"), short)
+    else:
+        kept = np.full(len(values), digits and digits + 1)
     lengths = len("YYYY-MM-DDThh:mm:ss") + kept
     matrix[np.arange(len(values)), lengths] = ord("Z")
     longest = int(lengths.max(initial=0)) + 1

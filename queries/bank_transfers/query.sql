@@ -5,7 +5,7 @@
 -- ever sees one without the other.
 
 CREATE TABLE transfers (
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     debit STRING,
     credit STRING,
     cents BIGINT,

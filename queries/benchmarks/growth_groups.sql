@@ -1,7 +1,7 @@
 -- The count and the sum of each key so far, as changes: what is kept is a group for each key.
 
 CREATE TABLE events (
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     key BIGINT NOT NULL,
     number BIGINT NOT NULL,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND

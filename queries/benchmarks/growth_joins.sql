@@ -1,7 +1,7 @@
 -- The number and the total of the bids of each auction, as changes: a join of two updating inputs.
 
 CREATE TABLE events (
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     key BIGINT NOT NULL,
     number BIGINT NOT NULL,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND

@@ -1,7 +1,7 @@
 -- Each event with the earlier events of its key in the last minute: a join within a range of time.
 
 CREATE TABLE events (
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     key BIGINT NOT NULL,
     number BIGINT NOT NULL,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
@@ -12,7 +12,7 @@ CREATE TABLE events (
 );
 
 CREATE TABLE pairs (
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     key BIGINT,
     number BIGINT,
     earlier BIGINT

@@ -1,7 +1,7 @@
 -- The count and the sum of each of a thousand keys in each minute: what is kept is a minute of groups.
 
 CREATE TABLE events (
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     key BIGINT NOT NULL,
     number BIGINT NOT NULL,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
@@ -12,7 +12,7 @@ CREATE TABLE events (
 );
 
 CREATE TABLE minutes (
-    window_start TIMESTAMP(3),
+    window_start TIMESTAMP,
     key BIGINT,
     events BIGINT,
     total BIGINT

@@ -6,7 +6,7 @@ CREATE TABLE readings (
     b BIGINT NOT NULL,
     c BIGINT NOT NULL,
     d BIGINT NOT NULL,
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     WATERMARK FOR at AS at
 ) WITH (
     'connector' = 'file',
@@ -15,7 +15,7 @@ CREATE TABLE readings (
 );
 
 CREATE TABLE days (
-    day TIMESTAMP(3),
+    day TIMESTAMP,
     sensor STRING,
     readings BIGINT,
     least_a BIGINT, most_a BIGINT, sum_a BIGINT, mean_a DOUBLE,

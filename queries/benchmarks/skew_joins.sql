@@ -3,7 +3,7 @@
 CREATE TABLE events (
     key STRING NOT NULL,
     item BIGINT NOT NULL,
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     WATERMARK FOR at AS at
 ) WITH (
     'connector' = 'file',
@@ -14,7 +14,7 @@ CREATE TABLE events (
 CREATE TABLE keys (
     key STRING NOT NULL,
     item BIGINT NOT NULL,
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     WATERMARK FOR at AS at
 ) WITH (
     'connector' = 'file',
@@ -25,7 +25,7 @@ CREATE TABLE keys (
 CREATE TABLE pairs (
     key STRING,
     item BIGINT,
-    at TIMESTAMP(3)
+    at TIMESTAMP
 ) WITH (
     'connector' = 'file',
     'path' = '${output}'

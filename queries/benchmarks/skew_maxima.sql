@@ -3,7 +3,7 @@
 CREATE TABLE events (
     key STRING NOT NULL,
     item BIGINT NOT NULL,
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     WATERMARK FOR at AS at
 ) WITH (
     'connector' = 'file',

@@ -3,7 +3,7 @@
 CREATE TABLE events (
     key STRING NOT NULL,
     item BIGINT NOT NULL,
-    at TIMESTAMP(3) NOT NULL,
+    at TIMESTAMP NOT NULL,
     WATERMARK FOR at AS at
 ) WITH (
     'connector' = 'file',
@@ -12,7 +12,7 @@ CREATE TABLE events (
 );
 
 CREATE TABLE windows (
-    window_start TIMESTAMP(3),
+    window_start TIMESTAMP,
     key STRING,
     events BIGINT,
     items BIGINT,

@@ -4,17 +4,17 @@ CREATE TABLE payments (
     card STRING,
     shop STRING,
     amount DECIMAL(10, 2),
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '30' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE alerts (
     card STRING,
     tries BIGINT,
-    first_try TIMESTAMP(3),
+    first_try TIMESTAMP,
     shop STRING,
     amount DECIMAL(10, 2),
-    at TIMESTAMP(3)
+    at TIMESTAMP
 ) WITH ('connector' = 'file', 'path' = 'alerts.jsonl', 'format' = 'json');
 
 INSERT INTO alerts

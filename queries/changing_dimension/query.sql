@@ -4,7 +4,7 @@ CREATE TABLE order_lines (
     order_id BIGINT,
     product_id BIGINT,
     quantity INT,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input/order_lines.jsonl', 'format' = 'json');
 
@@ -12,14 +12,14 @@ CREATE TABLE products (
     product_id BIGINT,
     name STRING,
     cents BIGINT,
-    changed_at TIMESTAMP(3),
+    changed_at TIMESTAMP,
     WATERMARK FOR changed_at AS changed_at - INTERVAL '10' SECOND,
     PRIMARY KEY (product_id) NOT ENFORCED
 ) WITH ('connector' = 'file', 'path' = 'input/products.jsonl', 'format' = 'json');
 
 CREATE TABLE priced_lines (
     order_id BIGINT,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     name STRING,
     total_cents BIGINT
 ) WITH ('connector' = 'file', 'path' = 'priced_lines.jsonl', 'format' = 'json');

@@ -4,21 +4,21 @@ CREATE TABLE transactions (
     id STRING,
     currency STRING,
     amount DECIMAL(12, 2),
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '30' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input/transactions.jsonl', 'format' = 'json');
 
 CREATE TABLE currency_rates (
     currency STRING,
     euros DECIMAL(12, 6),
-    valid_from TIMESTAMP(3),
+    valid_from TIMESTAMP,
     WATERMARK FOR valid_from AS valid_from - INTERVAL '30' SECOND,
     PRIMARY KEY (currency) NOT ENFORCED
 ) WITH ('connector' = 'file', 'path' = 'input/currency_rates.csv', 'format' = 'csv');
 
 CREATE TABLE euros_by_hour (
-    window_start TIMESTAMP(3),
-    window_end TIMESTAMP(3),
+    window_start TIMESTAMP,
+    window_end TIMESTAMP,
     transactions BIGINT,
     euros DECIMAL(38, 2)
 ) WITH ('connector' = 'file', 'path' = 'euros_by_hour.jsonl', 'format' = 'json');

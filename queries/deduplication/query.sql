@@ -4,7 +4,7 @@ CREATE TABLE received (
     order_id BIGINT,
     customer STRING,
     cents BIGINT,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '5' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
@@ -12,7 +12,7 @@ CREATE TABLE orders (
     order_id BIGINT,
     customer STRING,
     cents BIGINT,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     PRIMARY KEY (order_id) NOT ENFORCED
 ) WITH ('connector' = 'file', 'path' = 'orders.jsonl', 'format' = 'json');
 

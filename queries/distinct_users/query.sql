@@ -4,12 +4,12 @@ CREATE TABLE hits (
     page STRING,
     user_id BIGINT,
     agent STRING,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE audience (
-    window_start TIMESTAMP(3),
+    window_start TIMESTAMP,
     page STRING,
     hits BIGINT,
     users BIGINT,

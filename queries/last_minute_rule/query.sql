@@ -3,13 +3,13 @@
 CREATE TABLE payments (
     card STRING,
     amount DECIMAL(10, 2),
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE alerts (
     card STRING,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     payments BIGINT,
     total DECIMAL(38, 2)
 ) WITH ('connector' = 'file', 'path' = 'alerts.jsonl', 'format' = 'json');

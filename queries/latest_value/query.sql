@@ -3,14 +3,14 @@
 CREATE TABLE readings (
     sensor STRING,
     celsius DOUBLE,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '5' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE latest (
     sensor STRING,
     celsius DOUBLE,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     PRIMARY KEY (sensor) NOT ENFORCED
 ) WITH ('connector' = 'file', 'path' = 'latest.jsonl', 'format' = 'json', 'changes' = 'upsert');
 

@@ -7,14 +7,14 @@ CREATE TABLE orders (
     id BIGINT,
     customer STRING,
     cents BIGINT,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input/orders.jsonl', 'format' = 'json');
 
 CREATE TABLE deliveries (
     order_id BIGINT,
     parcel STRING,
-    delivered TIMESTAMP(3),
+    delivered TIMESTAMP,
     WATERMARK FOR delivered AS delivered - INTERVAL '10' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input/deliveries.jsonl', 'format' = 'json');
 
@@ -22,7 +22,7 @@ CREATE TABLE order_status (
     id BIGINT,
     customer STRING,
     parcel STRING,
-    delivered TIMESTAMP(3)
+    delivered TIMESTAMP
 ) WITH ('connector' = 'file', 'path' = 'order_status.jsonl', 'changes' = 'retract');
 
 INSERT INTO order_status

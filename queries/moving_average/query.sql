@@ -5,13 +5,13 @@
 CREATE TABLE readings (
     sensor STRING,
     degrees DOUBLE,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '30' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE averages (
     sensor STRING,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     degrees DOUBLE,
     last_three DOUBLE,
     last_minute DOUBLE,

@@ -4,7 +4,7 @@ CREATE TABLE q0 (
     auction BIGINT,
     bidder BIGINT,
     price BIGINT,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING
 ) WITH ('connector' = 'blackhole');
 

@@ -4,7 +4,7 @@ CREATE TABLE q1 (
     auction BIGINT,
     bidder BIGINT,
     price DECIMAL(23, 3),
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING
 ) WITH ('connector' = 'blackhole');
 

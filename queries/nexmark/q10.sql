@@ -4,7 +4,7 @@ CREATE TABLE q10 (
     auction BIGINT,
     bidder BIGINT,
     price BIGINT,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING,
     dt STRING,
     hm STRING

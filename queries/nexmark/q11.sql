@@ -3,8 +3,8 @@
 CREATE TABLE q11 (
     bidder BIGINT,
     bid_count BIGINT,
-    starttime TIMESTAMP(3),
-    endtime TIMESTAMP(3)
+    starttime TIMESTAMP,
+    endtime TIMESTAMP
 ) WITH ('connector' = 'blackhole');
 
 INSERT INTO q11

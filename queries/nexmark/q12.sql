@@ -5,8 +5,8 @@ CREATE VIEW B AS SELECT *, PROCTIME() AS p_time FROM bid;
 CREATE TABLE q12 (
     bidder BIGINT,
     bid_count BIGINT,
-    starttime TIMESTAMP(3),
-    endtime TIMESTAMP(3)
+    starttime TIMESTAMP,
+    endtime TIMESTAMP
 ) WITH ('connector' = 'blackhole');
 
 INSERT INTO q12

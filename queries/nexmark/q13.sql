@@ -3,7 +3,7 @@
 CREATE TABLE side_input (
     key BIGINT,
     value STRING,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     PRIMARY KEY (key) NOT ENFORCED,
     WATERMARK FOR at
 ) WITH ('connector' = 'file', 'path' = '${events}/side_input.csv', 'format' = 'csv');
@@ -12,7 +12,7 @@ CREATE TABLE q13 (
     auction BIGINT,
     bidder BIGINT,
     price BIGINT,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     value STRING
 ) WITH ('connector' = 'blackhole');
 

@@ -5,7 +5,7 @@ CREATE TABLE q14 (
     bidder BIGINT,
     price DECIMAL(23, 3),
     bidTimeType STRING,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING,
     c_counts BIGINT
 ) WITH ('connector' = 'blackhole');

@@ -6,7 +6,7 @@ CREATE TABLE q18 (
     price BIGINT,
     channel STRING,
     url STRING,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING
 ) WITH ('connector' = 'blackhole');
 

@@ -6,7 +6,7 @@ CREATE TABLE q19 (
     price BIGINT,
     channel STRING,
     url STRING,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING,
     rank_number BIGINT
 ) WITH ('connector' = 'blackhole');

@@ -17,8 +17,8 @@ CREATE TABLE q23 (
     description STRING,
     initialBid BIGINT,
     reserve BIGINT,
-    auction_dateTime TIMESTAMP(3),
-    expires TIMESTAMP(3),
+    auction_dateTime TIMESTAMP,
+    expires TIMESTAMP,
     seller BIGINT,
     category BIGINT,
     auction_extra STRING

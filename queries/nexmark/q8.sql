@@ -3,7 +3,7 @@
 CREATE TABLE q8 (
     id BIGINT,
     name STRING,
-    stime TIMESTAMP(3)
+    stime TIMESTAMP
 ) WITH ('connector' = 'blackhole');
 
 INSERT INTO q8

@@ -6,15 +6,15 @@ CREATE TABLE q9 (
     description STRING,
     initialBid BIGINT,
     reserve BIGINT,
-    dateTime TIMESTAMP(3),
-    expires TIMESTAMP(3),
+    dateTime TIMESTAMP,
+    expires TIMESTAMP,
     seller BIGINT,
     category BIGINT,
     extra STRING,
     auction BIGINT,
     bidder BIGINT,
     price BIGINT,
-    bid_dateTime TIMESTAMP(3),
+    bid_dateTime TIMESTAMP,
     bid_extra STRING
 ) WITH ('connector' = 'blackhole');
 

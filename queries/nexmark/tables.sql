@@ -7,7 +7,7 @@ CREATE TABLE person (
     creditCard STRING,
     city STRING,
     state STRING,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING,
     WATERMARK FOR dateTime AS dateTime - INTERVAL '4' SECOND
 ) WITH ('connector' = 'file', 'path' = '${events}/person.parquet', 'format' = 'parquet');
@@ -18,8 +18,8 @@ CREATE TABLE auction (
     description STRING,
     initialBid BIGINT,
     reserve BIGINT,
-    dateTime TIMESTAMP(3),
-    expires TIMESTAMP(3),
+    dateTime TIMESTAMP,
+    expires TIMESTAMP,
     seller BIGINT,
     category BIGINT,
     extra STRING,
@@ -32,7 +32,7 @@ CREATE TABLE bid (
     price BIGINT,
     channel STRING,
     url STRING,
-    dateTime TIMESTAMP(3),
+    dateTime TIMESTAMP,
     extra STRING,
     WATERMARK FOR dateTime AS dateTime - INTERVAL '4' SECOND
 ) WITH ('connector' = 'file', 'path' = '${events}/bid.parquet', 'format' = 'parquet');

@@ -5,14 +5,14 @@
 CREATE TABLE page_views (
     visitor STRING,
     page STRING,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '1' MINUTE
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE visits (
     visitor STRING,
-    window_start TIMESTAMP(3),
-    window_end TIMESTAMP(3),
+    window_start TIMESTAMP,
+    window_end TIMESTAMP,
     pages BIGINT,
     first_page STRING
 ) WITH ('connector' = 'file', 'path' = 'visits.jsonl', 'format' = 'json');

@@ -6,7 +6,7 @@
 -- that cannot be read is in rejects.jsonl.
 
 CREATE TABLE reports (
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     segment STRING,
     kmh DOUBLE,
     WATERMARK FOR at AS at - INTERVAL '5' SECOND
@@ -19,8 +19,8 @@ CREATE TABLE reports (
 );
 
 CREATE TABLE top_speeds (
-    window_start TIMESTAMP(3),
-    window_end TIMESTAMP(3),
+    window_start TIMESTAMP,
+    window_end TIMESTAMP,
     segment STRING,
     top_kmh DOUBLE,
     average_kmh DOUBLE,

@@ -3,13 +3,13 @@
 CREATE TABLE sales (
     product STRING,
     amount DECIMAL(10, 2),
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '10' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE top_products (
-    window_start TIMESTAMP(3),
-    window_end TIMESTAMP(3),
+    window_start TIMESTAMP,
+    window_end TIMESTAMP,
     place BIGINT,
     product STRING,
     revenue DECIMAL(38, 2)

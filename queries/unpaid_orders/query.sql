@@ -7,22 +7,22 @@ CREATE TABLE orders (
     id BIGINT,
     customer STRING,
     cents BIGINT,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '1' MINUTE
 ) WITH ('connector' = 'file', 'path' = 'input/orders.jsonl', 'format' = 'json');
 
 CREATE TABLE payments (
     order_id BIGINT,
     cents BIGINT,
-    paid TIMESTAMP(3),
+    paid TIMESTAMP,
     WATERMARK FOR paid AS paid - INTERVAL '1' MINUTE
 ) WITH ('connector' = 'file', 'path' = 'input/payments.jsonl', 'format' = 'json');
 
 CREATE TABLE orders_paid (
     id BIGINT,
     customer STRING,
-    at TIMESTAMP(3),
-    paid TIMESTAMP(3)
+    at TIMESTAMP,
+    paid TIMESTAMP
 ) WITH ('connector' = 'file', 'path' = 'orders_paid.jsonl', 'changes' = 'append');
 
 INSERT INTO orders_paid

@@ -8,13 +8,13 @@ CREATE TABLE trades (
     symbol STRING,
     cents BIGINT,
     shares BIGINT,
-    at TIMESTAMP(3),
+    at TIMESTAMP,
     WATERMARK FOR at AS at - INTERVAL '5' SECOND
 ) WITH ('connector' = 'file', 'path' = 'input', 'format' = 'json');
 
 CREATE TABLE prices (
     symbol STRING,
-    minute TIMESTAMP(3),
+    minute TIMESTAMP,
     trades BIGINT,
     cents DOUBLE,
     latest DOUBLE

@@ -24,6 +24,7 @@ from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.dataflow.event_times import EventTimes
 from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.kernels.declared_digits import cut_to_digits
 from fsql.runtime.kernels.expressions import compile_expressions
 from fsql.runtime.order import below, integers
 from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
@@ -72,6 +73,7 @@ class Front:
         self._event_time = None
         if table.event_time is not None:
             self._event_time = compile_expressions([table.event_time])
+        self._cut = cut_to_digits(table.columns)
         self._greatest_time = TIME_START
         self._ahead: deque[tuple[Root, int]] = deque()
         self._rows_ahead = 0
@@ -162,6 +164,8 @@ class Front:
         self._remember(source_offset)
         dead_letters = list(chunk.dead_letters)
         columns, rows = chunk.columns, chunk.rows
+        if self._cut is not None and len(rows):
+            columns = self._cut(columns, len(rows))
         times = rows if chunk.arrivals is None else chunk.arrivals
         if self._event_time is not None and len(rows):
             [result] = self._event_time(columns, len(rows))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.logical import TimeKind
@@ -37,7 +38,7 @@ def arrivals(
     time = TIME_START
     for number, row in enumerate(rows):
         payload: Row | DeadLetter | Failure
-        payload = row if isinstance(row, DeadLetter) else Row(row)
+        payload = row if isinstance(row, DeadLetter) else Row(_cut(table, row))
         if table.time is TimeKind.ARRIVAL and isinstance(payload, Row):
             *values, arrival = payload.values
             assert isinstance(arrival, int)
@@ -55,6 +56,13 @@ def arrivals(
         if stop and isinstance(payload, DeadLetter):
             payload = Failure(payload.code, payload.reason)
         yield Root(time, origin(table.ordinal, split, number)), payload
+
+
+def _cut(table: Table, row: Values) -> Values:
+    """Return a row whose times have no more digits of fraction than its columns declare."""
+    types = [column.type for column in table.columns]
+    cut = (cast_value(value, t.without_fraction, t) for value, t in zip(row, types, strict=False))
+    return (*cut, *row[len(types) :])
 
 
 def _event_time(expression: Expression, row: Row, number: int) -> int | DeadLetter:

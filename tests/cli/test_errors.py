@@ -244,7 +244,7 @@ def test_a_failing_row_of_event_time_is_told_with_its_time(folder: Path) -> None
     (folder / "splits" / "a.jsonl").write_text('{"at":"2024-01-01T00:00:00Z","n":1}\n')
     (folder / "splits" / "b.jsonl").write_text('{"at":"2024-01-01T00:00:05.5Z","n":0}\n')
     script = (
-        "CREATE TABLE t (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at)"
+        "CREATE TABLE t (at TIMESTAMP, n BIGINT, WATERMARK FOR at AS at)"
         " WITH ('connector' = 'file', 'path' = 'splits');\n"
         "SELECT 1 / n AS inverse FROM t"
     )
@@ -260,7 +260,7 @@ def test_a_failing_row_of_event_time_is_told_with_its_time(folder: Path) -> None
 def test_an_aggregate_that_fails_when_its_window_closes(folder: Path) -> None:
     (folder / "t.jsonl").write_text('{"at":"2024-01-01T00:00:00Z","n":0}\n')
     script = (
-        "CREATE TABLE t (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at)"
+        "CREATE TABLE t (at TIMESTAMP, n BIGINT, WATERMARK FOR at AS at)"
         " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
         "SELECT 1 / SUM(n) AS inverse FROM TUMBLE(t, at, INTERVAL '1' MINUTE)"
         " GROUP BY window_start, window_end"
@@ -320,7 +320,7 @@ def test_what_failed_is_marked(folder: Path, item: str, said: str) -> None:
 def test_a_window_beyond_all_times_is_marked(folder: Path) -> None:
     (folder / "t.jsonl").write_text('{"at":"9999-12-31T23:59:59Z"}\n')
     script = (
-        "CREATE TABLE t (at TIMESTAMP(3), WATERMARK FOR at)"
+        "CREATE TABLE t (at TIMESTAMP, WATERMARK FOR at)"
         " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
         "SELECT at FROM TUMBLE(t, at, INTERVAL '1' HOUR)"
     )

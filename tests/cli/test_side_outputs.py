@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 SCRIPT = """\
 CREATE TABLE events (
-    at TIMESTAMP(3), row STRING, n BIGINT,
+    at TIMESTAMP, row STRING, n BIGINT,
     WATERMARK FOR at AS at
 ) WITH (
     'connector' = 'file', 'path' = 'events', 'on_error' = 'reject', 'rejects_path' = 'rejects.jsonl'
 );
-CREATE TABLE sums (window_end TIMESTAMP(3), total BIGINT) WITH (
+CREATE TABLE sums (window_end TIMESTAMP, total BIGINT) WITH (
     'connector' = 'file', 'path' = 'sums.jsonl', 'late_path' = 'late.jsonl'
 );
 INSERT INTO sums
@@ -114,14 +114,14 @@ def test_what_precedes_a_stop_is_written(folder: Path) -> None:
 
 
 TWO_WINDOWS = """\
-CREATE TABLE events (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at)
+CREATE TABLE events (at TIMESTAMP, n BIGINT, WATERMARK FOR at AS at)
     WITH ('connector' = 'file', 'path' = 'events', 'on_error' = 'reject');
 CREATE VIEW tens AS
 SELECT window_end, SUM(n) AS n FROM TUMBLE(events, at, INTERVAL '10' SECOND)
 GROUP BY window_start, window_end;
-CREATE TABLE sums (window_end TIMESTAMP(3), n BIGINT)
+CREATE TABLE sums (window_end TIMESTAMP, n BIGINT)
     WITH ('connector' = 'file', 'path' = 'sums.jsonl', 'late_path' = 'sums_late.jsonl');
-CREATE TABLE both_sums (window_end TIMESTAMP(3), n BIGINT)
+CREATE TABLE both_sums (window_end TIMESTAMP, n BIGINT)
     WITH ('connector' = 'file', 'path' = 'both.jsonl', 'late_path' = 'both_late.jsonl');
 INSERT INTO sums SELECT window_end, n FROM tens;
 INSERT INTO both_sums

@@ -46,7 +46,7 @@ FIXED: Final = ("+02:30", "UTC")
 
 TABLES: Final = """
 SET 'table.local-time-zone' = '{zone}';
-CREATE TABLE t (id BIGINT, k STRING, at TIMESTAMP_LTZ(3), b TIMESTAMP, s STRING, d DATE,
+CREATE TABLE t (id BIGINT, k STRING, at TIMESTAMP_LTZ(3), b TIMESTAMP, s STRING, d DATE, c TIMESTAMP(0),
     WATERMARK FOR at AS at - INTERVAL '40' MINUTE
 ) WITH ('connector' = 'file', 'path' = 't.jsonl');
 """
@@ -98,6 +98,16 @@ ITEMS: Final = (
         ("STRING", "CAST({L} - {L} AS STRING)"),
         ("TIMESTAMP_LTZ", "b"),
     ),
+    *(
+        ("TIMESTAMP(2)", "{L}"),
+        ("TIMESTAMP_LTZ(0)", "{L}"),
+        ("TIME(1)", "CAST({L} AS TIME(4))"),
+        ("STRING", "CAST(CAST({T} AS TIMESTAMP(1)) AS STRING)"),
+        ("STRING", "CAST(COALESCE(CAST(at AS TIMESTAMP_LTZ(5)), at) AS STRING)"),
+        ("ARRAY<STRING>", "CAST(ARRAY[c, CAST(b AS TIMESTAMP(2))] AS ARRAY<STRING>)"),
+        ("BOOLEAN", "c = b"),
+        ("BOOLEAN", "at < {L} OR c IN ('2024-03-31 02:15:00.5', '2024-10-27 02:15')"),
+    ),
     *(("BIGINT", "EPOCH_MILLIS({L})"), ("TIMESTAMP_LTZ", "TRY_CAST({T} AS TIMESTAMP_LTZ)")),
 )
 BOUNDS: Final = "GROUP BY window_start, window_end"
@@ -127,6 +137,17 @@ QUERIES: Final = (
             "SELECT t.id, u.id FROM t JOIN t AS u"
             " ON t.k = u.k AND t.at BETWEEN u.at - INTERVAL '1' HOUR AND u.at"
         ),
+    ),
+    (
+        "e TIMESTAMP_LTZ(4), n BIGINT",
+        (
+            "SELECT window_end, COUNT(*) FROM TUMBLE((SELECT at FROM t"
+            f" UNION ALL SELECT CAST(at AS TIMESTAMP_LTZ(6)) FROM t), at, {{size}}) {BOUNDS}"
+        ),
+    ),
+    (
+        "c TIMESTAMP(1), b STRING",
+        "SELECT t.c, CAST(MAX(u.b) AS STRING) FROM t JOIN t AS u ON t.c = u.b GROUP BY t.c",
     ),
     ("l TIMESTAMP, n BIGINT", "SELECT {T}, COUNT(*) FROM t GROUP BY {T}"),
     (
@@ -185,6 +206,7 @@ def case_of(seed: int) -> Case:
             random.choice((local, local, None)),
             spelled,
             local // (1440 * MINUTE),
+            local,
         )
         random.choice(splits).append(row)
     return Case(f"zones {seed}", text, job, {0: splits})

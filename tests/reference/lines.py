@@ -45,9 +45,9 @@ def text(value: Value, type_: SqlType) -> str:  # noqa: PLR0911 - one a kind
             number = f"{digits[:point]}.{digits[point:]}" if type_.scale else digits
             return number if value >= 0 else f"-{number}"
         case int() if type_.kind is Kind.TIMESTAMP:
-            return timestamp_text(value)
+            return timestamp_text(value, type_.fraction)
         case int() if type_.kind is Kind.TIME:
-            return timestamp_text(value)[11:-1]
+            return timestamp_text(value, type_.fraction)[11:-1]
         case int() if type_.kind is Kind.DATE:
             return timestamp_text(value * 86_400_000_000)[:10]
         case _:
@@ -55,13 +55,15 @@ def text(value: Value, type_: SqlType) -> str:  # noqa: PLR0911 - one a kind
             return str(value)
 
 
-def timestamp_text(value: int) -> str:
-    """Return a TIMESTAMP in ISO 8601: no fraction, 3 digits or 6, as few as keep the value."""
+def timestamp_text(value: int, declared: int | None = None) -> str:
+    """Return a TIMESTAMP in ISO 8601 with the declared digits, or none, 3 or 6, as few as keep the value."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
     fraction = moment.microsecond
     digits = "" if fraction == 0 else f".{fraction:06d}"
     if fraction % 1000 == 0:
         digits = digits[:4]
+    if declared is not None:
+        digits = f".{fraction:06d}"[: declared + 1] if declared else ""
     seconds = (
         f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}"
         f"T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"

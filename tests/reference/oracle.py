@@ -25,6 +25,7 @@ from fsql.tests.reference.lines import line
 from fsql.tests.reference.order import row_key
 from fsql.tests.reference.relations import END, Relations, Row, total_order
 from fsql.tests.reference.scalar import evaluate
+from fsql.tests.reference.scalar_casts import cast
 from fsql.tests.reference.sessions import sessions
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Oracle:
         for number, row in enumerate(rows):
             origin = table.ordinal << 56 | split << 40 | number
             code = row.code if isinstance(row, DeadLetter) else None
-            values: tuple[Value, ...] = () if isinstance(row, DeadLetter) else row
+            values: tuple[Value, ...] = () if isinstance(row, DeadLetter) else declared(table, row)
             if table.time is logical.TimeKind.OFFSET:
                 time = number
             if table.time is logical.TimeKind.ARRIVAL and values:
@@ -195,6 +196,15 @@ class Oracle:
             [row.values for row in self.relations.relation(plan, before)],
             [row.values for row in self.relations.relation(plan, root)],
         )
+
+
+def declared(table: logical.Table, row: Values) -> Values:
+    """Return a row whose times have the digits that its columns declare."""
+    cut = [
+        None if value is None else cast(value, column.type.without_fraction, column.type)
+        for value, column in zip(row, table.columns, strict=False)
+    ]
+    return (*cut, *row[len(cut) :])
 
 
 def time_of(event_time: Expression, row: Values) -> tuple[int, int | None]:

@@ -126,8 +126,12 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
         return map_from(parts) if wanted.kind is Kind.MAP else parts
     if given == wanted:
         return value
+    if wanted.fraction is not None:
+        return cut(cast(value, given, wanted.without_fraction), wanted.fraction)
     if given.zone or wanted.zone:
         return zoned_cast(value, given, wanted)
+    if wanted.kind is given.kind and wanted.kind in {Kind.TIME, Kind.TIMESTAMP}:
+        return value
     if wanted.kind is Kind.BYTES and isinstance(value, str):
         return value.encode().decode("latin-1")
     if given.kind is Kind.BYTES and isinstance(value, str):
@@ -154,6 +158,13 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
     return in_range(math.trunc(value), wanted)
 
 
+def cut(value: Value, digits: int) -> Value:
+    """Return a time without the digits of fraction after the first ones."""
+    assert isinstance(value, int)
+    seconds, fraction = divmod(value, 1_000_000)
+    return seconds * 1_000_000 + int(f"{fraction:06d}"[:digits].ljust(6, "0"))
+
+
 def zoned_cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
     """Return the value of a cast from or to TIMESTAMP_LTZ.
 
@@ -165,7 +176,7 @@ def zoned_cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
     if given.zone:
         assert isinstance(value, int)
         if wanted.kind is Kind.STRING:
-            return zones.with_offset(value, given.zone)
+            return zones.with_offset(value, given.zone, given.fraction)
         return cast(zones.local(value, given.zone), TIMESTAMP, wanted)
     local = cast(value, given, TIMESTAMP)
     assert isinstance(local, int)

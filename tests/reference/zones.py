@@ -59,7 +59,7 @@ def instant(local_time: int, name: str) -> int:
         raise FailureError(TIMESTAMP_OUT_OF_RANGE) from None
 
 
-def with_offset(instant: int, name: str) -> str:
+def with_offset(instant: int, name: str, declared: int | None = None) -> str:
     """Return the digits of the local time and its offset: `2024-03-01T12:00:00+01:00`, Z for none."""
     try:
         moment = (EPOCH + instant * MICROSECOND).astimezone(zone(name))
@@ -73,6 +73,11 @@ def with_offset(instant: int, name: str) -> str:
     unit = (
         "seconds" if fraction == 0 else "milliseconds" if fraction % 1000 == 0 else "microseconds"
     )
+    if declared is not None:
+        whole = moment.isoformat(timespec="microseconds")
+        point = len("2024-03-01T12:00:00")
+        fraction_text = whole[point : point + 1 + declared] if declared else ""
+        return (whole[:point] + fraction_text + whole[point + 7 :]).replace("+00:00", "Z")
     return moment.isoformat(timespec=unit).replace("+00:00", "Z")
 
 

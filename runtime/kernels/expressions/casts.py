@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial as partial_of
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -100,8 +101,18 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
         return decimal_cast(source, target)
     if Kind.BYTES in {source.kind, target.kind}:
         return over_dictionary(_between_texts(source, target))
+    if target.fraction is not None:
+        cast = cast_kernel(source, target.without_fraction)
+        return _compose(cast, total(partial_of(cut_times, target.unit_us)))
     if source.zone or target.zone:
         return _zone_cast(source, target)
+    return _plain_cast(source, target)
+
+
+def _plain_cast(source: SqlType, target: SqlType) -> Kernel:
+    """Return the kernel of a cast between types without parts, zones and digits."""
+    if source.kind is target.kind:
+        return _identity
     if source.kind is Kind.STRING:
         return over_dictionary(
             from_text(
@@ -129,6 +140,11 @@ def _zone_cast(source: SqlType, target: SqlType) -> Kernel:
     if source.zone:
         return _compose(partial(to_local(source.zone)), cast_kernel(TIMESTAMP, target))
     return _compose(cast_kernel(source, TIMESTAMP), partial(to_instants(target.zone)))
+
+
+def cut_times(unit_us: int, values_us: Array) -> Array:
+    """Return times without the digits of fraction below a unit."""
+    return values_us - values_us % unit_us
 
 
 def _compose(first: Kernel, second: Kernel) -> Kernel:
@@ -261,16 +277,17 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 
         case Kind.DECIMAL:
             return decimal_texts(values, source)
         case Kind.TIME:
-            return time_texts(values % DAY_US)
+            return time_texts(values % DAY_US, source.fraction)
         case Kind.DATE:
             return date_texts(np.clip(values, DATE_MIN, DATE_MAX))
         case Kind.TIMESTAMP:
             values = np.clip(values, TIMESTAMP_MIN, TIMESTAMP_MAX)
             if source.zone not in {"", "UTC"}:
-                return format_instants(values, source.zone)
+                return format_instants(values, source.zone, source.fraction)
             if len(values) <= FEW_ROWS:
-                return pa.array([format_timestamp(value) for value in values.tolist()], pa.string())
-            return format_timestamps(values)
+                texts = [format_timestamp(value, source.fraction) for value in values.tolist()]
+                return pa.array(texts, pa.string())
+            return format_timestamps(values, source.fraction)
         case Kind.BOOLEAN:
             return to_array(Vector(values), source, len(values)).cast(pa.string())
         case _:

@@ -125,7 +125,7 @@ def parse_instants(zone: str) -> Parse:
     return parse
 
 
-def format_instants(instants: Ints, zone: str) -> pa.StringArray:
+def format_instants(instants: Ints, zone: str, digits: int | None = None) -> pa.StringArray:
     """Return instants as ISO 8601 in the local time of the zone, with its offset; without NULL.
 
     An instant is in UTC if its offset is not in whole minutes, or its local time is out of the years 1 to
@@ -135,7 +135,7 @@ def format_instants(instants: Ints, zone: str) -> pa.StringArray:
     local = instants + offsets
     unwritten = (offsets % _MINUTE_US != 0) | (local < TIMESTAMP_MIN) | (local > TIMESTAMP_MAX)
     offsets = np.where(unwritten, 0, offsets)
-    texts = format_timestamps(instants + offsets)
+    texts = format_timestamps(instants + offsets, digits)
     if not offsets.any():
         return texts
     distinct, indexes = np.unique(offsets, return_inverse=True)

@@ -181,8 +181,8 @@ def _zone(text: Bytes, digits: Bytes, at: Ints, lengths: Ints) -> tuple[Ints, Bo
     return minutes * np.int64(60 * _SECOND_US), utc | shifted
 
 
-def format_timestamps(values_us: Ints) -> pa.StringArray:
-    """Return timestamps as ISO 8601 in UTC, with 0, 3 or 6 digits of fraction as needed.
+def format_timestamps(values_us: Ints, digits: int | None = None) -> pa.StringArray:
+    """Return timestamps as ISO 8601 in UTC, with 0, 3 or 6 digits of fraction as needed, or with `digits`.
 
     All are within the years 1 to 9999; the array has no NULL.
     """
@@ -210,7 +210,10 @@ def format_timestamps(values_us: Ints) -> pa.StringArray:
             shorter = left // 10
             text[index] += (left - shorter * 10).astype(np.uint8)
             left = shorter
-    lengths = np.where(fraction == 0, 20, np.where(fraction % 1000 == 0, 24, _LONGEST))
+    if digits is None:
+        lengths = np.where(fraction == 0, 20, np.where(fraction % 1000 == 0, 24, _LONGEST))
+    else:
+        lengths = np.full(len(fraction), _LONGEST - 6 + digits if digits else 20)
     text[lengths - 1, np.arange(len(lengths))] = ord("Z")
     ends = np.zeros(len(lengths) + 1, np.int32)
     lengths.cumsum(out=ends[1:])

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 
 SCRIPT = """\
-CREATE TABLE events (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at - INTERVAL '1' SECOND) WITH (
+CREATE TABLE events (at TIMESTAMP, n BIGINT, WATERMARK FOR at AS at - INTERVAL '1' SECOND) WITH (
     'connector' = 'file', 'path' = 'events', 'on_error' = 'reject', 'rejects_path' = 'rejects.jsonl'
 );
-CREATE TABLE sums (size STRING, ends TIMESTAMP(3), total BIGINT) WITH (
+CREATE TABLE sums (size STRING, ends TIMESTAMP, total BIGINT) WITH (
     'connector' = 'file', 'path' = 'sums.jsonl', 'late_path' = 'late.jsonl'
 );
 CREATE TABLE counts (n BIGINT, count BIGINT, PRIMARY KEY (n) NOT ENFORCED) WITH (

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DOCS: Final = """\
-CREATE TABLE docs (at TIMESTAMP(3), id BIGINT, price DOUBLE, text STRING, tags ARRAY<DOUBLE>,
+CREATE TABLE docs (at TIMESTAMP, id BIGINT, price DOUBLE, text STRING, tags ARRAY<DOUBLE>,
     WATERMARK FOR at AS at - INTERVAL '1' SECOND) WITH ('connector' = 'file', 'path' = 'docs.jsonl');
 """
 WORDS: Final = "docs CROSS JOIN UNNEST(SPLIT(text, ' ')) AS u(word)"
@@ -49,7 +49,7 @@ QUERIES: Final = {
         f"SELECT word, SUM(id) FROM {WORDS} GROUP BY word",
     ),
     "changes by keys of all types": (
-        "price DOUBLE, at TIMESTAMP(3), tags ARRAY<DOUBLE>, even BOOLEAN, longest STRING",
+        "price DOUBLE, at TIMESTAMP, tags ARRAY<DOUBLE>, even BOOLEAN, longest STRING",
         "'changes' = 'retract'",
         (
             f"SELECT {PRICE}, at, tags, id % 2 = 0, MAX(word) FROM {WORDS}"
@@ -70,7 +70,7 @@ QUERIES: Final = {
         f"SELECT id, word FROM {WORDS} WHERE word <> 'w1'",
     ),
     "windows": (
-        "ends TIMESTAMP(3), word STRING, n BIGINT",
+        "ends TIMESTAMP, word STRING, n BIGINT",
         "'changes' = 'append'",
         (
             "SELECT window_end, word, COUNT(*) FROM TUMBLE((SELECT at, word FROM "

@@ -39,6 +39,7 @@ from fsql.compiler.sqltypes import (
     array_of,
     map_of,
     row_of,
+    with_fraction,
 )
 from fsql.runtime.ports import OPERATIONS
 from fsql.tests.reference.scalar_maps import map_from
@@ -88,6 +89,7 @@ _SCALARS = st.sampled_from(
     [
         *(BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE),
         *(STRING, BYTES, DATE, TIME, TIMESTAMP, INTERVAL, NULL),
+        *(with_fraction(TIME, 2), with_fraction(TIMESTAMP, 0), with_fraction(TIMESTAMP, 4)),
     ]
 )
 TYPES = st.recursive(
@@ -108,15 +110,20 @@ TYPES = st.recursive(
 def values(sql_type: SqlType) -> SearchStrategy:
     """Return a strategy of the type's values, NULL among them."""
     if sql_type.kind is Kind.MAP:
-        entries = st.lists(
-            st.tuples(_VALUES[sql_type.key.kind], values(sql_type.value)), max_size=4
-        )
+        entries = st.lists(st.tuples(_scalars(sql_type.key), values(sql_type.value)), max_size=4)
         return st.none() | entries.map(map_from)
     if sql_type.element is not None:
         return st.none() | st.lists(values(sql_type.element), max_size=4).map(tuple)
     if sql_type.fields:
         return st.none() | st.tuples(*map(values, sql_type.field_types))
-    return st.none() | _VALUES[sql_type.kind]
+    return st.none() | _scalars(sql_type)
+
+
+def _scalars(sql_type: SqlType) -> SearchStrategy:
+    unit_us = sql_type.unit_us
+    if unit_us == 1:
+        return _VALUES[sql_type.kind]
+    return _VALUES[sql_type.kind].map(lambda value: value - value % unit_us)
 
 
 def naive_lines(
@@ -135,6 +142,13 @@ def naive_lines(
             fields.insert(0, f'"op":"{OPERATIONS[operations[number]]}"')
         lines.append("{" + ",".join(fields) + "}\n")
     return "".join(lines).encode()
+
+
+def _fraction(text: str, sql_type: SqlType) -> str:
+    """Return a text of 6 digits of fraction with those of the type, or 0, 3 or 6."""
+    if sql_type.fraction is None:
+        return text.removesuffix("000").removesuffix(".000")
+    return text[: len(text) - 6 + sql_type.fraction].removesuffix(".")
 
 
 def _naive_value(  # noqa: C901, PLR0911 - one a kind
@@ -164,13 +178,13 @@ def _naive_value(  # noqa: C901, PLR0911 - one a kind
     if isinstance(value, int) and sql_type.kind is Kind.TIME:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
         text = moment.time().isoformat(timespec="microseconds")
-        return f'"{text.removesuffix("000").removesuffix(".000")}"'
+        return f'"{_fraction(text, sql_type)}"'
     if isinstance(value, int) and sql_type.kind is Kind.DATE:
         return f'"{date(1970, 1, 1) + timedelta(days=value)}"'
     if isinstance(value, int) and sql_type.kind is Kind.TIMESTAMP:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
         text = moment.replace(tzinfo=None).isoformat(timespec="microseconds")
-        return f'"{text.removesuffix("000").removesuffix(".000")}Z"'
+        return f'"{_fraction(text, sql_type)}Z"'
     if isinstance(value, str) and sql_type.kind is Kind.BYTES:
         return json.dumps(base64.b64encode(bytes(map(ord, value))).decode())
     return json.dumps(value, ensure_ascii=False)

@@ -266,6 +266,9 @@ def test_timestamps_survive_text_and_damaged_text_is_read_as_row_by_row(seed: in
     ]
     texts = format_timestamps(np.array(values)).to_pylist()
     assert texts == [format_timestamp(value) for value in values]
+    for digits in range(7):
+        declared = format_timestamps(np.array(values), digits).to_pylist()
+        assert declared == [format_timestamp(value, digits) for value in values]
     assert parse_timestamps(to_arrow(texts, STRING))[0].tolist() == values
     damaged = []
     for text in texts:

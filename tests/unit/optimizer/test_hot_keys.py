@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
 
 SCRIPT = """
-CREATE TABLE t (k STRING, n BIGINT, at TIMESTAMP(3) NOT NULL, WATERMARK FOR at AS at)
+CREATE TABLE t (k STRING, n BIGINT, at TIMESTAMP NOT NULL, WATERMARK FOR at AS at)
 WITH ('connector' = 'file', 'path' = 't.jsonl');
 CREATE TABLE o (k STRING, v BIGINT) WITH ('connector' = 'blackhole');
 INSERT INTO o SELECT k, {call} AS v FROM TUMBLE(t, at, INTERVAL '1' DAY)

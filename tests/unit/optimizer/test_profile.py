@@ -54,7 +54,7 @@ def write_input(directory: Path, form: str) -> list[str]:
 
 def windows_over(directory: Path, form: str = "json") -> Compiled:
     text = f"""
-CREATE TABLE t (k STRING, n BIGINT, at TIMESTAMP(3) NOT NULL, WATERMARK FOR at AS at)
+CREATE TABLE t (k STRING, n BIGINT, at TIMESTAMP NOT NULL, WATERMARK FOR at AS at)
 WITH ('connector' = 'file', 'path' = '{directory}', 'format' = '{form}');
 CREATE TABLE o (k STRING, v BIGINT) WITH ('connector' = 'blackhole');
 INSERT INTO o SELECT k, COUNT(*) AS v FROM TUMBLE(t, at, INTERVAL '1' DAY)
