@@ -59,12 +59,14 @@ class AssignSessions(Plan):
     def schema(self) -> Schema:
         """Return the input's columns, then the session's three."""
         type_ = time_type(self.input, self.time_column)
+        # Rows that are only sorted have their own times as bounds, with the digits that these have.
+        bound = self.input.schema[self.time_column].type if self.sorts else type_
         return (
             *(
                 Column(column.name, column.type, nullable=column.nullable)
                 for column in self.input.schema
             ),
-            Column("window_start", type_, nullable=False),
-            Column("window_end", type_, nullable=False, time_attribute=True),
+            Column("window_start", bound, nullable=False),
+            Column("window_end", bound, nullable=False, time_attribute=True),
             Column("window_time", type_, nullable=False, time_attribute=True),
         )

@@ -135,7 +135,7 @@ def _depth_after(function: g.MapFunction, depth: int) -> int:
             return depth
 
 
-def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:
+def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:  # noqa: C901 - one a function
     match function:
         case g.Compute():
             after = [expression.type for expression in function.expressions]
@@ -143,6 +143,8 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
             after = [*types, *_element_types(function)]
         case g.ExplodeAggregate():
             after = [*types, *_group_types(function)]
+        case g.CombineSessions(time_column=time) if function.closing.window_end == time:
+            after = [*types, types[time], types[time], types[time].without_fraction]
         case g.ToWindows() | g.CombineSessions() | g.ToExpiry():
             times = 1 if isinstance(function, g.ToExpiry) else 3
             after = [*types, *[types[function.time_column].without_fraction] * times]
