@@ -52,7 +52,9 @@ def tick() -> None:
     help="Read policies and the order of filters from FILE; see `fsql tick plan`.",
 )
 @click.option("--reason", default="", metavar="TEXT", help="Reason, which `fsql tick list` shows.")
-@click.option("--wait", is_flag=True, help="Wait until the tick has ended.")
+@click.option(
+    "--wait", is_flag=True, help="Wait for the end of a tick that is under way, and of this one."
+)
 @wait_seconds("Maximum time to wait with --wait.")
 @pass_reporter
 def tick_propose(

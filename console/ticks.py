@@ -27,6 +27,7 @@ from fsql.job.ticks import (
     read_owners,
     read_ticks,
     wait_until_ended,
+    wait_until_free,
     workers_now,
 )
 
@@ -45,7 +46,7 @@ def propose_tick(
 ) -> None:
     """Propose a tick to the deployed job `name`, or to the run in `state`.
 
-    With the flag `wait`, print its outcome.
+    With the flag `wait`, wait first for the end of another tick, and print the outcome.
 
     Raises:
         FsqlError: E637, if the job does not run; E651 or E652, if the tick is not taken.
@@ -56,6 +57,8 @@ def propose_tick(
 
     if not is_running():
         raise not_running_error(name, state)
+    if flags["wait"]:
+        wait_until_free(state, seconds=flags["seconds"], is_running=is_running)
     job = job_of_state(state)
     workers = flags["workers"] or workers_now(state, job)
     owners, choices = _owners(flags, workers), _choices(flags, state, job)

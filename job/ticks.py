@@ -158,6 +158,20 @@ def propose(
             coordination.close_session(session)
 
 
+def wait_until_free(state: Path, *, seconds: float, is_running: Callable[[], bool]) -> None:
+    """Wait for the end of a tick that was proposed before, by the job itself or by someone else.
+
+    Raises:
+        FsqlError: E652, if `seconds` are over; E614, E615, E642 or E643.
+    """
+    until = time.monotonic() + seconds
+    with _coordination(state, read_only=True) as coordination:
+        while (proposal := open_proposal(coordination)) is not None and is_running():
+            if time.monotonic() >= until:
+                raise not_taken(f"tick {proposal.tick} has not ended within {seconds:g} s")
+            time.sleep(_POLL_SECONDS)
+
+
 def wait_until_ended(
     state: Path, tick: int, *, seconds: float, is_running: Callable[[], bool]
 ) -> TickRecord:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def test_seeds_of_our_queries() -> None:
-    code, out, err = fsql("sim", "run", "--seeds", "0..2", "--seconds", "5", "--json")
+    code, out, err = fsql("sim", "run", "--seeds", "0..2", "--seconds", "5", "--json", "--quiet")
     assert (code, err) == (0, "")
     series = json.loads(out)
     assert (series["seeds"], series["divergences"], series["not_repeatable"]) == (2, [], [])
