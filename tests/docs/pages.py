@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from signal import SIGINT, SIGTERM
 
 from fsql.tests.cli.commands import fsql
 
@@ -27,6 +28,7 @@ FUNCTIONS = "functions"
 
 _FENCE = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHOWN = ("output", "error")
+_ENDED_BY_SIGNAL = (128 + SIGINT, 128 + SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Example:
             (folder / name).write_text(text)
         folder_flags = ("--functions", FUNCTIONS) if (folder / FUNCTIONS).is_dir() else ()
         said = fsql("run", SCRIPT, "--quiet", "--debug", *folder_flags, *flags)
+        # A signal to pytest, from a time limit for example, ends this run only: its rows are no result.
+        assert said.code not in _ENDED_BY_SIGNAL, "a signal has ended the example"
         written = {
             ("output", path.name): path.read_text()
             for path in folder.iterdir()
