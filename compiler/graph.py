@@ -93,6 +93,11 @@ class ToExpiry(MapFunction):
 
 
 @dataclass(frozen=True, eq=False)
+class ToRowTime(MapFunction):
+    """Append the time of the row's root position.  (`logical.AssignRowTime`)."""
+
+
+@dataclass(frozen=True, eq=False)
 class ScanRows(MapFunction):
     """Append `ordinal`, the number of the scan, to the path.  (`logical.Scan`)."""
 
@@ -155,6 +160,7 @@ class CombineAggregate(Combine):
     """`logical.Aggregate`, and `logical.WindowAggregate` where `closing` is given.
 
     `scan_number` is the path of the rows it makes.  With `final` the row comes with the punctuation.
+    With `idle_us` the state of a group may be dropped that long after its last row.
     """
 
     keys: tuple[Expression, ...]
@@ -163,6 +169,7 @@ class CombineAggregate(Combine):
     input_append_only: bool
     closing: Closing | None
     final: bool
+    idle_us: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,11 +187,12 @@ class CombineChanges(Combine):
 
 @dataclass(frozen=True, eq=False)
 class CombineOver(Combine):
-    """`logical.Over`."""
+    """`logical.Over`.  With `idle_us` a partition may be dropped that long after its last row."""
 
     partition: tuple[Expression, ...]
     calls: tuple[OverCall, ...]
     may_tie: bool
+    idle_us: int | None = None
 
     @property
     def by_root(self) -> bool:

@@ -27,7 +27,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateCall, LambdaBody
-from fsql.compiler.logical import OverCall, Table, operators
+from fsql.compiler.logical import OverCall, operators
 from fsql.compiler.node import Node, walk
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import SqlType
@@ -51,6 +51,9 @@ _NOT_COMPUTED: Final = frozenset(
 
 _FORMER_NAMES: Final[Mapping[tuple[type[Node], str], str]] = {(OverCall, "delay"): "behind"}
 """Fields that were renamed, by what they are called in the form: state is kept under ids made with that."""
+
+_LATER_FIELDS: Final = frozenset({"row_time", "idle_us"})
+"""Fields that operators and tables got later: plans without them keep their ids."""
 
 _Form = object
 
@@ -109,7 +112,7 @@ def _forms(root: Node, wanted: Callable[[str, str], bool]) -> list[_Form]:
             else getattr(node, field.name) is not None
             for field in dataclasses.fields(node)
             if not (isinstance(node, AggregateCall | OverCall) and _is_omitted(node, field))
-            and not (isinstance(node, Table) and field.name == "row_time" and not node.row_time)
+            and not (field.name in _LATER_FIELDS and not getattr(node, field.name))
         }
         forms.append([name, values])
     return forms

@@ -23,6 +23,7 @@ from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
     AssignExpiry,
+    AssignRowTime,
     AssignSessions,
     AssignWindows,
     Filter,
@@ -111,6 +112,8 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
             made = tuple(_of_expression(plan, each, below[0]) for each in expressions)
         case AssignWindows() | AssignExpiry() | AssignSessions():
             made = _of_assigned(plan, below[0])
+        case AssignRowTime():
+            made = (*below[0], Distance(0))
         case WindowAggregate() | Rank():
             made = _of_windowed(plan, below[0])
         case Union():

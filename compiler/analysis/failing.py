@@ -29,6 +29,7 @@ from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
     AssignExpiry,
+    AssignRowTime,
     AssignWindows,
     Filter,
     Plan,
@@ -125,6 +126,8 @@ class _Attempt:
                 return below
             case Filter() | Project() | Unnest() | AssignWindows() | AssignExpiry():
                 return [made for each in below for made in self._made_of(plan, each)]
+            case AssignRowTime():
+                return [(*each, self._time) for each in below]
             case Aggregate() | WindowAggregate():
                 arguments = [each for call in plan.aggregates for each in call.arguments]
                 for each in below:

@@ -154,6 +154,19 @@ def derived_keys(plan: Plan) -> tuple[Key, ...]:
     return found[plan]
 
 
+def latest_keys(plan: Plan) -> tuple[Key, ...]:
+    """Return keys of which `plan` has one row at a time that changes: groups that end may come again."""
+    match plan:
+        case Aggregate(idle_us=int()):
+            return (tuple(range(len(plan.keys) - 1)),)
+        case Filter():
+            return latest_keys(plan.input)
+        case Project():
+            return _least(_keys_of_projection(plan, latest_keys(plan.input)))
+        case _:
+            return ()
+
+
 def _least(keys: Iterable[frozenset[int]]) -> tuple[Key, ...]:
     """Return the keys that contain no other one, the least first."""
     kept: list[frozenset[int]] = []

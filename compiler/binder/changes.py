@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.analysis.properties import Key, derived_keys
+from fsql.compiler.analysis.properties import Key, derived_keys, latest_keys
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.connectors import POSITION_COLUMN
 from fsql.compiler.diagnostics import Label
@@ -33,7 +33,7 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
     Raises:
         Refusal: E311 if the table does not accept the query's changes, E223 for the column `op`.
     """
-    keys = derived_keys(query)
+    keys = derived_keys(query) or (() if append_only(query) else latest_keys(query))
     asked = table.option("changes")
     if asked is not None:
         changes = Changes(asked)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.binder.time_to_live import TimeToLive
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.surroundings import Infer
     from fsql.compiler.text.source import Span
@@ -50,7 +51,8 @@ class Context:
 
     `declared` has the available connectors and formats.  `one_row` returns the table that queries without
     FROM read, which is part of the job from then on.  `functions` are those in Python, `zone` is the time
-    zone of the script.  `infer` reads the columns of tables that declare none.
+    zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is that of
+    the state of the query.
     """
 
     report: Report
@@ -62,6 +64,7 @@ class Context:
     functions: Functions
     zone: str
     infer: Infer
+    time_to_live: TimeToLive
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context with another catalog."""

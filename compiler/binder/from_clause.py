@@ -237,6 +237,7 @@ class FromBinder:
             *(kind, left.relation, right.relation, on, self.context.source_spans),
             span=span,
             changes=self.changes,
+            lifetimes=self.context.time_to_live.of_sides,
         )
         if joined is None:
             return None
@@ -293,7 +294,10 @@ class FromBinder:
         check_names(left.relation, right.relation, span)
         fields = side_by_side(left.relation, right.relation)
         where = self._where_between(left.relation, right.relation, fields)
-        joined = join(left.relation, right.relation, on, where, span, self.context.source_spans)
+        joined = join(
+            *(left.relation, right.relation, on, where, span, self.context.source_spans),
+            lifetimes=self.context.time_to_live.of_sides,
+        )
         if joined is None:
             return None
         sides = left.relation.plan, right.relation.plan

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.analysis.properties import Bound, WindowColumn, window_columns
 from fsql.compiler.binder.items import Key
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.state_ttl import aggregate_while_alive
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import (
@@ -24,21 +25,27 @@ if TYPE_CHECKING:
     from fsql.compiler.analysis.properties import WindowColumns
     from fsql.compiler.binder.items import Grouping
     from fsql.compiler.binder.report import Report
+    from fsql.compiler.binder.state_ttl import Lifetime
     from fsql.compiler.expression import Expression
     from fsql.compiler.syntax import Emit
     from fsql.compiler.text.source import Span
 
 
 def make_group(
-    plan: Plan, grouping: Grouping, emit: Emit | None, written: tuple[str, Span], report: Report
+    plan: Plan,
+    grouping: Grouping,
+    emit: Emit | None,
+    written: tuple[str, Span],
+    report: Report,
+    lifetime: Lifetime | None = None,
 ) -> Plan:
     """Return the aggregate of `plan` by `grouping`, released according to `emit`.
 
     Grouping by a window's end makes it a window aggregate, which is final unless EMIT CHANGES is given.
-    `written` is the clause that groups, with its span.
+    `written` is the clause that groups, with its span.  With a `lifetime`, groups without a window end.
 
     Raises:
-        Refusal: E305, E306.
+        Refusal: E305, E306; E301 for a lifetime of rows that can be retracted.
     """
     clause, span = written
     columns = window_columns(plan)
@@ -65,6 +72,11 @@ def make_group(
             final,
         )
     refuse_final(emit)
+    whole = Aggregate(
+        plan, grouping.keys, grouping.key_names, grouping.aggregates, grouping.aggregate_names
+    )
+    if lifetime is not None:
+        return aggregate_while_alive(whole, lifetime)
     if grouping.keys:
         report.warn(
             Diagnostic(
@@ -75,9 +87,7 @@ def make_group(
                 helps=_window_instead(plan, grouping.keys),
             )
         )
-    return Aggregate(
-        plan, grouping.keys, grouping.key_names, grouping.aggregates, grouping.aggregate_names
-    )
+    return whole
 
 
 def _window_instead(plan: Plan, keys: Sequence[Expression]) -> tuple[str, ...]:

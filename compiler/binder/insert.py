@@ -61,6 +61,7 @@ def bind_insert(
                 columns.append(_cast_to_column(expression, column, table, span))
     plan = project(below, columns, [column.name for column in table.columns])
     check_depth(plan, insert.query.span)
+    context.time_to_live.check_all_ends(plan, insert.query.span)
     rows = Union((*earlier, plan)) if earlier else plan
     return Insert(resolve_changes(table, rows, insert.table.span), rows), plan
 
@@ -91,6 +92,7 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
     typed = [coerce(each, STRING) if each.type == NULL else each for each in expressions]
     plan = project(below, typed, names)
     check_depth(plan, select.query.span)
+    context.time_to_live.check_all_ends(plan, select.query.span)
     printing = context.declared.connector("stdout")
     assert printing is not None, "a bare SELECT needs the connector stdout"
     table = TableEntry(

@@ -15,6 +15,7 @@ from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.state_ttl import join_while_alive, without_times
 from fsql.compiler.binder.time_range import FoundRange, Times, find_time_range
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import Call, ColumnRef, Expression
@@ -22,6 +23,7 @@ from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
+    AssignRowTime,
     AssignWindows,
     Filter,
     Join,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.binder.state_ttl import SideLifetimes
     from fsql.compiler.logical import TimeRange
     from fsql.compiler.text.source import Span
 
@@ -77,20 +80,23 @@ class Joined:
     half_bounded: bool
 
 
-def join(
+def join(  # noqa: PLR0913 - the parts of a join
     left: Relation,
     right: Relation,
     on: Sequence[Expression],
     where: Sequence[Expression],
     span: Span,
     source_spans: SourceSpans,
+    *,
+    lifetimes: SideLifetimes | None = None,
 ) -> Joined | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
-    Conditions of `on` that are neither keys nor a time range become a filter above the join.
+    Conditions of `on` that are neither keys nor a time range become a filter above the join.  With
+    `lifetimes` a join whose time is not bounded otherwise keeps rows that long.
 
     Raises:
-        Refusal: E309.
+        Refusal: E309; E301 for lifetimes of rows that can be retracted.
     """
     fields = side_by_side(left, right)
     conditions = (*on, *(each for each in where if not fallible(each)))
@@ -105,13 +111,16 @@ def join(
     taken = frozenset(keys)
     if bounds is not None and time_range is not None:
         taken |= frozenset(bounds.conditions)
-    plan = Join(
+    whole = Join(
         left.plan,
         right.plan,
         tuple(one for pairs in keys.values() for one, _ in pairs),
         tuple(other for pairs in keys.values() for _, other in pairs),
         time_range,
     )
+    plan: Plan = whole
+    if lifetimes is not None and not _is_bounded(whole):
+        plan = without_times(join_while_alive(whole, lifetimes), left.width, right.width)
     relation = Relation(filter_relation(plan, [each for each in on if each not in taken]), fields)
     return Joined(relation, taken, time_range, bounds is not None and time_range is None)
 
@@ -262,7 +271,9 @@ def keeps_rows(plan: Plan, *sides: Plan) -> bool:
     """Return whether a join, whose operators are those of `plan` above the sides, keeps rows for ever."""
     below = {node for side in sides for node in operators(side)}
     made = [node for node in operators(plan) if node not in below]
-    joins = [node for node in made if not isinstance(node, Filter | Project | Union)]
+    joins = [
+        node for node in made if not isinstance(node, AssignRowTime | Filter | Project | Union)
+    ]
     return not all(isinstance(node, Join) and _is_bounded(node) for node in joins)
 
 

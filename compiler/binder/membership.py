@@ -90,7 +90,11 @@ def join_test(
     def join(kind: JoinKind, outer: Relation, conditions: Sequence[Expression]) -> Relation:
         on, span = [*conditions, *correlated], written.span
         joined = outer_join(
-            *(kind, outer, rows.relation, on, spans), span=span, changes=changes, keyed=False
+            *(kind, outer, rows.relation, on, spans),
+            span=span,
+            changes=changes,
+            keyed=False,
+            lifetimes=context.time_to_live.of_sides,
         )
         if joined is None:
             raise _without_equality(test)

@@ -24,10 +24,13 @@ from fsql.compiler.binder.join import (
     equality_keys,
     join,
     null_safe_keys,
+    renumber,
     shift_columns,
     side_by_side,
 )
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
+from fsql.compiler.binder.report import Refusal, not_implemented
+from fsql.compiler.binder.state_ttl import join_while_alive, without_times
 from fsql.compiler.binder.window_join import Conditions, window_join
 from fsql.compiler.expression import Case, Literal
 from fsql.compiler.logical import Join, JoinKind, Plan, Project, Union, append_only
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.binder.state_ttl import SideLifetimes
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
@@ -57,14 +61,16 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
     span: Span,
     changes: bool,
     keyed: bool = True,
+    lifetimes: SideLifetimes | None = None,
 ) -> Relation | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
     Not `keyed`, the key may be a constant: where no condition is over both sides, all rows match.
-    With `changes`, a join with a time range is updating, as without one.
+    With `changes`, a join with a time range is updating, as without one.  With `lifetimes`, one without a
+    time range keeps rows that long, and is final.
 
     Raises:
-        Refusal: E309.
+        Refusal: E309; E301 for lifetimes of rows that can be retracted, or with `changes`.
     """
     equalities = equality_keys(on, left.width, source_spans)
     rest = [condition for condition in on if condition not in equalities]
@@ -81,6 +87,11 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
     final = windowed
     if final is None and not changes:
         final = _with_time_range(kind, left, right, on, span, source_spans)
+    if final is None and lifetimes is not None:
+        if changes:
+            raise _changes_refusal(kind, lifetimes.span)
+        whole = Join(left.plan, right.plan, *_keys(pairs), None)
+        final = _while_alive(kind, whole, rest, lifetimes, source_spans)
     if final is not None:
         plan = final
     elif of_both:
@@ -117,6 +128,31 @@ def _with_time_range(
         return None
     pairs = joined.relation.plan
     return IntervalJoin(kind, left.plan, right.plan, pairs, joined.time_range).plan()
+
+
+def _changes_refusal(kind: JoinKind, span: Span) -> Refusal:
+    return not_implemented(
+        f"a time to live in a {kind.value} join with EMIT CHANGES",
+        span,
+        help="remove EMIT CHANGES: rows come when it is known that they have no match",
+    )
+
+
+def _while_alive(
+    kind: JoinKind,
+    whole: Join,
+    conditions: Sequence[Expression],
+    lifetimes: SideLifetimes,
+    source_spans: SourceSpans,
+) -> Plan:
+    """Return the join whose pairs are those of `whole` by `conditions` while both rows are kept."""
+    width, right_width = len(whole.left.schema), len(whole.right.schema)
+    joined = join_while_alive(whole, lifetimes)
+    assert joined.time_range is not None
+    tests = [renumber(each, lambda i: i + (i >= width), source_spans) for each in conditions]
+    pairs = filter_relation(joined, tests)
+    plan = IntervalJoin(kind, joined.left, joined.right, pairs, joined.time_range).plan()
+    return without_times(plan, width, *([right_width] if kind.makes_pairs else []))
 
 
 def with_columns(fields: Layer, plan: Plan) -> Relation:

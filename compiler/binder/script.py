@@ -28,6 +28,7 @@ from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.table_origin import with_columns_of
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.time_kinds import decide_times
+from fsql.compiler.binder.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.time_zone import zone_of_script
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.inspections import Explanation, Inspection
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.binder.declared_functions import DeclaredFunction
+    from fsql.compiler.binder.state_ttl import Lifetime
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan
     from fsql.compiler.surroundings import Surroundings
@@ -146,6 +148,7 @@ class _ScriptBinder:
         self._inserts: list[Insert] = []
         self._written: dict[str, _Written] = {}
         self._single: TableEntry | None = None
+        self._lifetime: Lifetime | None = None
 
     def bind(self) -> Job:
         """Return the job.
@@ -186,6 +189,7 @@ class _ScriptBinder:
             self._functions,
             self._zone,
             self._surroundings.infer,
+            TimeToLive(self._lifetime),
         )
         match statement:
             case syntax.Insert():
@@ -212,10 +216,13 @@ class _ScriptBinder:
                 create_function(statement, self._functions, self._surroundings.load, self._zone)
             case syntax.Drop():
                 drop(statement, context)
+            case syntax.SetOption() if is_setting(statement.key):
+                self._lifetime = read_setting(statement)
             case syntax.SetOption():
                 check_setting(statement, self._zone, self._report)
-            case syntax.ResetOption():
-                pass  # every setting has its default
+            case syntax.ResetOption(key=key):
+                if key is None or is_setting(key):
+                    self._lifetime = None
 
     def _inspect(self, statement: syntax.Inspection, context: Context) -> Inspection:
         match statement:

@@ -125,6 +125,7 @@ class _SelectBinder:
         self._source_spans = context.source_spans
         self._functions = context.functions
         self._zone = context.zone
+        self._lifetime = context.time_to_live.of_groups
         self._aggregates = AggregateCollector(
             append_only=append_only(relation.plan), grouping=select.group_by is not None
         )
@@ -207,7 +208,9 @@ class _SelectBinder:
                     qualified.append(carry(condition, self._qualify_binder.spans))
             with self._report.part():
                 written = "GROUP BY", span
-                plan = make_group(below, grouping, self._select.emit, written, self._report)
+                plan = make_group(
+                    below, grouping, self._select.emit, written, self._report, self._lifetime
+                )
                 plan, resolve = self._having_subqueries.attach(plan, carry)
                 plan = filter_relation(plan, [resolve(condition) for condition in kept])
         return self._finish(plan, items, expressions, qualified, carry)
@@ -309,7 +312,8 @@ class _SelectBinder:
         grouping = Grouping(tuple(column_refs(plan)), names, (), ())
         grouped = self._select.group_by is not None or self._aggregates.calls
         emit = None if grouped else self._select.emit
-        return make_group(plan, grouping, emit, ("DISTINCT", self._select.span), self._report)
+        written = "DISTINCT", self._select.span
+        return make_group(plan, grouping, emit, written, self._report, self._lifetime)
 
 
 def _aliases(items: list[Item]) -> dict[str, Expression]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.time_to_live import SETTING as STATE_TTL
 from fsql.compiler.binder.time_zone import SETTING, check_zone_setting, is_zone_setting
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -70,10 +71,6 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     "table.sql-dialect": (("default",), "the language is that of docs/language.md"),
     "auto.offset.reset": (("earliest",), "a job reads its inputs from their beginning"),
-    "table.exec.state.ttl": (
-        ("0", "0 s", "0s", "0 ms", "0ms", "0 d", "0d"),
-        "state is kept as long as it can matter; to bound it, group by a window or bound the time of a join",
-    ),
     "table.exec.source.idle-timeout": (
         ("0", "0 s", "0s", "0 ms", "0ms"),
         "write 'idle' = '10 s' in WITH of each live table",
@@ -115,7 +112,7 @@ def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:
         return
     values, advice = _FIXED.get(key, ((), ""))
     if not values:
-        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED, SETTING))
+        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED, SETTING, STATE_TTL))
         raise refusal(
             "E224",
             f"setting '{key}' does not exist",

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.relation import column_refs, project, replace_scans
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.diagnostics import Label
-from fsql.compiler.logical import Insert, Job, Plan, Scan, TimeKind, operators
+from fsql.compiler.logical import (
+    AssignRowTime,
+    Insert,
+    Job,
+    Plan,
+    Scan,
+    TimeKind,
+    operators,
+    tables,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +47,19 @@ def decide_times(
         for node in operators(insert.query)
         if isinstance(node, Scan) and node.table.row_time
     }
-    times = {entry.ordinal: _own_time(entry, timed=entry.ordinal in timed) for entry in read}
+    lasting = {
+        table.ordinal
+        for insert in inserts
+        for node in operators(insert.query)
+        if isinstance(node, AssignRowTime)
+        for table in tables(node)
+    }
+    times = {
+        entry.ordinal: _own_time(
+            entry, timed=entry.ordinal in timed, lasting=entry.ordinal in lasting
+        )
+        for entry in read
+    }
     eventful = [entry for entry in read if times[entry.ordinal] in _TIMES_OF_CLOCKS]
     if eventful:
         _check_mix(read, eventful[0])
@@ -58,19 +79,20 @@ def decide_times(
     )
 
 
-def _own_time(entry: TableEntry, *, timed: bool) -> TimeKind | None:
+def _own_time(entry: TableEntry, *, timed: bool, lasting: bool) -> TimeKind | None:
     """Return the kind of time of a table, None if it depends on the others.
 
     Raises:
         Refusal: E327, if a query needs the time of its rows and they have none.
     """
-    if not timed or entry.time in _TIMES_OF_CLOCKS:
+    if not (timed or lasting) or entry.time in _TIMES_OF_CLOCKS:
         return entry.time
     if entry.time is None and entry.connector.logs_arrival:
         return TimeKind.ARRIVAL
     raise refusal(
         "E327",
-        f'rows of table "{entry.name}" have no time that PROCTIME() and NOW() could be',
+        f'rows of table "{entry.name}" have no time '
+        + ("that PROCTIME() and NOW() could be" if timed else "by which state could expire"),
         entry.span,
         note="without a WATERMARK the rows of a source that can be read again have no time",
         help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",

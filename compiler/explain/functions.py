@@ -128,6 +128,8 @@ def _row_parts(  # noqa: PLR0911 - one line for each function
             return windows_parts(function, names)
         case g.ToExpiry():
             return expiry_parts(function, names)
+        case g.ToRowTime():
+            return ()
         case g.ScanRows(ordinal=ordinal) | g.Renumber(ordinal=ordinal):
             return (Part("scan", "scan", ordinal),)
         case g.Pad(depth=depth):

@@ -99,7 +99,9 @@ def _as(text: str, name: str) -> str:
     return text if text == name else f"{text} AS {name}"
 
 
-def _row_parts(plan: logical.Plan, names: tuple[str, ...]) -> tuple[Part, ...]:
+def _row_parts(  # noqa: PLR0911 - one line for each operator
+    plan: logical.Plan, names: tuple[str, ...]
+) -> tuple[Part, ...]:
     match plan:
         case logical.Filter(predicate=predicate):
             return (Part("predicate", "", expression_text(predicate, names)),)
@@ -115,6 +117,8 @@ def _row_parts(plan: logical.Plan, names: tuple[str, ...]) -> tuple[Part, ...]:
             return windows_parts(plan, names)
         case logical.AssignExpiry():
             return expiry_parts(plan, names)
+        case logical.AssignRowTime():
+            return ()
         case logical.AssignSessions(end_column=end):
             return sessions_parts(plan, end, names)
         case _:

@@ -75,6 +75,9 @@ def _column_text(column: Column) -> str:
 def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each kind
     """Return the state of `plan` and its bound; `none` if it has no state."""
     match plan:
+        case logical.Aggregate(keys=keys, aggregates=calls, idle_us=int() as idle_us):
+            seen = f" seen in the last {interval_text(idle_us)}"
+            return _rows("group", keys, calls, append=True, bound=seen)
         case logical.Aggregate(keys=keys, aggregates=calls):
             return _rows("group", keys, calls, append=append_only(plan.input), bound=", unbounded")
         case logical.WindowAggregate() if of_expiring_rows(plan):
@@ -92,7 +95,10 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
                 return _open_matches(calls[0].pattern, keys)
             if any(call.preceding is not None or call.end_preceding for call in running):
                 return "the rows of one frame" + (" per partition, unbounded" if keys else "")
-            return _rows("partition", keys, calls, append=True, bound=", unbounded")
+            seen = ", unbounded"
+            if plan.idle_us is not None:
+                seen = f" seen in the last {interval_text(plan.idle_us)}"
+            return _rows("partition", keys, calls, append=True, bound=seen)
         case logical.Rank():
             return _ranked_rows(plan)
         case _:

@@ -54,6 +54,7 @@ from fsql.compiler.logical.positions import (
 from fsql.compiler.logical.rankings import OrderKey, Rank, RankFunction
 from fsql.compiler.logical.rows import (
     AssignExpiry,
+    AssignRowTime,
     AssignWindows,
     Filter,
     Project,
@@ -72,6 +73,7 @@ __all__ = [
     "Aggregate",
     "ApplyChanges",
     "AssignExpiry",
+    "AssignRowTime",
     "AssignSessions",
     "AssignWindows",
     "Changes",

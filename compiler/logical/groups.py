@@ -48,6 +48,9 @@ class Aggregate(Plan):
 
     A group exists while the weights of its rows sum to more than 0, also where there are no keys.  Each
     root position that changes a group's row retracts the old row and adds the new one.
+    With `idle_us`, no row of a group comes more than that after the one before it, in the time of their
+    roots: then its state is freed.  The input is append-only, and its last key identifies the groups of equal
+    other keys.
     Output: keys, aggregates.  Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
 
@@ -56,6 +59,7 @@ class Aggregate(Plan):
     key_names: tuple[str, ...]
     aggregates: tuple[AggregateCall, ...]
     aggregate_names: tuple[str, ...]
+    idle_us: int | None = None
 
     @cached_property
     def schema(self) -> Schema:
@@ -140,12 +144,15 @@ class Over(Plan):
     For each row of the append-only input, its columns and the value of each call over the rows of its
     partition so far, in the total order; rows that share a position by their own columns (so none of
     the input's columns may be pruned where rows can tie).  Path: unchanged.
+    With `idle_us`, a row that comes more than that after the one before it in its partition, in the time of
+    their roots, may find the partition empty: who reads the calls must not depend on it.
     """
 
     input: Plan
     partition: tuple[Expression, ...]
     calls: tuple[OverCall, ...]
     names: tuple[str, ...]
+    idle_us: int | None = None
 
     @cached_property
     def schema(self) -> Schema:

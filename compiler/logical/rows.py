@@ -11,7 +11,7 @@ from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import BIGINT, Kind
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.logical.declared import Table
@@ -171,6 +171,25 @@ class AssignExpiry(Plan):
                 for index, each in enumerate(self.input.schema)
             ),
             Column("expires", type_, nullable=False, time_attribute=True),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AssignRowTime(Plan):
+    """Each row with `row_time`, the time of its root position, which is event time with the delay 0.
+
+    All tables below have event time or arrivals.  Output: the input's columns, then that time.
+    Path: unchanged.
+    """
+
+    input: Plan
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns, then the time."""
+        return (
+            *self.input.schema,
+            Column("row_time", TIMESTAMP, nullable=False, time_attribute=True),
         )
 
 

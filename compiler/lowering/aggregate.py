@@ -22,5 +22,6 @@ def lower_aggregate(draft: Draft, plan: Aggregate, rows: int) -> int:
         input_append_only=append_only(plan.input),
         closing=None,
         final=False,
+        idle_us=plan.idle_us,
     )
     return add_cycle(draft, plan, combine, (plan.keys,), (rows,))

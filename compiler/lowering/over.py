@@ -15,5 +15,7 @@ if TYPE_CHECKING:
 
 def lower_over(draft: Draft, plan: Over, rows: int) -> int:
     """Append the cycle of `plan` after vertex `rows`; return the vertex of its rows."""
-    combine = CombineOver(plan.partition, plan.calls, may_tie=may_tie(plan.input))
+    combine = CombineOver(
+        plan.partition, plan.calls, may_tie=may_tie(plan.input), idle_us=plan.idle_us
+    )
     return add_cycle(draft, plan, combine, (plan.partition,), (rows,))

@@ -8,6 +8,7 @@
 | LateralAggregate | ExplodeAggregate |
 | AssignWindows    | ToWindows        |
 | AssignExpiry     | ToExpiry         |
+| AssignRowTime    | ToRowTime        |
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from fsql.compiler.graph import (
     MapFunction,
     Select,
     ToExpiry,
+    ToRowTime,
     ToWindows,
     Vertex,
 )
 from fsql.compiler.logical import (
     AssignExpiry,
+    AssignRowTime,
     AssignWindows,
     Filter,
     LateralAggregate,
@@ -37,19 +40,21 @@ from fsql.compiler.logical import (
 if TYPE_CHECKING:
     from fsql.compiler.lowering.draft import Draft
 
-RowOperator = Filter | Project | Unnest | LateralAggregate | AssignWindows | AssignExpiry
+RowOperator = (
+    Filter | Project | Unnest | LateralAggregate | AssignWindows | AssignExpiry | AssignRowTime
+)
 
 
 def lower_row_operator(draft: Draft, plan: RowOperator, rows: int) -> int:
     """Append the Map of `plan` after vertex `rows` and return it."""
     # `logical.depth` walks the whole plan, which is quadratic for long chains of these operators.
-    unchanged = isinstance(plan, Filter | Project | AssignExpiry)
+    unchanged = isinstance(plan, Filter | Project | AssignExpiry | AssignRowTime)
     levels = draft[rows].depth if unchanged else draft[rows].depth + 1
     function = Map(_function(plan))
     return draft.add(Vertex(function, (rows,), plan.schema, levels, type(plan).__name__))
 
 
-def _function(plan: RowOperator) -> MapFunction:
+def _function(plan: RowOperator) -> MapFunction:  # noqa: PLR0911 - one line for each operator
     match plan:
         case Filter():
             return Select(plan.predicate)
@@ -67,3 +72,5 @@ def _function(plan: RowOperator) -> MapFunction:
             )
         case AssignExpiry():
             return ToExpiry(plan.time_column, plan.wait_us, plan.delay_us, plan.grain_us)
+        case AssignRowTime():
+            return ToRowTime()

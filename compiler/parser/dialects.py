@@ -273,5 +273,5 @@ def hint_help(hint: str) -> str:
     if name.startswith("OPTIONS"):
         return "write the options in WITH of CREATE TABLE"
     if name.startswith("STATE_TTL"):
-        return "remove it; to bound state, group by a window or bound the time of a join"
+        return "write SET 'table.exec.state.ttl' = '1 d'; before the query"
     return "remove it, or write /* … */ for a comment"

@@ -19,7 +19,7 @@ from fsql.compiler import graph as g
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import session_levels
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -145,9 +145,8 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
             after = [*types, *_group_types(function)]
         case g.CombineSessions(time_column=time) if function.closing.window_end == time:
             after = [*types, types[time], types[time], types[time].without_fraction]
-        case g.ToWindows() | g.CombineSessions() | g.ToExpiry():
-            times = 1 if isinstance(function, g.ToExpiry) else 3
-            after = [*types, *[types[function.time_column].without_fraction] * times]
+        case g.ToWindows() | g.CombineSessions() | g.ToExpiry() | g.ToRowTime():
+            after = [*types, *_time_types(function, types)]
         case g.CombineAggregate():
             after = _group_types(function)
         case g.CombineChanges():
@@ -161,6 +160,17 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
         case _:
             after = types
     return after
+
+
+def _time_types(
+    function: g.ToWindows | g.CombineSessions | g.ToExpiry | g.ToRowTime, types: list[SqlType]
+) -> list[SqlType]:
+    """Return the types of the times that a function appends."""
+    if isinstance(function, g.ToRowTime):
+        return [TIMESTAMP]
+    return [types[function.time_column].without_fraction] * (
+        1 if isinstance(function, g.ToExpiry) else 3
+    )
 
 
 def _group_types(function: g.ExplodeAggregate | g.CombineAggregate) -> list[SqlType]:

@@ -78,8 +78,8 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
     match plan:
         case logical.Filter() | logical.Project() | logical.AssignWindows():
             yield from _row_operator(plan)
-        case logical.AssignExpiry():
-            yield from _expiry(plan)
+        case logical.AssignExpiry() | logical.AssignRowTime():
+            yield from _timed(plan)
         case logical.Unnest() | logical.LateralAggregate():
             yield from _array_operator(plan)
         case logical.Aggregate() | logical.WindowAggregate():
@@ -110,12 +110,13 @@ def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows
                 yield "the size and the slide of a window must be positive"
 
 
-def _expiry(plan: logical.AssignExpiry) -> Iterator[str]:
-    yield from _time_column(plan.input.schema, plan.time_column)
-    if plan.wait_us < 0 or plan.delay_us < 0 or plan.grain_us <= 0:
-        yield "a row expires before its own time"
+def _timed(plan: logical.AssignExpiry | logical.AssignRowTime) -> Iterator[str]:
+    if isinstance(plan, logical.AssignExpiry):
+        yield from _time_column(plan.input.schema, plan.time_column)
+        if plan.wait_us < 0 or plan.delay_us < 0 or plan.grain_us <= 0:
+            yield "a row expires before its own time"
     if not append_only(plan.input):
-        yield "an expiry of input that changes"
+        yield "a time of rows of input that changes"
 
 
 def _array_operator(plan: logical.Unnest | logical.LateralAggregate) -> Iterator[str]:

@@ -87,6 +87,10 @@ def _to_expiry(function: g.ToExpiry, row: Row, root: Root) -> list[Row]:
     return [Row((*row.values, expires), row.path, row.weight)]
 
 
+def _to_row_time(_function: g.ToRowTime, row: Row, root: Root) -> list[Row]:
+    return [Row((*row.values, root.time), row.path, row.weight)]
+
+
 def _scan_rows(function: g.ScanRows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, function.ordinal, ())]
 
@@ -124,6 +128,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.ExplodeAggregate: _explode_aggregate,
     g.ToWindows: _to_windows,
     g.ToExpiry: _to_expiry,
+    g.ToRowTime: _to_row_time,
     g.ScanRows: _scan_rows,
     g.Renumber: _renumber,
     g.Pad: _pad,

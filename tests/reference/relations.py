@@ -117,6 +117,7 @@ class Relations:
             logical.LateralAggregate: self.lateral_aggregate,
             logical.AssignWindows: self.assign_windows,
             logical.AssignExpiry: self.assign_expiry,
+            logical.AssignRowTime: self.assign_row_time,
             logical.Union: self.union,
             logical.ApplyChanges: self.apply_changes,
             logical.Aggregate: self.aggregate,
@@ -194,6 +195,11 @@ class Relations:
         """Add when the row can no longer be joined: not before the watermark where it comes."""
         for row in self.relation(plan.input, prefix):
             yield Row((*row.values, expiry(plan, row.values, row.root)), row.root, row.path)
+
+    def assign_row_time(self, plan: logical.AssignRowTime, prefix: Root) -> Iterator[Row]:
+        """Add the time of the root."""
+        for row in self.relation(plan.input, prefix):
+            yield Row((*row.values, row.root[0]), row.root, row.path)
 
     def union(self, plan: logical.Union, prefix: Root) -> Iterator[Row]:
         """Take the rows of all branches."""

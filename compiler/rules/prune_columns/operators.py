@@ -81,6 +81,9 @@ def _row_operator(  # noqa: PLR0911 - one line for each kind
                 plan, input=below.plan, time_column=below.new_index[time]
             )
             return _append_columns(plan, expiring, below, range(1))
+        case logical.AssignRowTime():
+            timed = logical.AssignRowTime(below.plan)
+            return _append_columns(plan, timed, below, range(1))
         case logical.Filter(predicate=predicate):
             moved_filter = logical.Filter(below.plan, below.over(predicate))
             return dataclasses.replace(below, plan=moved_filter)
@@ -208,6 +211,7 @@ def _append_columns(
     | logical.LateralAggregate
     | logical.AssignWindows
     | logical.AssignExpiry
+    | logical.AssignRowTime
     | logical.AssignSessions
     | logical.Over
     | logical.Rank,

@@ -1,6 +1,7 @@
 """The common part of the kernels that keep the state of each group in a slot.
 
-Groups of windows are freed when their window closes, and other groups when their last row is removed.
+Groups of windows are freed when their window closes, and other groups when their last row is removed, or when
+no row has come for a time.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+    from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -49,17 +51,24 @@ class GroupKernel(Generic[UndoT]):
         closing: Closing | None,
         *,
         final: bool,
+        idle: IdleSlots | None = None,
     ) -> None:
-        """Begin without groups; `states` has their state; the first one counts their rows."""
+        """Begin without groups; `states` has their state; the first one counts their rows.
+
+        With `idle`, which is one of the states, groups of which no row comes for a time end.
+        """
         self._key_types = key_types
         self._states = states
+        self._idle = idle
         self._table = SlotTable()
         self._closings = None if closing is None else Closings(closing)
         self._emptied = EmptiedSlots() if closing is None else None
         """None for windows: their slots are freed when they close."""
         self._closes_with_rows = final and closing is not None
         self._given_up: BinRanges = ()
-        self._snapshots = SlotSnapshots(self._table, key_types, states, self._closings)
+        self._snapshots = SlotSnapshots(
+            self._table, key_types, states, self._closings if idle is None else idle
+        )
 
     @property
     def table(self) -> SlotTable:
@@ -75,8 +84,11 @@ class GroupKernel(Generic[UndoT]):
             self._emptied.on_settle(undo.slots)
 
     def expire(self, horizon: Root) -> None:
-        """Free the slots of groups without rows; see `Kernel`."""
-        del horizon
+        """Free the slots of groups without rows, and of those that have ended; see `Kernel`."""
+        if self._idle is not None:
+            ended = self._table.live_of(self._idle.take_ended(horizon))
+            if len(ended):
+                self._free(ended)
         if self._emptied is None:
             return
         slots = self._table.live_of(self._emptied.take(self._states[0]))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.graph import CombineAggregate
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.accumulators import struct_of
@@ -30,6 +31,7 @@ from fsql.runtime.kernels.aggregate.group_changes import (
 )
 from fsql.runtime.kernels.aggregate.group_kernel import GroupKernel
 from fsql.runtime.kernels.aggregate.group_state import group_state
+from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
 from fsql.runtime.kernels.aggregate.steps import (
     ONLY_ROW,
     Steps,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.compiler.graph import CombineAggregate, CombineChanges
+    from fsql.compiler.graph import CombineChanges
     from fsql.runtime.order import Roots
 
     Ints = NDArray[np.int64]
@@ -85,7 +87,10 @@ class AggregateKernel(GroupKernel[_Undo]):
         ]
         self._evaluate = Evaluator((*combine.keys, *distinct))
         key_types = [arrow_type(key.type) for key in combine.keys]
-        super().__init__(key_types, self._accumulators, combine.closing, final=combine.final)
+        idle_us = combine.idle_us if isinstance(combine, CombineAggregate) else None
+        idle = None if idle_us is None else IdleSlots(idle_us)
+        states = [*self._accumulators, *([] if idle is None else [idle])]
+        super().__init__(key_types, states, combine.closing, final=combine.final, idle=idle)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """Return the keys, then the distinct arguments of the aggregates, then the end of the window."""
@@ -105,7 +110,7 @@ class AggregateKernel(GroupKernel[_Undo]):
         del side
         found = self._table.find(batch.columns[: self._keys], len(batch))
         if found.any_new:
-            for one in self._accumulators:
+            for one in self._states:
                 one.grow(len(self._table))
             if self._closings is not None:
                 new, rows = found.new()
@@ -147,7 +152,7 @@ class AggregateKernel(GroupKernel[_Undo]):
             self._emptied.on_apply(slots, undoable=undoable)
         if not undoable:
             return None
-        return _Undo(slots, [one.save(slots) for one in self._accumulators])
+        return _Undo(slots, [one.save(slots) for one in self._states])
 
     def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> ApplyResult[_Undo]:
         """Apply a single row: like `apply`, with a third of the calls."""
@@ -180,6 +185,8 @@ class AggregateKernel(GroupKernel[_Undo]):
         return ApplyResult(KeyedRows(rows, slot.repeat(len(parts))), errors, undo)
 
     def _add(self, batch: Batch, order: Ints, steps: Steps) -> list[Values]:
+        if self._idle is not None:
+            self._idle.touch(batch.time[order], steps)
         indexes = pa.array(order)
         weights = None if batch.weight is None else batch.weight[order]
         sorted_columns: dict[int, pa.Array] = {}
@@ -250,7 +257,7 @@ class AggregateKernel(GroupKernel[_Undo]):
 
     def restore(self, undo: _Undo, affected: Bools) -> None:
         kept = np.flatnonzero(affected[undo.slots])
-        for one, saved in zip(self._accumulators, undo.saved, strict=True):
+        for one, saved in zip(self._states, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
 
     def close(self, min_time: Root) -> ApplyResult[_Undo] | None:

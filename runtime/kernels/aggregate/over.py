@@ -22,6 +22,7 @@ from fsql.runtime.few_rows import FEW_ROWS_IN_C
 from fsql.runtime.kernels.aggregate.accumulators import accumulator
 from fsql.runtime.kernels.aggregate.frames import Frames, take_values
 from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
+from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import Steps, Values, only_step, steps_of
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
@@ -85,7 +86,10 @@ class OverKernel:
         ]
         self._states += held
         self._key_types = [arrow_type(key.type) for key in combine.partition]
-        self._snapshots = SlotSnapshots(self._table, self._key_types, self._states, None)
+        self._idle = None if combine.idle_us is None else IdleSlots(combine.idle_us)
+        if self._idle is not None:
+            self._states.append(self._idle)
+        self._snapshots = SlotSnapshots(self._table, self._key_types, self._states, self._idle)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         del side
@@ -118,6 +122,7 @@ class OverKernel:
             values = batch.columns[self._column_of[part]]
             return values if order is None else values.take(pa.array(order))
 
+        self._touch(batch.time, order, steps)
         found: dict[int, Values] = {}
         for index, call in enumerate(self._combine.calls):
             if call.is_running:
@@ -144,6 +149,10 @@ class OverKernel:
             KeyedRows(rows.take(kept), slot[kept]), KeyedRows(errors, slot[bad]), undo
         )
 
+    def _touch(self, times: Ints, order: Ints | None, steps: Steps) -> None:
+        if self._idle is not None:
+            self._idle.touch(times if order is None else times[order], steps)
+
     @property
     def table(self) -> SlotTable:
         return self._table
@@ -161,7 +170,14 @@ class OverKernel:
         """See `Kernel`."""
 
     def expire(self, horizon: Root) -> None:
-        """See `Kernel`."""
+        """Free the slots of partitions that have ended; see `Kernel`."""
+        if self._idle is None:
+            return
+        slots = self._table.live_of(self._idle.take_ended(horizon))
+        if len(slots):
+            for one in self._states:
+                one.clear(slots)
+            self._table.free(slots)
 
     def close(self, min_time: Root) -> ApplyResult[_RunningUndo] | None:
         """Return None: there are no windows."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.accumulators import Accumulator
     from fsql.runtime.kernels.aggregate.closings import Closings
+    from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
     from fsql.runtime.kernels.keyed.kernel import KeyedRows
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
@@ -49,7 +50,7 @@ class SlotSnapshots:
         table: SlotTable,
         key_types: Sequence[pa.DataType],
         accumulators: Sequence[Accumulator],
-        closings: Closings | None,
+        closings: Closings | IdleSlots | None,
     ) -> None:
         """Start without a snapshot: the first one has all slots, and no changes are recorded before it."""
         self.position: Root | None = None

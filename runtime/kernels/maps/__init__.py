@@ -23,6 +23,7 @@ from fsql.compiler.graph import (
     ScanRows,
     Select,
     ToExpiry,
+    ToRowTime,
     ToWindows,
 )
 from fsql.runtime.kernels.expressions import Program, compile_expressions
@@ -32,6 +33,7 @@ from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
 from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.windows import (
+    append_row_time,
     compile_punctuality,
     compile_to_expiry,
     compile_to_windows,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch
 
 
-def compile_map(  # noqa: PLR0911 - one line for each function
+def compile_map(  # noqa: C901, PLR0911 - one line for each function
     function: MapFunction, input_schema: Schema
 ) -> Callable[[Batch], MapResult]:
     """Return the callable that applies `function` to batches of rows of `input_schema`."""
@@ -61,6 +63,8 @@ def compile_map(  # noqa: PLR0911 - one line for each function
             return compile_to_windows(function)
         case ToExpiry():
             return compile_to_expiry(function)
+        case ToRowTime():
+            return append_row_time
         case ScanRows() | Renumber() | Pad():
             return lambda batch: MapResult(with_changed_path(function, batch, batch.columns), None)
         case OnTime(closing=closing):

@@ -42,6 +42,7 @@ from fsql.compiler.graph import (
     ScanRows,
     Select,
     ToExpiry,
+    ToRowTime,
     ToWindows,
 )
 from fsql.compiler.logical import close_time, expiry_time
@@ -154,7 +155,7 @@ if TYPE_CHECKING:
     """A map function; raises `RowFailure` if a row fails."""
 
 
-def compile_few(  # noqa: PLR0911 - one line for each function
+def compile_few(  # noqa: C901, PLR0911 - one line for each function
     function: MapFunction, input_schema: Schema
 ) -> FewFunction | None:
     """Return the function over a few rows; None if it must be executed in columns."""
@@ -173,6 +174,8 @@ def compile_few(  # noqa: PLR0911 - one line for each function
             return _few_windows(function)
         case ToExpiry():
             return _few_expiry(function)
+        case ToRowTime():
+            return _few_row_times
         case OnTime(closing=closing):
             return _few_punctual(closing, keep_late=False)
         case Late(closing=closing):
@@ -296,6 +299,11 @@ def _few_expiry(function: ToExpiry) -> FewFunction:
         return FewRows([*rows.columns, FewColumn(TIMESTAMP, values)], rows.positions)
 
     return apply
+
+
+def _few_row_times(rows: FewRows) -> FewRows:
+    times: list[Value] = [rows.positions.root(index).time for index in range(len(rows.positions))]
+    return FewRows([*rows.columns, FewColumn(TIMESTAMP, times)], rows.positions)
 
 
 def _few_punctual(closing: Closing, *, keep_late: bool) -> FewFunction:

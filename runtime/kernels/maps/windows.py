@@ -104,6 +104,12 @@ def compile_to_expiry(function: ToExpiry) -> Callable[[Batch], MapResult]:
     return apply
 
 
+def append_row_time(batch: Batch) -> MapResult:
+    """Append the time of each row's root."""
+    added = to_array(Vector(batch.time), TIMESTAMP, len(batch))
+    return MapResult(batch.with_columns([*batch.columns, added]), None)
+
+
 def late(batch: Batch, closing: Closing) -> NDArray[np.bool_]:
     """Return which rows are at or above the position `(close_time, PUNCTUATION)` of their window."""
     ends = _micros(batch.columns[closing.window_end])
