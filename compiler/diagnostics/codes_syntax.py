@@ -131,7 +131,7 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
         "E118",
         "hint is not supported",
         "A comment that begins with `/*+` is a hint in other systems and would have no effect here.",
-        "Remove it, or write `/* … */` for a comment.",
+        "Write SET 'table.exec.state.ttl' for STATE_TTL; remove others, or write `/* … */` for a comment.",
         "SELECT /*+ STATE_TTL('t' = '1d') */ a FROM t;",
     ),
     (

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from fsql.compiler.binder.script import bind
+from fsql.compiler.lowering.job import lower
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
+from fsql.optimizer.choose import choose
+from fsql.runtime.drivers.in_memory import run_in_memory
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fsql.compiler.expression import Value
+    from fsql.runtime.drivers.cluster import Cluster
+    from fsql.runtime.drivers.in_memory import Beginning
     from fsql.tests.property.inputs import Splits
 
 SECOND = 1_000_000
@@ -229,3 +234,39 @@ def test_groups_over_joins() -> None:
         check(case, schedules=2)
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert met["rows restored"], met
+
+
+class MostState:
+    """Watches how many rows of state each fold of a run has at most."""
+
+    begin: Beginning | None = None
+    busy: bool = False
+
+    def __init__(self) -> None:
+        self.rows: Counter[int] = Counter()
+
+    def observe(self, cluster: Cluster) -> None:
+        for worker in cluster.workers:
+            for number, fold in enumerate(worker.folds.values()):
+                self.rows[number] = max(self.rows[number], fold.state_rows())
+
+
+@pytest.mark.parametrize("query", [COUNTS, JOINED])
+def test_state_is_bounded_while_a_run_goes_on(query: str) -> None:
+    most = []
+    for text in (SCRIPT, SCRIPT.replace("'4 s'", "'0'")):
+        job = bind(parse_script(SourceText("ttl", f"{text}{query};")), DECLARED).job
+        rows: list[Any] = [(n, f"{n}", 0.5, n * SECOND) for n in range(200)]
+        watcher = MostState()
+        run_in_memory(
+            choose(lower(job), workers=1, fronts=dict.fromkeys((t.ordinal for t in job.tables), 1)),
+            {table.ordinal: [rows] for table in job.tables},
+            seed=1,
+            batch_rows=4,
+            read_ahead=4,
+            watcher=watcher,
+        )
+        most.append(max(watcher.rows.values()))
+    bounded, kept = most
+    assert 5 <= bounded <= 40
+    assert kept >= 200
