@@ -46,6 +46,7 @@ from fsql.compiler.expression import (
     FieldAccess,
     Literal,
 )
+from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import (
     AssignSessions,
@@ -289,9 +290,10 @@ def _matches(
     """Return a row for each match; its last columns are keys, matches and the match."""
     inner = ("is_row", "at", *(f"field_{index}" for index in range(len(fields))))
     inner += tuple(f"key_{index}" for index in range(len(rows.keys)))
-    given = Project(
-        rows.plan, (_TRUE, column_refs(rows.plan)[rows.time], *fields, *rows.keys), inner
-    )
+    time = column_refs(rows.plan)[rows.time]
+    # Timers are of computed times, which have all digits.
+    at = coerce(time, time.type.without_fraction)
+    given = Project(rows.plan, (_TRUE, at, *fields, *rows.keys), inner)
     both = Union((given, _timers(rows, pattern, fields, given, spans)))
     columns = column_refs(both)
     read = columns[: FIRST_FIELD + len(fields)]
@@ -324,16 +326,17 @@ def _timers(
     plan, within = rows.plan, pattern.within_us
     time = column_refs(plan)[rows.time]
     names = ("first", "end", *like.names[len(like.names) - len(rows.keys) :])
-    end: Expression = Literal(time.type, nullable=False, value=TIMESTAMP_MAX)
+    type_ = time.type.without_fraction
+    end: Expression = Literal(type_, nullable=False, value=TIMESTAMP_MAX)
     if within is None:
         plan = _first_of_each(rows, spans)
     else:
         latest = TIMESTAMP_MAX - within - _MICROSECOND
         length = Literal(INTERVAL, nullable=False, value=within + _MICROSECOND)
         plan = filter_relation(plan, _begins(pattern, fields))
-        near_end = call("gt", time, Literal(time.type, nullable=False, value=latest))
+        near_end = call("gt", time, Literal(type_, nullable=False, value=latest))
         end = Case(
-            time.type,
+            type_,
             nullable=False,
             branches=((near_end, end),),
             otherwise=call("add", time, length),

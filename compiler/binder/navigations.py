@@ -193,7 +193,8 @@ class Navigations:
 
     def _field(self, own: Expression) -> ColumnRef:
         """Return a reference to the field that has a value of the row."""
-        if isinstance(own, ColumnRef) and own.index == self.time:
+        # The time that orders rows has no declared digits: TIMESTAMP(3) is a field of its own.
+        if isinstance(own, ColumnRef) and own.index == self.time and own.type.fraction is None:
             return ColumnRef(own.type, nullable=False, index=TIME)
         index = self.fields.setdefault(own, FIRST_FIELD + len(self.fields))
         return ColumnRef(own.type, own.nullable, index)

@@ -26,6 +26,7 @@ from fsql.compiler.expression import (
     FieldAccess,
     Literal,
 )
+from fsql.compiler.functions.coercion import coerce, common_type
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import (
     AssignSessions,
@@ -40,6 +41,8 @@ from fsql.compiler.logical import (
 from fsql.compiler.sqltypes import BIGINT, row_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.text.source import Span
@@ -77,12 +80,12 @@ def with_versions(
     nothing = Literal(row, nullable=True, value=None)
     names = [*(column.name for column in own), "version", _VERSION_TIME, _SIDE]
     names += [f"key_{index}" for index in range(len(left.keys))]
-    rows = _branch(left, [*column_refs(left.plan), nothing], of_rows, names)
+    own_order, other_order = _order(left, right)
+    rows = _branch(left, [*column_refs(left.plan), nothing], of_rows, own_order, names)
     if kind is JoinKind.INNER:
         rows = _where_not_null(rows, len(own) + 3)
-    both = Union(
-        (rows, _where_not_null(_branch(right, [*fills, whole], of_versions, names), len(own) + 3))
-    )
+    changes = _branch(right, [*fills, whole], of_versions, other_order, names)
+    both = Union((rows, _where_not_null(changes, len(own) + 3)))
     columns = column_refs(both)
     time, side, keys = len(own) + 1, len(own) + 2, tuple(columns[len(own) + 3 :])
     in_order = AssignSessions(both, keys, time, time, side)
@@ -112,11 +115,27 @@ def rename_fields(fields: Layer, plan: Plan) -> Layer:
     )
 
 
-def _branch(side: Side, first: list[Expression], number: int, names: list[str]) -> Plan:
+def _order(left: Side, right: Side) -> tuple[Sequence[Expression], Sequence[Expression]]:
+    """Return the time and the keys of both sides, each pair with the greater number of digits of fraction."""
+    pairs: list[list[Expression]] = []
+    ordered = [(column_refs(each.plan)[each.time], *each.keys) for each in (left, right)]
+    for pair in zip(*ordered, strict=True):
+        common = common_type([each.type for each in pair])
+        assert common is not None
+        pairs.append([coerce(each, common) for each in pair])
+    return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def _branch(
+    side: Side,
+    first: Sequence[Expression],
+    number: int,
+    order: Sequence[Expression],
+    names: Sequence[str],
+) -> Plan:
     """Return the rows of a side with the columns that both have."""
-    time = column_refs(side.plan)[side.time]
     which = Literal(BIGINT, nullable=False, value=number)
-    return Project(side.plan, (*first, time, which, *side.keys), tuple(names))
+    return Project(side.plan, (*first, order[0], which, *order[1:]), tuple(names))
 
 
 def _where_not_null(plan: Plan, first: int) -> Plan:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _CALLED: Final = frozenset({
     "ARRAY", "CAST", "CEIL", "CUBE", "DATE", "DESCRIPTOR", "EXTRACT", "FLOOR", "GROUPING", "LEFT", "MAP",
     "NAME", "OVERLAY", "POSITION", "QUOTED_NAME", "RIGHT", "ROLLUP", "ROW", "STRUCT", "SUBSTRING", "TABLE",
-    "TIME", "TIMESTAMP", "TRIM", "TRY_CAST", "UNNEST",
+    "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "TRIM", "TRY_CAST", "UNNEST",
 })  # fmt: skip
 """The kinds of tokens that a bracket follows without a space: names of functions and types."""
 _TIGHT: Final = frozenset({")", "]", "}", ",", ";", ".", "::"})

@@ -142,6 +142,7 @@ BEFORE = """\
 -- header
 
 create table t (a int, -- the key
+  c timestamp_ltz (2), d timestamptz(3),
   b array<row<x int, y string>> /* inline */,
 
   -- own line
@@ -161,6 +162,8 @@ AFTER = """\
 
 CREATE TABLE t (
     a int, -- the key
+    c TIMESTAMP_LTZ(2),
+    d TIMESTAMPTZ(3),
     b ARRAY<ROW<x int, y string>> /* inline */,
     -- own line
     PRIMARY KEY (a) NOT ENFORCED
