@@ -141,6 +141,9 @@ class Format:
     `about` is one line, `notes` are paragraphs of documentation.  Files of the format usually end in one of
     `suffixes`.  Of each pair of options in `disjoint`, the value of the first may not contain that of the
     second.
+
+    With `ascii_names` columns and fields have names of ASCII letters, digits and `_`, with `text_keys` all
+    keys of maps are STRING.
     """
 
     name: str
@@ -154,6 +157,8 @@ class Format:
     suffixes: tuple[str, ...] = ()
     disjoint: tuple[tuple[str, str], ...] = ()
     has_envelope: bool = False
+    ascii_names: bool = False
+    text_keys: bool = False
 
 
 FORMAT: Final = Option("format", OptionKind.CHOICE, "form of the records", default="json")

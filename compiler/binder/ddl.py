@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import ComputedColumn, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.format_columns import check_format_columns
 from fsql.compiler.binder.inspect import find_kind
 from fsql.compiler.binder.metadata import metadata_columns
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
@@ -237,16 +238,8 @@ def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Sc
             raise refusal(
                 "E318", rule.message, table.name.span, secondary=secondary, help=rule.help
             )
-    if options.format is not None and not options.format.takes_lists:
-        for column in columns:
-            if column.type.parts:
-                raise refusal(
-                    "E318",
-                    f'column "{column.name}" is {column.type}, and format'
-                    f" '{options.format.name}' has no lists, rows or maps",
-                    table.name.span,
-                    help="choose another format, or write the value as a STRING",
-                )
+    if options.format is not None:
+        check_format_columns(table, options.format, columns)
 
 
 def _watermark(table: syntax.CreateTable) -> syntax.Watermark | None:

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import decimal_type
+from fsql.formats.arrow_columns import fits
 from fsql.formats.inferred_types import NotInferredError
-from fsql.formats.parquet.columns import fits
 from fsql.runtime.arrow_schema import sql_type_of
 
 if TYPE_CHECKING:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.diagnostics.near_names import near_name
-from fsql.formats.operations import unknown_operations
-from fsql.formats.parquet.columns import convert, faults, fits, without
-from fsql.runtime.arrow_types import arrow_type
-from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
+from fsql.formats.whole_files import (
+    ReadColumns,
+    check_replayable,
+    columns_error,
+    identity,
+    open_error,
+    reason_of,
+)
+from fsql.runtime.ports import SourceOffset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from fsql.compiler.schema import Schema
-    from fsql.formats.malformed import MalformedError
     from fsql.formats.settings import Settings
+    from fsql.runtime.ports import Chunk
 
-_IDENTITY_BYTES: Final = 1 << 16
 _BATCH_ROWS: Final = 65_536
 
 
@@ -51,14 +51,10 @@ class ParquetSplit:
             FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
                 if it is not the file that was read.
         """
-        return ParquetReader(
-            self.path,
-            self.columns,
-            source_offset,
-            changes=self.changes,
-            read=self.read,
-            nulled=self.nulled,
+        columns = ReadColumns(
+            self.path, self.columns, changes=self.changes, read=self.read, nulled=self.nulled
         )
+        return ParquetReader(self.path, columns, source_offset)
 
     def check(self) -> None:
         """Check that the file has the columns.
@@ -81,33 +77,19 @@ class ParquetReader:
     """Reads the rows of a file in order.  Its source offsets have no line, and an estimated byte."""
 
     def __init__(
-        self,
-        path: Path,
-        columns: Schema,
-        source_offset: SourceOffset | None,
-        *,
-        changes: bool,
-        read: frozenset[str] | None,
-        nulled: frozenset[str],
+        self, path: Path, columns: ReadColumns, source_offset: SourceOffset | None
     ) -> None:
         self._path = path
-        self._nulled = nulled
-        self._read = [
-            column
-            for at, column in enumerate(columns)
-            if read is None or column.name in read or (changes and at == 0)
-        ]
-        self._changes = changes
         self._columns = columns
         try:
-            self._content = _identity(path)
+            self._content = identity(path)
             self._size = path.stat().st_size
             self._file = pq.ParquetFile(path)
         except (OSError, pa.ArrowInvalid) as error:
-            raise _open_error(path, _reason(error)) from None
+            raise open_error(path, reason_of(error)) from None
         try:
             self._check_columns()
-            self._check_replayable(source_offset)
+            check_replayable(path, self._content, source_offset)
             self._row = 0 if source_offset is None else source_offset.row
             self._batches = self._from(self._row)
         except BaseException:
@@ -127,12 +109,14 @@ class ParquetReader:
             try:
                 self._batch = next(self._batches, None)
             except (OSError, pa.ArrowException) as error:
-                message = f'reading "{self._path}" failed: {_reason(error)}'
+                message = f'reading "{self._path}" failed: {reason_of(error)}'
                 raise FsqlError([Diagnostic("E535", message)]) from None
             if self._batch is None:
                 return None
         part, self._batch = self._batch.slice(0, rows_max), self._batch.slice(rows_max)
-        return self._chunk(part)
+        first, self._row = self._row, self._row + part.num_rows
+        before, self._bytes = self._bytes, self._bytes_before(self._row)
+        return self._columns.chunk(part, first, self._bytes - before)
 
     def bytes_passed(self) -> int:
         """Return an estimate of the bytes that have been read, by the share of the row groups."""
@@ -146,44 +130,9 @@ class ParquetReader:
         """Close the file."""
         self._file.close()
 
-    def _chunk(self, part: pa.RecordBatch) -> Chunk:
-        dead_letters: dict[int, DeadLetter] = {}
-        nulled: list[int] = []
-        columns = []
-        for column in self._columns:
-            if column not in self._read:
-                columns.append(pa.nulls(part.num_rows, arrow_type(column.type)))
-                continue
-            given = part.column(column.name)
-            converted = convert(given, column.type)
-            malformed = dict(faults(column, given, converted))
-            if column.name in self._nulled and malformed:
-                converted = without(converted, malformed)
-                nulled += malformed
-                malformed = {}
-            for row, error in malformed.items():
-                dead_letters.setdefault(row, self._dead_letter(row, error))
-            columns.append(converted)
-        if self._changes:
-            for row, error in unknown_operations(columns[0], self._columns[0].name):
-                dead_letters.setdefault(row, self._dead_letter(row, error))
-        kept = np.arange(part.num_rows)
-        if dead_letters:
-            kept = np.delete(kept, list(dead_letters))
-            columns = [column.take(pa.array(kept)) for column in columns]
-        rows = self._row + kept
-        self._row += part.num_rows
-        before, self._bytes = self._bytes, self._bytes_before(self._row)
-        in_order = [dead_letters[row] for row in sorted(dead_letters)]
-        count = sum(row not in dead_letters for row in nulled)
-        return Chunk(columns, rows, in_order, self._bytes - before, nulled_fields=count)
-
-    def _dead_letter(self, row: int, error: MalformedError) -> DeadLetter:
-        return DeadLetter(self._row + row, 0, -1, error.code, error.field, error.reason, "")
-
     def _from(self, row: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows from number `row` on."""
-        names = [column.name for column in self._read]
+        names = self._columns.names
         first = 0
         for group in range(self._file.metadata.num_row_groups):
             count = self._file.metadata.row_group(group).num_rows
@@ -208,56 +157,7 @@ class ParquetReader:
 
     def _check_columns(self) -> None:
         schema = self._file.schema_arrow
-        for column in self._columns:
-            found = schema.get_all_field_indices(column.name)
-            if not found:
-                near = near_name(column.name, schema.names)
-                help_ = (
-                    f"it has {', '.join(schema.names)}"
-                    if near is None
-                    else (f"a column with a similar name exists: '{near}'")
-                )
-                raise _columns_error(self._path, f'it has no column "{column.name}"', help_)
-            if len(found) > 1:
-                raise _columns_error(self._path, f'it has column "{column.name}" twice')
-            type_ = schema.field(found[0]).type
-            if not fits(type_, column.type):
-                reason = (
-                    f'its column "{column.name}" is {type_}, which is not read as {column.type}'
-                )
-                raise _columns_error(
-                    self._path, reason, "declare the column with a type that holds its values"
-                )
-
-    def _check_replayable(self, source_offset: SourceOffset | None) -> None:
-        if source_offset is None or source_offset.content in {"", self._content}:
-            return
-        message = f'source "{self._path}" cannot be replayed from row {source_offset.row:,}: it has changed'
-        note = f"the job has read {source_offset.row:,} rows of it and continues after them"
-        raise FsqlError([Diagnostic("E536", message, notes=(note,))])
-
-
-def _identity(path: Path) -> str:
-    """Return a hash of the length of a file and of its last bytes, which contain its metadata."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - _IDENTITY_BYTES, 0))
-        hasher = xxhash.xxh3_128(str(size).encode())
-        hasher.update(file.read())
-    return hasher.hexdigest()
-
-
-def _open_error(path: Path, reason: str, *helps: str) -> FsqlError:
-    message = f'path "{path}" cannot be read: {reason}'
-    return FsqlError([Diagnostic("E531", message, helps=helps)])
-
-
-def _columns_error(path: Path, reason: str, *helps: str) -> FsqlError:
-    message = f'path "{path}" cannot be read: {reason}'
-    return FsqlError([Diagnostic("E543", message, helps=helps)])
-
-
-def _reason(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    first = text.partition(". ")[0]
-    return first[:1].lower() + first[1:].rstrip(".")
+        self._columns.check({field.name: field.type for field in schema})
+        for name in self._columns.declared_names:
+            if len(schema.get_all_field_indices(name)) > 1:
+                raise columns_error(self._path, f'it has column "{name}" twice')

@@ -66,6 +66,10 @@ def test_a_file_twice_and_others(directory: Path) -> None:
             'error[FSQL-E225]: the columns of "{0}/no.parquet" cannot be inferred: ',
         ),
         (
+            "SELECT * FROM 'no.avro'",
+            'error[FSQL-E225]: the columns of "{0}/no.avro" cannot be inferred: its header ends early',
+        ),
+        (
             "SELECT * FROM 'twice.csv'",
             'error[FSQL-E225]: the columns of "{0}/twice.csv" cannot be inferred: it has a column twice',
         ),
@@ -108,6 +112,7 @@ def test_what_is_refused(directory: Path, script: str, error: str) -> None:
     (directory / "case.jsonl").write_text('{"a": 1, "A": 2}\n')
     (directory / "unnamed.jsonl").write_text('{"": 1}\n')
     (directory / "wide.jsonl").write_text(json.dumps({f"f{n}": n for n in range(10_001)}))
+    (directory / "no.avro").write_bytes(b"Obj\x01")
     (directory / "no.parquet").write_bytes(b"PAR1 or not")
     pq.write_table(pa.table({"u": pa.array([[1]], pa.list_(pa.uint64()))}), "odd.parquet")
     said = fsql("run", "-e", script)

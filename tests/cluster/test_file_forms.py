@@ -1,4 +1,4 @@
-"""CSV, Parquet and compressed files, and shards, read and written on real workers of which one is killed."""
+"""CSV, Parquet, Avro, compressed files and shards, on real workers of which one is killed."""
 
 from __future__ import annotations
 
@@ -34,11 +34,16 @@ CREATE TABLE dense (n BIGINT, name STRING) WITH (
 CREATE TABLE parts (n BIGINT, name STRING) WITH (
     'connector' = 'file', 'path' = 'parts', 'format' = 'parquet', 'rows_per_file' = '16'
 );
+CREATE TABLE changes (name STRING, n BIGINT) WITH (
+    'connector' = 'file', 'path' = 'changes', 'format' = 'avro', 'rows_per_file' = '50',
+    'changes' = 'retract'
+);
 CREATE TABLE totals (name STRING, n BIGINT, PRIMARY KEY (name) NOT ENFORCED) WITH (
     'connector' = 'file', 'path' = 'totals.jsonl', 'shards' = '2'
 );
 INSERT INTO sums SELECT name, SUM(n) FROM t GROUP BY name;
 INSERT INTO totals SELECT name, COUNT(*) FROM t GROUP BY name;
+INSERT INTO changes SELECT name, SUM(n) FROM t GROUP BY name;
 INSERT INTO packed SELECT n, name FROM t;
 INSERT INTO dense SELECT n, name FROM t;
 INSERT INTO parts SELECT n, name FROM t;
@@ -60,9 +65,10 @@ def rows_of(job: Job, written: Written) -> dict[str, bytes]:
     files = dict(written.files)
     files["packed"] = gzip.decompress(files.pop("packed.jsonl.gz"))
     files["dense"] = decompress_zstd(files.pop("dense.csv.zst"))
-    parts = job.directory / "parts"
-    files |= {path.name: path.read_bytes() for path in sorted(parts.iterdir())}
-    shutil.rmtree(parts)
+    for name in ("parts", "changes"):
+        parts = job.directory / name
+        files |= {path.name: path.read_bytes() for path in sorted(parts.iterdir())}
+        shutil.rmtree(parts)
     return files
 
 
@@ -76,7 +82,7 @@ def decompress_zstd(data: bytes) -> bytes:
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_changes_no_row(moment: str, job: Job, nursery: Nursery) -> None:
     expected = rows_of(job, job.written_here())
-    assert len(expected) == 4 + 2 + 8  # with standard output
+    assert len(expected) == 4 + 2 + 8 + 5  # with standard output
     assert expected["totals-0-of-2.jsonl"].startswith(b'{"op":"+I","position":"')
     assert expected["totals-1-of-2.jsonl"].startswith(b'{"op":"+I","position":"')
     assert expected["sums.csv"].startswith(b'op,name,n\n+I,"')

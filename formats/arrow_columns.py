@@ -1,4 +1,4 @@
-"""Converts columns of a Parquet file to columns of a table, and checks types and values."""
+"""Converts Arrow columns of a file to columns of a table, and checks types and values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from fsql.compiler.sqltypes import (
     DATE_MAX,
     DATE_MIN,
+    DAY_US,
     TEXTUAL,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
@@ -22,6 +23,7 @@ from fsql.formats.malformed import (
     INVALID_TIMESTAMP,
     NOT_UTF8,
     NULL_NOT_ALLOWED,
+    NUMBER_OUT_OF_RANGE,
     MalformedError,
 )
 from fsql.runtime.arrow_maps import map_parts, maps_by_key
@@ -59,22 +61,31 @@ _DIGITS: Final = {
 }
 
 
-def fits(  # noqa: PLR0911 - one for each kind
-    found: pa.DataType, declared: SqlType
+_NARROW: Final = {Kind.TINYINT: (-(2**7), 2**7 - 1), Kind.SMALLINT: (-(2**15), 2**15 - 1)}
+"""The values of types that are shorter than the integers of some formats."""
+
+
+def fits(  # noqa: C901, PLR0911 - one for each kind
+    found: pa.DataType, declared: SqlType, *, narrow: bool = False
 ) -> bool:
-    """Return whether a column of a file can be read as one of the declared type."""
+    """Return whether a column of a file can be read as one of the declared type.
+
+    With `narrow` integers of 32 bits are read as TINYINT and SMALLINT too, for formats that have no shorter
+    ones; values that do not fit are malformed.
+    """
     if declared.kind is Kind.MAP:
         return (
             pa.types.is_map(found)
-            and fits(found.key_type, declared.key)
-            and fits(found.item_type, declared.value)
+            and fits(found.key_type, declared.key, narrow=narrow)
+            and fits(found.item_type, declared.value, narrow=narrow)
         )
     if declared.element is not None:
         is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
-        return is_list and fits(found.value_type, declared.element)
+        return is_list and fits(found.value_type, declared.element, narrow=narrow)
     if declared.fields:
         return pa.types.is_struct(found) and all(
-            (index := found.get_field_index(name)) >= 0 and fits(found.field(index).type, each)
+            (index := found.get_field_index(name)) >= 0
+            and fits(found.field(index).type, each, narrow=narrow)
             for name, each in declared.fields
         )
     if declared.kind is Kind.DECIMAL:
@@ -89,6 +100,8 @@ def fits(  # noqa: PLR0911 - one for each kind
         return declared.kind is Kind.BYTES
     if pa.types.is_dictionary(found):
         return declared.kind in TEXTUAL and fits(found.value_type, declared)
+    if narrow and declared.kind in _NARROW:
+        return found == pa.int32()
     return found in _FITTING[declared.kind]
 
 
@@ -123,7 +136,9 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - 
     if declared.kind is Kind.TIMESTAMP:
         return _timestamps(array)
     if declared.kind is Kind.TIME:
-        return array.cast(pa.time64("us"), safe=False).view(pa.int64())
+        micros = array.cast(pa.time64("us"), safe=False).view(pa.int64())
+        inside = pc.and_(pc.greater_equal(micros, 0), pc.less(micros, DAY_US))
+        return pc.if_else(inside, micros, pa.scalar(None, pa.int64()))
     if declared.kind is Kind.DATE:
         days = array.cast(pa.date32()).view(pa.int32())
         inside = pc.and_(pc.greater_equal(days, DATE_MIN), pc.less_equal(days, DATE_MAX))
@@ -132,6 +147,10 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - 
         return octets_of_binary(array)
     if declared.kind is Kind.STRING:
         return _valid_text(array.cast(pa.string()))
+    if declared.kind in _NARROW:
+        least, greatest = _NARROW[declared.kind]
+        inside = pc.and_(pc.greater_equal(array, least), pc.less_equal(array, greatest))
+        array = pc.if_else(inside, array, pa.scalar(None, array.type))
     return array.cast(arrow_type(declared))
 
 
@@ -146,6 +165,12 @@ def faults(
         elif column.type.contains(Kind.DATE, Kind.TIMESTAMP):
             reason = "the time is not of the years 1 to 9999"
             yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
+        elif column.type.contains(Kind.TIME):
+            reason = "the time is not within a day"
+            yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
+        elif column.type.contains(Kind.TINYINT, Kind.SMALLINT):
+            reason = f"a number in the column exceeds {column.type}"
+            yield row, MalformedError(NUMBER_OUT_OF_RANGE, reason, column.name)
         else:
             yield row, MalformedError(NOT_UTF8, "the text is not UTF-8", column.name)
     if not column.nullable:

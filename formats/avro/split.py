@@ -1,0 +1,278 @@
+"""An Avro file as a split: its blocks, one after the other."""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import fastavro
+import pyarrow as pa
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.formats.avro.container import BlockError, Container
+from fsql.formats.avro.damage import DamagedError
+from fsql.formats.avro.schema import SchemaError, read_schema
+from fsql.formats.avro.values import arrow_type_of, column_of, encoded_type, name_of
+from fsql.formats.whole_files import (
+    ReadColumns,
+    check_replayable,
+    columns_error,
+    identity,
+    open_error,
+    reason_of,
+)
+from fsql.runtime.ports import SourceOffset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from fsql.compiler.schema import Schema
+    from fsql.formats.avro.container import Block
+    from fsql.formats.avro.schema import AvroType
+    from fsql.formats.settings import Settings
+    from fsql.runtime.ports import Chunk
+
+_CHUNK_BYTES: Final = 1 << 22
+"""A chunk has no further block once its rows took so many bytes."""
+_INVALID: Final = (
+    EOFError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What the decoder raises for bytes that are not of the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvroSplit:
+    """A file; it is read from its beginning, or from a source offset."""
+
+    name: str
+    path: Path
+    columns: Schema
+    changes: bool = False
+    """Whether the first column is the kind of change."""
+    read: frozenset[str] | None = None
+    """The names of the columns that are read, None if all are; the others are NULL."""
+    nulled: frozenset[str] = frozenset()
+    """The names of the columns whose malformed values are NULL."""
+
+    def open(self, source_offset: SourceOffset | None = None) -> AvroReader:
+        """Return a reader that stands at the first row, or at `source_offset`.
+
+        Raises:
+            FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
+                if it is not the file that was read; E535, if it is damaged before the offset.
+        """
+        columns = ReadColumns(
+            self.path, self.columns, changes=self.changes, read=self.read, nulled=self.nulled
+        )
+        return AvroReader(self.path, columns, source_offset)
+
+    def check(self) -> None:
+        """Check that the file has the columns.
+
+        Raises:
+            FsqlError: E531, if it cannot be opened; E543, if it lacks columns.
+        """
+        self.open().close()
+
+
+def make_split(
+    name: str, path: Path, columns: Schema, settings: Settings, read: frozenset[str] | None
+) -> AvroSplit:
+    """Return the file as a split of a table with these columns, of which those named by `read` are read."""
+    nulled = settings.nulled_columns(columns)
+    return AvroSplit(name, path, columns, settings.reads_changes, read, nulled)
+
+
+def open_container(path: Path) -> tuple[BinaryIO, Container, AvroType]:
+    """Return an open file, its container and the type of its rows.
+
+    Raises:
+        FsqlError: E531, if it cannot be opened, or is not an Avro file that can be read.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise open_error(path, reason_of(error)) from None
+    try:
+        container = Container(file)
+        return file, container, read_schema(container.header.schema)
+    except (OSError, DamagedError) as error:
+        file.close()
+        raise open_error(path, reason_of(error)) from None
+    except SchemaError as error:
+        file.close()
+        raise open_error(path, str(error), "write the file with another schema") from None
+
+
+class AvroReader:
+    """Reads the rows of a file in order.  The byte of a source offset is a share of the row's block."""
+
+    def __init__(
+        self, path: Path, columns: ReadColumns, source_offset: SourceOffset | None
+    ) -> None:
+        self._path = path
+        self._columns = columns
+        self._file, self._container, self._type = open_container(path)
+        try:
+            self._check_columns()
+            self._content = identity(path)
+            check_replayable(path, self._content, source_offset)
+            self._writer, self._reader = self._schemas()
+            self._block: Block | None = None
+            self._data = io.BytesIO()
+            self._done = 0
+            self._row = 0
+            self._byte = 0
+            if source_offset is not None:
+                self._skip(source_offset.row)
+        except OSError as error:
+            self._file.close()
+            raise open_error(path, reason_of(error)) from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def read(self, rows_max: int) -> Chunk | None:
+        """Return up to `rows_max` further rows, or None at the end.
+
+        Raises:
+            FsqlError: E535, if the file cannot be read, or is damaged.
+        """
+        rows: list[dict[str, Any]] = []
+        size = 0
+        try:
+            while len(rows) < rows_max and size < _CHUNK_BYTES and self._enter():
+                before = self._data.tell()
+                rows += self._decode(rows_max - len(rows))
+                size += self._data.tell() - before
+            if not rows:
+                return None
+            part = self._record_batch(rows)
+        except (BlockError, OSError) as error:
+            raise _damage_error(self._path, str(error)) from None
+        first, self._row = self._row, self._row + len(rows)
+        byte, self._byte = self._byte, self._place()
+        return self._columns.chunk(part, first, self._byte - byte)
+
+    def bytes_passed(self) -> int:
+        """Return how many bytes of the file have been read, by the share of the rows of a block."""
+        return self._byte
+
+    def source_offset(self) -> SourceOffset:
+        """Return where the reader stands."""
+        return SourceOffset(self._row, 0, self._byte, self._content)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _enter(self) -> bool:
+        """Begin the next block if all rows of the last one are read; return whether there are rows."""
+        while self._block is None or self._done == self._block.rows:
+            self._block = self._container.next_block()
+            self._done = 0
+            if self._block is None:
+                return False
+            self._load(self._block)
+        return True
+
+    def _load(self, block: Block) -> None:
+        contents = self._container.contents(block)
+        if block.rows * self._type.bytes_min > len(contents) or (contents and not block.rows):
+            reason = f"states {block.rows:,} rows and has {len(contents):,} bytes of them"
+            raise BlockError(block.number, block.start, reason)
+        self._data = io.BytesIO(contents)
+
+    def _decode(self, rows_max: int) -> list[dict[str, Any]]:
+        """Return up to `rows_max` further rows of the block."""
+        assert self._block is not None
+        count = min(rows_max, self._block.rows - self._done)
+        data, writer, reader, decode = (
+            self._data,
+            self._writer,
+            self._reader,
+            fastavro.schemaless_reader,
+        )
+        try:
+            rows = [decode(data, writer, reader) for _ in range(count)]
+        except _INVALID:
+            reason = "has bytes that are not rows of the schema"
+            raise BlockError(self._block.number, self._block.start, reason) from None
+        self._done += count
+        if self._done == self._block.rows and data.read(1):
+            reason = "has more bytes than its rows"
+            raise BlockError(self._block.number, self._block.start, reason)
+        return rows
+
+    def _record_batch(self, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+        names = self._columns.names
+        columns = []
+        for name in names:
+            at = self._type.names.index(name)
+            try:
+                columns.append(column_of([row[f"f{at}"] for row in rows], self._type.parts[at]))
+            except DamagedError as error:
+                last = self._row + len(rows) - 1
+                reason = f'column "{name}" in rows {self._row:,} to {last:,} {error}'
+                raise _damage_error(self._path, reason) from None
+        if not names:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
+        return pa.RecordBatch.from_arrays(columns, names)
+
+    def _schemas(self) -> tuple[Any, Any]:
+        """Return the schema of the rows as they are encoded, and that of the columns that are read."""
+        encoded = encoded_type(self._type)
+        wanted = {f"f{self._type.names.index(name)}" for name in self._columns.names}
+        kept = [each for each in encoded["fields"] if each["name"] in wanted]
+        if len(kept) == len(encoded["fields"]):
+            return fastavro.parse_schema(encoded), None
+        reader = fastavro.parse_schema({**encoded, "fields": kept})
+        return fastavro.parse_schema(encoded), reader
+
+    def _check_columns(self) -> None:
+        fields = dict(zip(self._type.names, self._type.parts, strict=True))
+        for name in self._columns.declared_names:
+            if name in fields and arrow_type_of(fields[name]) is None:
+                reason = f'its column "{name}" is {name_of(fields[name])}, which is not read'
+                raise columns_error(self._path, reason, "write it with one type, or null and one")
+        types = {name: arrow_type_of(each) or pa.null() for name, each in fields.items()}
+        self._columns.check(types, narrow=True)
+
+    def _skip(self, row: int) -> None:
+        """Go to a row, over whole blocks without reading them."""
+        try:
+            while self._row < row:
+                block = self._container.next_block()
+                if block is None:
+                    raise _damage_error(self._path, f"it ends before row {row:,}")
+                self._block, self._done = block, min(block.rows, row - self._row)
+                if self._done < block.rows:
+                    self._load(block)
+                    self._done = 0
+                    self._decode(row - self._row)
+                self._row += self._done
+        except BlockError as error:
+            raise _damage_error(self._path, str(error)) from None
+        self._byte = self._place()
+
+    def _place(self) -> int:
+        """Return the byte of the file up to which rows are read."""
+        block = self._block
+        if block is None:
+            return self._container.size if self._row else 0
+        return block.start + (block.end - block.start) * self._done // max(block.rows, 1)
+
+
+def _damage_error(path: Path, reason: str) -> FsqlError:
+    message = f'reading "{path}" failed: {reason}'
+    helps = ("restore the file, or remove it from the path",)
+    return FsqlError([Diagnostic("E535", message, helps=helps)])

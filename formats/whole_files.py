@@ -1,0 +1,172 @@
+"""What the readers of files with their own structure share: their columns become those of a table.
+
+A reader makes Arrow columns of what is in a file; here their types are checked, and their values converted.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.formats.arrow_columns import convert, faults, fits, without
+from fsql.formats.operations import unknown_operations
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.ports import Chunk, DeadLetter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fsql.compiler.schema import Schema
+    from fsql.formats.malformed import MalformedError
+    from fsql.runtime.ports import SourceOffset
+
+_IDENTITY_BYTES: Final = 1 << 16
+
+
+class ReadColumns:
+    """The columns of a table, some of which are read from a file."""
+
+    def __init__(
+        self,
+        path: Path,
+        columns: Schema,
+        *,
+        changes: bool = False,
+        read: frozenset[str] | None = None,
+        nulled: frozenset[str] = frozenset(),
+    ) -> None:
+        """Read the columns named by `read`, all without it; the others are NULL.
+
+        With `changes` the first column is the kind of change.  Malformed values of columns named by `nulled`
+        are NULL.
+        """
+        self._path = path
+        self._columns = columns
+        self._changes = changes
+        self._nulled = nulled
+        self._read = [
+            column
+            for at, column in enumerate(columns)
+            if read is None or column.name in read or (changes and at == 0)
+        ]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the columns that are read."""
+        return [column.name for column in self._read]
+
+    @property
+    def declared_names(self) -> list[str]:
+        """Return the names of all columns of the table."""
+        return [column.name for column in self._columns]
+
+    def check(self, schema: Mapping[str, pa.DataType], *, narrow: bool = False) -> None:
+        """Check that a file with the columns of `schema` has those of the table; `narrow` is of `fits`.
+
+        Raises:
+            FsqlError: E543, if it has not.
+        """
+        for column in self._columns:
+            if column.name not in schema:
+                near = near_name(column.name, list(schema))
+                help_ = (
+                    f"it has {', '.join(schema)}"
+                    if near is None
+                    else f"a column with a similar name exists: '{near}'"
+                )
+                raise columns_error(self._path, f'it has no column "{column.name}"', help_)
+            type_ = schema[column.name]
+            if not fits(type_, column.type, narrow=narrow):
+                reason = (
+                    f'its column "{column.name}" is {type_}, which is not read as {column.type}'
+                )
+                raise columns_error(
+                    self._path, reason, "declare the column with a type that holds its values"
+                )
+
+    def chunk(self, part: pa.RecordBatch, first: int, bytes_read: int) -> Chunk:
+        """Return consecutive rows of the file, of which the first has the number `first`."""
+        dead_letters: dict[int, DeadLetter] = {}
+        nulled: list[int] = []
+        columns = []
+        for column in self._columns:
+            if column not in self._read:
+                columns.append(pa.nulls(part.num_rows, arrow_type(column.type)))
+                continue
+            given = part.column(column.name)
+            converted = convert(given, column.type)
+            malformed = dict(faults(column, given, converted))
+            if column.name in self._nulled and malformed:
+                converted = without(converted, malformed)
+                nulled += malformed
+                malformed = {}
+            for row, error in malformed.items():
+                dead_letters.setdefault(row, _dead_letter(first + row, error))
+            columns.append(converted)
+        if self._changes:
+            for row, error in unknown_operations(columns[0], self._columns[0].name):
+                dead_letters.setdefault(row, _dead_letter(first + row, error))
+        kept = np.arange(part.num_rows)
+        if dead_letters:
+            kept = np.delete(kept, list(dead_letters))
+            columns = [column.take(pa.array(kept)) for column in columns]
+        in_order = [dead_letters[row] for row in sorted(dead_letters)]
+        count = sum(row not in dead_letters for row in nulled)
+        return Chunk(columns, first + kept, in_order, bytes_read, nulled_fields=count)
+
+
+def _dead_letter(row: int, error: MalformedError) -> DeadLetter:
+    return DeadLetter(row, 0, -1, error.code, error.field, error.reason, "")
+
+
+def identity(path: Path) -> str:
+    """Return a hash of the length of a file and of its last bytes.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _IDENTITY_BYTES, 0))
+        hasher = xxhash.xxh3_128(str(size).encode())
+        hasher.update(file.read())
+    return hasher.hexdigest()
+
+
+def check_replayable(path: Path, content: str, source_offset: SourceOffset | None) -> None:
+    """Check that a file with the identity `content` is the one in which a reader stood.
+
+    Raises:
+        FsqlError: E536, if it is not.
+    """
+    if source_offset is None or source_offset.content in {"", content}:
+        return
+    message = f'source "{path}" cannot be replayed from row {source_offset.row:,}: it has changed'
+    note = f"the job has read {source_offset.row:,} rows of it and continues after them"
+    raise FsqlError([Diagnostic("E536", message, notes=(note,))])
+
+
+def open_error(path: Path, reason: str, *helps: str) -> FsqlError:
+    """Return the error of a file that cannot be opened."""
+    message = f'path "{path}" cannot be read: {reason}'
+    return FsqlError([Diagnostic("E531", message, helps=helps)])
+
+
+def columns_error(path: Path, reason: str, *helps: str) -> FsqlError:
+    """Return the error of a file that has not the columns of a table."""
+    message = f'path "{path}" cannot be read: {reason}'
+    return FsqlError([Diagnostic("E543", message, helps=helps)])
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first sentence of an error of Arrow or of the operating system, to go on a line."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    first = text.partition(". ")[0]
+    return first[:1].lower() + first[1:].rstrip(".")
