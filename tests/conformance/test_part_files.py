@@ -7,6 +7,7 @@ from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
 
+import fastavro
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,8 +16,10 @@ from fsql.compiler.logical import Changes, SinkTable
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.file.part_files import PartFiles
+from fsql.formats.avro.parts import AvroParts
 from fsql.formats.json.encoder import encode
 from fsql.formats.parquet.parts import ParquetParts
+from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
 from fsql.runtime.sink import SinkLostError
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pyarrow as pa
+
     from fsql.connectors.file.file_layer import FileLayer
     from fsql.tests.conformance.sinks import Subject
 
@@ -37,26 +42,37 @@ TABLE = SinkTable("out", (Column("n", BIGINT), Column("s", STRING)), (), Changes
 class PartsSubject:
     durable = True
 
-    def __init__(self, folder: Path, rows_per_file: int = 1) -> None:
+    def __init__(self, folder: Path, rows_per_file: int = 1, form: str = "parquet") -> None:
         self.path = folder / "out"
         self.journal = folder / "positions" / "0"
         self.journal.parent.mkdir()
-        self.parts = ParquetParts(TABLE, rows_per_file, "zstd")
+        self.parts: AvroParts | ParquetParts
+        if form == "avro":
+            self.parts = AvroParts(TABLE, rows_per_file, "deflate")
+        else:
+            self.parts = ParquetParts(TABLE, rows_per_file, "zstd")
 
     def restarted(self, files: FileLayer | None = None) -> PartFiles:
         return PartFiles(self.path, self.parts, self.journal, files=files)
 
     def files(self) -> list[bytes]:
         """Return what each file holds, as lines, in the order of the files' names."""
-        lines = []
-        for path in sorted(self.path.glob("part-*")) if self.path.exists() else []:
-            table = pq.read_table(path).combine_chunks()
-            columns = [column.combine_chunks() for column in table.columns]
-            lines.append(encode(columns, ["n", "s"], [BIGINT, STRING]))
-        return lines
+        paths = sorted(self.path.glob("part-*")) if self.path.exists() else []
+        return [encode(columns_of(path), ["n", "s"], [BIGINT, STRING]) for path in paths]
 
     def stored(self) -> bytes:
         return b"".join(self.files())
+
+
+def columns_of(path: Path) -> list[pa.Array]:
+    if path.suffix == ".parquet":
+        return [column.combine_chunks() for column in pq.read_table(path).columns]
+    with path.open("rb") as file:
+        rows = [*fastavro.reader(file)]
+    return [
+        to_arrow([row["n"] for row in rows], BIGINT),
+        to_arrow([row["s"] for row in rows], STRING),
+    ]
 
 
 @pytest.mark.parametrize("check", sinks.CHECKS, ids=lambda check: check.__name__)
@@ -73,20 +89,24 @@ def test_files_have_so_many_rows_each_and_the_last_the_rest(tmp_path: Path) -> N
     assert [path.name for path in subject.journal.parent.iterdir()] == ["0.1.3.rows"]
 
 
-@pytest.mark.parametrize("rows_per_file", [7, 150])
-def test_whenever_the_process_is_killed_rows_come_once(rows_per_file: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows_per_file", "form"), [(7, "parquet"), (150, "parquet"), (150, "avro")]
+)
+def test_whenever_the_process_is_killed_rows_come_once(
+    rows_per_file: int, form: str, tmp_path: Path
+) -> None:
     random = Random(3)
     counted = CountedFiles(0, random)
     (tmp_path / "all").mkdir()
     deliver_until_killed(
-        PartsSubject(tmp_path / "all", rows_per_file).restarted(counted), 1, seed=3
+        PartsSubject(tmp_path / "all", rows_per_file, form).restarted(counted), 1, seed=3
     )
     assert counted.operations > 20
-    step = 1 if rows_per_file > 100 else 5
+    step = 5 if rows_per_file < 100 or form == "avro" else 1
     for moment in range(1, counted.operations + 1, step):
         folder = tmp_path / str(moment)
         folder.mkdir()
-        subject = PartsSubject(folder, rows_per_file)
+        subject = PartsSubject(folder, rows_per_file, form)
         have = deliver_until_killed(subject.restarted(CountedFiles(moment, random)), 1, seed=3)
         before = subject.files()
         assert sinks.expected().startswith(b"".join(before))
