@@ -32,7 +32,7 @@ from fsql.runtime.order import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -104,8 +104,8 @@ class Distinct:
         if found.any_new:
             new, rows = found.new()
             self._weight.values[new] = 0
-            for entry, owner in zip(new.tolist(), slot[rows].tolist(), strict=True):
-                self._of_slot[owner].add(entry)
+            for owner, entries in _by_slot(new, slot[rows]):
+                self._of_slot[owner].update(entries)
         order = stable_order(found.slots)
         entry, delta = found.slots[order], weights[order]
         total = np.cumsum(delta)
@@ -116,8 +116,8 @@ class Distinct:
         self._weight.values[entry[first]] = after[last]
         gone = first[after[last] == 0]
         if len(gone):
-            for each, owner in zip(entry[gone].tolist(), slot[order[gone]].tolist(), strict=True):
-                self._of_slot[owner].discard(each)
+            for owner, entries in _by_slot(entry[gone], slot[order[gone]]):
+                self._of_slot[owner].difference_update(entries)
             self._free(entry[gone])
         appears = np.empty(len(slot), np.int64)
         appears[order] = (after > 0).astype(np.int64) - (after - delta > 0)
@@ -171,3 +171,13 @@ class Distinct:
         values, weights = pairs.field(0), pairs.field(1).to_numpy()
         present = self._add_weights(_Added(slot, values, weights))
         self._inner.add(values, present, steps_of(slot, starts_of_runs(slot)))
+
+
+def _by_slot(entries: Ints, slots: Ints) -> Iterator[tuple[int, list[int]]]:
+    """Yield each slot with its entries; there is one entry at least."""
+    order = stable_order(slots)
+    starts = starts_of_runs(slots[order])
+    owners, ends = slots[order[starts]], np.append(starts[1:], len(slots))
+    every = entries[order].tolist()
+    for owner, start, end in zip(owners.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        yield owner, every[start:end]

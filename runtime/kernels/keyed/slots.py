@@ -11,17 +11,22 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.owner_map import BIN_SHIFT, BINS
-from fsql.runtime.dictionaries import begins_with
-from fsql.runtime.few_rows import FEW_ROWS_IN_C
+from fsql.runtime.few_rows import FEW_ROWS, FEW_ROWS_IN_C
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.kernels.keyed.key_objects import (
-    comparable_column,
-    compared_in_python,
-    key_columns,
-    keys_of_rows,
-    values_of_rows,
+from fsql.runtime.kernels.keyed.distinct_keys import (
+    a_row_of_each,
+    distinct_tuples,
+    distinct_values,
 )
+from fsql.runtime.kernels.keyed.integer_keys import (
+    NO_SLOT,
+    IntegerKeys,
+    columns_of_words,
+    integer_words,
+)
+from fsql.runtime.kernels.keyed.key_objects import key_columns, keys_of_rows
 from fsql.runtime.kernels.keyed.loaded_keys import LoadedKeys, starts_of_keys
+from fsql.runtime.kernels.keyed.slots_of_dictionary import SlotsOfDictionary
 from fsql.runtime.nested_types import is_nested
 from fsql.runtime.order import plain
 
@@ -33,8 +38,8 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
 
     Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
-NO_SLOT: Final = -1
 _FREED: Final = object()
 """Represents the key of a slot without a key."""
 
@@ -44,21 +49,21 @@ class Found:
     """The slot of each row, and on request which slots are new, with a row for each."""
 
     slots: Ints
-    _fresh: list[int]
+    _fresh: Sequence[int] | Ints
     _slot_of_code: Ints
     _codes: Ints | None
 
     @property
     def any_new(self) -> bool:
         """Return whether a key has a new slot."""
-        return bool(self._fresh)
+        return len(self._fresh) > 0
 
     def new(self) -> tuple[Ints, Ints]:
         """Return the new slots, and for each of them a row that has its key."""
         fresh = np.array(self._fresh, np.int64)
         if self._codes is None:
             return self._slot_of_code[fresh], fresh
-        rows = _a_row_of_each(self._codes, len(self._slot_of_code))[fresh]
+        rows = a_row_of_each(self._codes, len(self._slot_of_code))[fresh]
         used = rows != NO_SLOT
         return self._slot_of_code[fresh][used], rows[used]
 
@@ -69,9 +74,11 @@ class SlotTable:
     A freed slot is retired: it is not reused before `recycle`, which is called when no log refers to the
     slot.
 
-    Cost of `find`: a few rows are looked up one by one.  Otherwise vectorised per row, one dictionary look-up
-    per distinct key of the batch; for keys in a dictionary, one per value that the dictionary of the previous
-    batch did not have.
+    Keys of integers without NULL are in `IntegerKeys`, others are Python values in a dict.
+
+    Cost of `find` for Python values: a few rows are looked up one by one.  Otherwise vectorised per row, one
+    look-up in the dict per distinct key of the batch; for keys in a dictionary, one per value that the
+    dictionary of the previous batch did not have.
     """
 
     def __init__(self, few_rows: int = FEW_ROWS_IN_C) -> None:
@@ -79,29 +86,34 @@ class SlotTable:
         self._few_rows = few_rows
         self._slot_of: dict[object, int] = {}
         self._key_of: list[object] = []
+        """The Python value of the key of each slot, `_FREED` for a slot whose key is not one."""
+        self._integers: IntegerKeys | None = None
+        self._end = 0
         self._free: list[int] = []
         self._retired: list[int] = []
-        self._of_dictionary = _SlotsOfDictionary()
+        self._of_dictionary = SlotsOfDictionary()
         self._loaded: LoadedKeys | None = None
 
     def __len__(self) -> int:
         """Return how many slots there are, free ones included: the length that state columns need."""
-        return len(self._key_of)
+        return self._end
 
     @property
     def live(self) -> int:
         """Return how many keys have a slot."""
-        return len(self._slot_of) + (0 if self._loaded is None else self._loaded.count)
+        integers = 0 if self._integers is None else self._integers.count
+        return len(self._slot_of) + integers + (0 if self._loaded is None else self._loaded.count)
 
     def load(self, keys: Sequence[pa.Array], hashes: Ints) -> Ints:
         """Return the slots of the rows of a state, sorted by hash and key; the table has no keys yet."""
-        assert not self._key_of
-        if not keys or not len(hashes):
+        assert not self._end
+        if not keys or not len(hashes) or integer_words(keys) is not None:
             return self.find(keys, len(hashes)).slots
         starts = starts_of_keys(keys, hashes)
         indexes = pa.array(starts)
         self._loaded = LoadedKeys([key.take(indexes) for key in keys], hashes[starts])
         self._key_of = [None] * len(starts)
+        self._end = len(starts)
         return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(hashes))))
 
     def find(self, keys: Sequence[pa.Array], count: int) -> Found:
@@ -112,13 +124,38 @@ class SlotTable:
                 self._give_at_once([()])
             slot = self._slot_of[()]
             return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
+        if (found := integer_words(keys)) is None:
+            return self._find_objects(keys, count)
+        words, nulls = found
+        if nulls is None or not nulls.any():
+            slots, rows = self._find_integers(words, count)
+            return Found(slots, rows, slots, None)
+        return self._find_with_nulls(keys, words, nulls)
+
+    def _find_integers(self, words: Sequence[Ints], count: int) -> tuple[Ints, Ints]:
+        if self._integers is None:
+            self._integers = IntegerKeys(len(words), min(self._few_rows, FEW_ROWS))
+        return self._integers.find(words, count, self._give_numbers)
+
+    def _find_with_nulls(
+        self, keys: Sequence[pa.Array], words: Sequence[Ints], nulls: Bools
+    ) -> Found:
+        """Look up keys with a NULL as Python values, and the others as integers."""
+        slots = np.empty(len(nulls), np.int64)
+        whole, others = np.flatnonzero(~nulls), np.flatnonzero(nulls)
+        slots[whole], new = self._find_integers([column[whole] for column in words], len(whole))
+        found = self._find_objects([key.take(pa.array(others)) for key in keys], len(others))
+        slots[others] = found.slots
+        return Found(slots, np.concatenate([whole[new], others[found.new()[1]]]), slots, None)
+
+    def _find_objects(self, keys: Sequence[pa.Array], count: int) -> Found:
         if count <= self._few_rows:
             return self._find_one_by_one(keys)
         if len(keys) == 1 and pa.types.is_dictionary(keys[0].type) and not is_nested(keys[0].type):
             return self._find_in_dictionary(keys[0])
-        codes, distinct = _distinct(keys[0])
+        codes, distinct = distinct_values(keys[0])
         if len(keys) > 1:
-            codes, distinct = _distinct_tuples(keys, codes, distinct)
+            codes, distinct = distinct_tuples(keys, codes, distinct)
         known = self._known(distinct, keys, codes)
         fresh = self._give_slots(known, distinct, range(len(distinct)))
         found = np.array(known, np.int64)
@@ -175,7 +212,7 @@ class SlotTable:
     ) -> None:
         """Fill in the slots of values whose keys are asleep."""
         missing = np.flatnonzero(np.array(known) == NO_SLOT)
-        rows = missing if codes is None else _a_row_of_each(codes, len(values))[missing]
+        rows = missing if codes is None else a_row_of_each(codes, len(values))[missing]
         wanted = [values[index] for index in missing.tolist()]
         slots = loaded.find([key.take(pa.array(rows)) for key in keys], wanted)
         loaded.wake(np.unique(slots[slots != NO_SLOT]))
@@ -201,32 +238,58 @@ class SlotTable:
                     known[index] = slot
                 return [codes[index] for index in indexes]
         fresh: list[int] = []
-        key_of, free, slot_of = self._key_of, self._free, self._slot_of.setdefault
+        free, slot_of = self._free, self._slot_of.setdefault
         for index in indexes:
             value = values[index]
-            slot = free[-1] if free else len(key_of)
+            slot = free[-1] if free else self._end
             known[index] = slot_of(value, slot)
             if known[index] == slot:  # Equal values may have two codes; only the first one is new.
                 fresh.append(codes[index])
                 if free:
-                    key_of[free.pop()] = value
+                    free.pop()
                 else:
-                    key_of.append(value)
+                    self._end += 1
+                self._set_keys([slot], [value])
         return fresh
 
     def _give_at_once(self, keys: list[object]) -> Iterable[int] | None:
         """Give slots to new keys, free ones first; if two keys are equal, give no slots and return None."""
-        again = self._free[: -len(keys) - 1 : -1]
-        new = range(len(self._key_of), len(self._key_of) + len(keys) - len(again))
+        again, new = self._numbers(len(keys))
         slots = dict(zip(keys, chain(again, new), strict=True))
         if len(slots) < len(keys):
             return None
-        for slot, key in zip(again, keys, strict=False):
-            self._key_of[slot] = key
-        del self._free[len(self._free) - len(again) :]
-        self._key_of.extend(keys[len(again) :])
+        self._use(again, new)
+        self._set_keys(again, keys[: len(again)])
+        self._set_keys(new, keys[len(again) :])
         self._slot_of.update(slots)
         return slots.values()
+
+    def _give_numbers(self, count: int) -> Ints:
+        """Return slots without keys, free ones first."""
+        again, new = self._numbers(count)
+        self._use(again, new)
+        return np.concatenate([np.array(again, np.int64), np.arange(new.start, new.stop)])
+
+    def _numbers(self, count: int) -> tuple[list[int], range]:
+        """Return the next slots: free ones, and then new ones."""
+        again = self._free[: -count - 1 : -1]
+        return again, range(self._end, self._end + count - len(again))
+
+    def _use(self, again: list[int], new: range) -> None:
+        """Record that what `_numbers` returned is no longer available."""
+        del self._free[len(self._free) - len(again) :]
+        self._end = new.stop
+
+    def _set_keys(self, slots: Sequence[int], values: list[object]) -> None:
+        """Set the Python values of slots: some that were in use, or the last ones of all, ascending."""
+        key_of = self._key_of
+        if slots and slots[-1] >= len(key_of):
+            key_of.extend(repeat(_FREED, slots[-1] + 1 - len(key_of)))
+        if isinstance(slots, range):
+            key_of[slots.start : slots.stop] = values
+            return
+        for slot, value in zip(slots, values, strict=True):
+            key_of[slot] = value
 
     def keys(self, slots: Ints, types: Sequence[pa.DataType]) -> list[pa.Array]:
         """Return the key columns of live slots; `types` are the types of the key columns."""
@@ -236,17 +299,25 @@ class SlotTable:
         self, slots: Ints, types: Sequence[pa.DataType]
     ) -> Callable[[], list[pa.Array]]:
         """Return a function that makes the key columns of live slots as they are now."""
-        loaded = self._loaded
-        if loaded is None:
+        integers, loaded = self._integers, self._loaded
+        if loaded is None and (integers is None or not len(slots)):
             return partial(key_columns, self._keys_awake(slots), types)
-        asleep = loaded.asleep(slots)
-        awake = self._keys_awake(slots[~asleep])
+        whole = np.zeros(len(slots), np.bool_) if integers is None else integers.has(slots)
+        words = [] if integers is None else integers.words(slots[whole])
+        if words and whole.all():
+            return partial(columns_of_words, words, types)
+        asleep = np.zeros(len(slots), np.bool_) if loaded is None else loaded.asleep(slots)
+        awake = self._keys_awake(slots[~(asleep | whole)])
 
         def columns() -> list[pa.Array]:
-            order = pa.array(np.argsort(np.argsort(asleep, kind="stable"), kind="stable"))
-            made, sleeping = key_columns(awake, types), loaded.columns(slots[asleep])
-            parts = zip(made, sleeping, strict=True)
-            return [pa.concat_arrays(both).take(order) for both in parts]
+            parts = [key_columns(awake, types)]
+            if loaded is not None:
+                parts.append(loaded.columns(slots[asleep]))
+            if words:
+                parts.append(columns_of_words(words, types))
+            order = np.argsort(asleep + 2 * whole, kind="stable")
+            back = pa.array(np.argsort(order, kind="stable"))
+            return [pa.concat_arrays(column).take(back) for column in zip(*parts, strict=True)]
 
         return columns
 
@@ -256,7 +327,8 @@ class SlotTable:
     def live_slots(self) -> Ints:
         """Return the slots that have keys, in no particular order."""
         awake = np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
-        return awake if self._loaded is None else np.concatenate([awake, self._loaded.slots()])
+        others = [each.slots() for each in (self._integers, self._loaded) if each is not None]
+        return np.concatenate([awake, *others])
 
     def in_bins(self, bins: BinRanges, types: Sequence[pa.DataType], slots: Ints) -> Ints:
         """Return the slots among `slots` with a key whose hash is in the bins; see `keys` for `types`."""
@@ -271,14 +343,22 @@ class SlotTable:
 
     def live_of(self, slots: Ints) -> Ints:
         """Return the slots among `slots` that have a key."""
+        live = np.zeros(len(slots), np.bool_)
+        if self._integers is not None:
+            live = self._integers.has(slots)
         key_of = self._key_of
-        live = [key_of[slot] is not _FREED for slot in slots.tolist()]
-        return slots[np.array(live, np.bool_)]
+        rest = np.flatnonzero(~live & (slots < len(key_of)))
+        live[rest] = [key_of[slot] is not _FREED for slot in slots[rest].tolist()]
+        return slots[live]
 
     def free(self, slots: Ints) -> None:
         """Remove the keys of these slots; the slots are retired."""
         self._retired += slots.tolist()
         self._of_dictionary.remove(slots)
+        if self._integers is not None:
+            whole = self._integers.has(slots)
+            self._integers.remove(slots[whole])
+            slots = slots[~whole]
         if self._loaded is not None:
             asleep = self._loaded.asleep(slots)
             self._loaded.wake(slots[asleep])
@@ -302,95 +382,3 @@ class SlotTable:
         """Remove the keys of all slots that `used` does not mark."""
         live = self.live_slots()
         self.free(live[~used[live]])
-
-
-class _SlotsOfDictionary:
-    """The known slots of the values of the last dictionary of keys."""
-
-    def __init__(self) -> None:
-        self._known: pa.Array = pa.array([], pa.string())
-        self._slots = np.full(1, NO_SLOT)
-
-    def of(self, dictionary: pa.StringArray) -> Ints:
-        """Return the slot of each value, and of NULL after them; the caller replaces NO_SLOT."""
-        if not begins_with(dictionary, self._known):
-            self.forget()
-        count = len(self._known)
-        if count < len(dictionary):
-            slots = np.full(len(dictionary) + 1, NO_SLOT)
-            slots[:count] = self._slots[:-1]
-            slots[-1] = self._slots[-1]
-            self._known, self._slots = dictionary, slots
-        return self._slots
-
-    def remove(self, slots: Ints) -> None:
-        """Remove the entries of some slots."""
-        self._slots[np.isin(self._slots, slots)] = NO_SLOT
-
-    def forget(self) -> None:
-        """Remove all entries."""
-        self._known = self._known.slice(0, 0)
-        self._slots = np.full(1, NO_SLOT)
-
-
-def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
-    """Return the codes of a dictionary column, and the values that occur, including NULL."""
-    distinct, indices = array.dictionary, array.indices
-    if indices.null_count:
-        indices = indices.fill_null(len(distinct))
-        distinct = pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
-    codes = indices.to_numpy(zero_copy_only=False)
-    occurs = np.zeros(len(distinct), np.bool_)
-    occurs[codes] = True
-    if occurs.all():
-        return codes, distinct
-    # A dictionary may contain words of rows that were dropped or sent to other workers.
-    return (np.cumsum(occurs) - 1)[codes], distinct.take(pa.array(np.flatnonzero(occurs)))
-
-
-def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
-    """Return a code for each row and the key value of each code; equal values may have two codes."""
-    if compared_in_python(array):
-        numbers: dict[object, int] = {}
-        rows = [numbers.setdefault(value, len(numbers)) for value in values_of_rows(array)]
-        return np.array(rows, np.int64), list(numbers)
-    array = comparable_column(array)
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    codes, distinct = _codes_of(array)
-    return codes, distinct.to_pylist()
-
-
-def _distinct_tuples(
-    keys: Sequence[pa.Array], codes: Ints, first_values: list[object]
-) -> tuple[Ints, list[object]]:
-    """Combine the codes of the first key column with those of the others; the values are tuples."""
-    columns = [(codes.astype(np.int64), len(first_values))]
-    values = [first_values]
-    for key in keys[1:]:
-        more, distinct = _distinct(key)
-        columns.append((more.astype(np.int64), len(distinct)))
-        values.append(distinct)
-    combined, space = columns[0]
-    for column, cards in columns[1:]:
-        if space * cards >= 1 << 62:
-            _, combined = np.unique(combined, return_inverse=True)
-            space = int(combined.max(initial=0)) + 1
-        combined = combined * cards + column
-        space *= cards
-    encoded = pa.array(combined).dictionary_encode()
-    rows = encoded.indices.to_numpy(zero_copy_only=False)
-    first = np.empty(len(encoded.dictionary), np.int64)
-    first[rows[::-1]] = np.arange(len(rows) - 1, -1, -1)
-    parts = [
-        [distinct[code] for code in column[first].tolist()]
-        for (column, _), distinct in zip(columns, values, strict=True)
-    ]
-    return rows, list(zip(*parts, strict=True))
-
-
-def _a_row_of_each(codes: Ints, count: int) -> Ints:
-    """Return a row that has the code, for each code that occurs; NO_SLOT for one that does not."""
-    rows = np.full(count, NO_SLOT)
-    rows[codes] = np.arange(len(codes))
-    return rows
