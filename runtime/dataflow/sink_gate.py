@@ -116,7 +116,8 @@ class SinkGate:
         if not (count == 1).all():
             kept = np.repeat(np.arange(len(order)), count)
             order, operations = order[kept], operations[kept]
-        return self._release(rows, order, operations)
+        in_order = len(order) == len(rows) and bool((order[:-1] < order[1:]).all())
+        return self._release(rows, None if in_order else order, operations)
 
     def _marked_changes(self, rows: Batch) -> Release:
         """Label rows, at most one for each key; the last column marks updates."""

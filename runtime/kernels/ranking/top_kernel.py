@@ -159,21 +159,23 @@ class TopKernel(PartitionedKernel[TopUndo]):
         )
         if len(passed.entered) == 0:
             return None
-        entered = new.row[passed.entered]
-        numbers = self._rows.add(batch.take(entered), keys[:, entered])
-        number_of[new.rank[passed.entered]] = numbers
+        entered = passed.entered[stable_order(new.row[passed.entered])]
+        added = new.row[entered]  # In the order of the batch, which is the fastest one to copy.
+        rows = batch if len(added) == len(batch) else batch.take(added)
+        number_of[new.rank[entered]] = self._rows.add(rows, keys[:, added])
         self._rows.set(new.slots, number_of[passed.held])
         changes = passed.changes
         if not self._combine.ranked and self._rows.limit > 1:
             changes = changes.without_moved(empty)
         if len(changes.rank) == 0:
             return None
-        numbers = number_of[changes.rank]
-        order = stable_order(numbers)  # The changes of a row are adjacent then.
-        changes = changes.take(order)
+        # The order of most outputs, so that the rows need not be copied again to be sorted.
+        order = lexicographic_order([new.row[changes.row], changes.register, changes.weight])
+        changes = changes if order is None else changes.take(order)
         at = new.row[changes.row]
         root = batch.time[at], batch.origin[at]
-        return self._make_rows(changes, numbers[order], root, new.slots[new.slot[changes.row]])
+        slot = new.slots[new.slot[changes.row]]
+        return self._make_rows(changes, number_of[changes.rank], root, slot)
 
     def _make_rows(
         self, changes: Changes, numbers: Ints, root: tuple[Ints, Ints], slot: Ints

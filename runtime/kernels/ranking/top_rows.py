@@ -83,7 +83,7 @@ class TopRows:
         if self._rows.end > have:
             more = np.empty((width, 2 * self._rows.end - have), np.int64)
             self._keys = np.concatenate([self._keys, more], axis=1)
-        self._keys[:, numbers] = keys
+        self._keys[:, self._rows.end - len(batch) : self._rows.end] = keys
         return numbers
 
     def take(self, numbers: Ints) -> Batch:

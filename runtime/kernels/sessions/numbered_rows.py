@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fsql.runtime.few_rows import exceeds_bytes
-from fsql.runtime.order import concat
+from fsql.runtime.order import concat, stable_order, starts_of_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,21 +58,33 @@ class NumberedRows:
         return numbers
 
     def take(self, numbers: Ints) -> Batch:
-        """Return the rows with these numbers, at least one, in this order; ascending numbers cost less."""
+        """Return the rows with these numbers, at least one, in this order; ascending numbers cost less.
+
+        Numbers may occur several times: each row is copied once from its chunk, and then as often as needed.
+        """
         chunk = np.searchsorted(self._starts, numbers, "right") - 1
         used = np.unique(chunk).tolist()
         if len(used) == 1:
             return self._chunks[used[0]].take(numbers - self._starts[used[0]])
-        indexes = [np.flatnonzero(chunk == one) for one in used]
-        parts = [
-            self._chunks[one].take(numbers[index] - self._starts[one])
-            for one, index in zip(used, indexes, strict=True)
-        ]
-        if (chunk[:-1] <= chunk[1:]).all():
-            return concat(parts)
-        order = np.empty(len(numbers), np.int64)
-        order[np.concatenate(indexes)] = np.arange(len(numbers))
-        return concat(parts).take(order)
+        if (numbers[:-1] < numbers[1:]).all():
+            return self._take_ascending(numbers, used)
+        order = stable_order(numbers)
+        ordered = numbers[order]
+        firsts = starts_of_runs(ordered)
+        index = np.empty(len(numbers), np.int64)
+        index[order] = np.arange(len(firsts)).repeat(np.diff(np.append(firsts, len(order))))
+        return self._take_ascending(ordered[firsts], used).take(index)
+
+    def _take_ascending(self, numbers: Ints, chunks: list[int]) -> Batch:
+        """Return rows of several chunks; the numbers ascend strictly."""
+        bounds = np.searchsorted(numbers, [self._starts[one] for one in chunks[1:]])
+        parts = np.split(numbers, bounds)
+        return concat(
+            [
+                self._chunks[one].take(own - self._starts[one])
+                for one, own in zip(chunks, parts, strict=True)
+            ]
+        )
 
     def forget(self, count: int) -> None:
         """Record that this many more rows are no longer referred to."""
