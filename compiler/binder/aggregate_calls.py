@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.kept_nulls import keeps_nulls, unwrap_rows
-from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.python_aggregates import make_python_aggregate, python_result
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import (
@@ -183,7 +183,7 @@ def _parts(
     if function in _PERCENTILES and name != "MEDIAN":
         return _percentile(arguments, name, written)
     _check_count(function, name, written)
-    argument = _argument(arguments, function, name, written)
+    argument = _argument(arguments, name, written)
     if name in OF_ENTRIES:
         argument = _entry(arguments, argument, written)
     if name in _OF_CONDITION:
@@ -216,33 +216,43 @@ def _check_count(function: AggregateFunction, name: str, written: syntax.Functio
         counts = {1, 2}
     elif function is AggregateFunction.MODE and written.order_by:
         counts = {0}
-    if len(written.arguments) not in counts:
+    several = len(written.arguments) > 1 and name == "COUNT"
+    if len(written.arguments) not in counts and not (several and written.distinct):
         expected = max(counts)
         instead = "GREATEST" if function is AggregateFunction.MAX else "LEAST"
+        help_ = f"use {instead} for values of one row" if name in {"MIN", "MAX"} else None
+        if several:
+            help_ = "write COUNT(DISTINCT a, b), or count rows with FILTER (WHERE …)"
         raise refusal(
             "E401",
             f"{name} takes {expected} argument{'s' if expected != 1 else ''}, "
             f"not {len(written.arguments)}",
             written.span,
-            help=f"use {instead} for values of one row" if name in {"MIN", "MAX"} else None,
+            help=help_,
         )
 
 
 def _argument(
-    arguments: ExpressionBinder,
-    function: AggregateFunction,
-    name: str,
-    written: syntax.FunctionCall,
+    arguments: ExpressionBinder, name: str, written: syntax.FunctionCall
 ) -> Expression | None:
     """Return the first argument; None for `COUNT(*)`."""
     if not written.arguments:
         return None
     argument = written.arguments[0]
+    if len(written.arguments) > 1 and name == "COUNT":
+        return _row_without_nulls([_whole(arguments, each) for each in written.arguments])
     if not isinstance(argument, syntax.Star):
         return arguments.bind_whole(argument)
-    if function is not AggregateFunction.COUNT or argument.qualifier or name != "COUNT":
+    if name != "COUNT" or argument.qualifier:
         raise refusal("E404", f"{name} does not take *", argument.span)
     return None
+
+
+def _row_without_nulls(values: Sequence[Expression]) -> Expression:
+    """Return the row of the values; NULL, which is not counted, where one of them is NULL."""
+    row = call("row", *values)
+    present = [call("is_not_null", each) for each in values if each.nullable]
+    return _where(row, combine_balanced("and", present)) if present else row
 
 
 def _entry(
