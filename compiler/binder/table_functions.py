@@ -1,10 +1,15 @@
-"""Table functions in FROM: TUMBLE, HOP, CUMULATE and SESSION, and those that read one row."""
+"""Table functions in FROM: windows, FROM_CHANGELOG, and those that read one row."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.changelog import (
+    changelog_arguments,
+    from_changelog,
+    is_changelog_call,
+)
 from fsql.compiler.binder.constants import one_row
 from fsql.compiler.binder.lateral import gives_elements, unnest
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 def bind_table_function(
     written: syntax.TableFunction, context: Context, bind_query: QueryBinder
 ) -> Relation:
-    """Return the relation of a table function in FROM: the elements of an array, or a window function.
+    """Return the relation of a table function in FROM: elements of an array, windows or changes.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -34,6 +39,12 @@ def bind_table_function(
         return unnest(one_row(context, written.span), written, context)
     if written.lateral:
         raise not_implemented("LATERAL table functions", written.span)
+    if is_changelog_call(written):
+        given = changelog_arguments(written)
+        table = given["INPUT"]
+        assert isinstance(table, syntax.TableArgument)
+        rows = _bind_window_data(table, context, bind_query)
+        return apply_alias(from_changelog(rows, given, context), written.alias)
     zone = context.zone
     call = read_window_call(written.name, written.arguments, written.span, zone, in_from=True)
     partition: tuple[syntax.Expression, ...] = ()

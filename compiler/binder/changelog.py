@@ -1,0 +1,167 @@
+"""FROM_CHANGELOG: the table that results from append-only rows with an operation in a column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.scope import matches
+from fsql.compiler.binder.session import partition_of_table
+from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.logical import ApplyChanges, append_only
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.text.source import Span
+
+FROM_CHANGELOG: Final = "FROM_CHANGELOG"
+
+_KINDS: Final[Mapping[str, str]] = {
+    "INSERT": "+U",
+    "UPDATE_BEFORE": "-U",
+    "UPDATE_AFTER": "+U",
+    "DELETE": "-D",
+}
+"""The kinds of change that operations are mapped to, as what they do to the row of a key."""
+
+_FORM: Final = (
+    "write FROM_CHANGELOG(input => TABLE t PARTITION BY k, op => DESCRIPTOR(op),"
+    " op_mapping => MAP['c', 'INSERT', 'd', 'DELETE'])"
+)
+_NAMES: Final = ("INPUT", "OP", "OP_MAPPING")
+
+
+def is_changelog_call(written: syntax.TableFunction) -> bool:
+    """Return whether a table function is FROM_CHANGELOG."""
+    return written.name.parts[-1].name.upper() == FROM_CHANGELOG
+
+
+def changelog_arguments(written: syntax.TableFunction) -> dict[str, object]:
+    """Return the arguments of FROM_CHANGELOG by name; the input is a `syntax.TableArgument`.
+
+    Raises:
+        Refusal: E307.
+    """
+    given: dict[str, object] = {}
+    for index, argument in enumerate(written.arguments):
+        name, value = _NAMES[min(index, 2)], argument
+        if isinstance(argument, syntax.NamedArgument):
+            name, value = argument.name.name.upper(), argument.value
+        if name not in _NAMES or name in given:
+            raise _wrong("it takes input, op and op_mapping, each once", argument.span)
+        given[name] = value
+    if not isinstance(given.get("INPUT"), syntax.TableArgument):
+        raise _wrong("its input must be a table", written.span)
+    return given
+
+
+def from_changelog(relation: Relation, given: Mapping[str, object], context: Context) -> Relation:
+    """Return the table that the rows of `relation` result in, without their operation.
+
+    Raises:
+        Refusal: E203, E307, E310.
+    """
+    data = given["INPUT"]
+    assert isinstance(data, syntax.TableArgument)
+    if not append_only(relation.plan):
+        raise refusal(
+            "E310",
+            "the input of FROM_CHANGELOG must be append-only",
+            data.span,
+            help="use the table itself: its rows are changed already",
+        )
+    keys = partition_of_table(relation, data.partition_by, context)
+    indexes = list(dict.fromkeys(key.index for key in keys if isinstance(key, ColumnRef)))
+    operation = _operation_column(relation, given.get("OP"), data.span)
+    if len(indexes) < len(set(keys)) or not keys or operation in indexes:
+        raise _wrong("PARTITION BY must name the columns of the key", data.span)
+    codes = _codes(given.get("OP_MAPPING"))
+    others = [field for field in relation.fields if field.index != operation]
+    values = [field.index for field in others if field.index not in indexes]
+    below, width = relation.plan, relation.width
+    kind = _kind(column_refs(below)[operation], codes)
+    context.source_spans.add(kind, data.span)
+    names = [*(column.name for column in below.schema), "kind"]
+    kinds = project(below, [*column_refs(below), kind], names)
+    columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(kinds.schema)]
+    changed = filter_relation(kinds, [_is_not(columns[width], "-U")])
+    table = ApplyChanges(
+        changed,
+        tuple(columns[i] for i in indexes),
+        _is_not(columns[width], "-D"),
+        tuple(columns[i] for i in values),
+    )
+    context.source_spans.add(table, data.span)
+    order = [*indexes, *values]
+    rows = column_refs(table)
+    plan = project(
+        table, [rows[order.index(each.index)] for each in others], [each.name for each in others]
+    )
+    fields = tuple(
+        type(each)(each.qualifier, each.name, i, plan.schema[i]) for i, each in enumerate(others)
+    )
+    return Relation(plan, fields)
+
+
+def _operation_column(relation: Relation, written: object, span: Span) -> int:
+    """Return the index of the column with the operation, `op` by default."""
+    name = syntax.Identifier(span, "op", quoted=False)
+    if written is not None:
+        if not isinstance(written, syntax.Descriptor) or len(written.columns) != 1:
+            raise _wrong("op must be a DESCRIPTOR of one column", span)
+        (name,) = written.columns
+    found = [field for field in relation.fields if matches(name, field.name)]
+    if len(found) != 1 or found[0].column.type != STRING:
+        raise _wrong(f'the operation "{name.name}" must be a STRING column of the input', name.span)
+    return found[0].index
+
+
+def _codes(written: object) -> dict[str, str]:
+    """Return the kind of each operation; one text may list several, as in Flink: 'c, r'."""
+    if written is None:
+        return dict(_KINDS)
+    if not isinstance(written, syntax.MapConstructor):
+        raise _wrong("op_mapping must be a MAP of constant texts", getattr(written, "span"))  # noqa: B009
+    codes: dict[str, str] = {}
+    texts = [item.value for item in written.items if isinstance(item, syntax.StringLiteral)]
+    if len(texts) < len(written.items) or len(texts) % 2 or not texts:
+        raise _wrong("op_mapping must be a MAP of constant texts", written.span)
+    for listed, kind in zip(texts[::2], texts[1::2], strict=True):
+        for code in listed.split(","):
+            if kind not in _KINDS or code.strip() in codes:
+                raise _wrong(
+                    f"op_mapping maps each operation once, to one of {', '.join(_KINDS)}",
+                    written.span,
+                )
+            codes[code.strip()] = _KINDS[kind]
+    return codes
+
+
+def _kind(operation: Expression, codes: Mapping[str, str]) -> Expression:
+    """Return the kind of change of a row; the row fails (E503) if its operation has none."""
+    named = call("coalesce", operation, _text("NULL"))
+    unknown = Cast(BIGINT, nullable=False, argument=call("concat", _text("operation "), named))
+    branches = tuple(
+        (call("eq", operation, _text(code)), _text(kind)) for code, kind in codes.items()
+    )
+    failing = Cast(STRING, nullable=False, argument=unknown)
+    return Case(STRING, nullable=False, branches=branches, otherwise=failing)
+
+
+def _is_not(operation: Expression, kind: str) -> Expression:
+    differs = call("ne", operation, _text(kind))
+    return call("coalesce", differs, Literal(BOOLEAN, nullable=False, value=True))
+
+
+def _text(value: str) -> Expression:
+    return Literal(STRING, nullable=False, value=value)
+
+
+def _wrong(what: str, span: Span) -> Refusal:
+    return refusal("E307", f"invalid arguments of FROM_CHANGELOG: {what}", span, help=_FORM)
