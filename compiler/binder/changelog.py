@@ -79,7 +79,15 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
     keys = partition_of_table(relation, data.partition_by, context)
     indexes = list(dict.fromkeys(key.index for key in keys if isinstance(key, ColumnRef)))
     operation = _operation_column(relation, given.get("OP"), data.span)
-    if len(indexes) < len(set(keys)) or not keys or operation in indexes:
+    if not keys:
+        raise refusal(
+            "E307",
+            "invalid arguments of FROM_CHANGELOG: its input has no PARTITION BY",
+            data.span,
+            note="a row is changed or deleted by its key",
+            help="write PARTITION BY and the columns of the key after the table",
+        )
+    if len(indexes) < len(set(keys)) or operation in indexes:
         raise _wrong("PARTITION BY must name the columns of the key", data.span)
     codes = _codes(given.get("OP_MAPPING"))
     others = [field for field in relation.fields if field.index != operation]

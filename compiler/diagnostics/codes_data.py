@@ -25,8 +25,11 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E503",
         "value cannot be cast",
-        "The text is not a valid value of the type.",
-        "Filter out such rows, or use CASE, which evaluates only the branch that it returns.",
+        "The text is not a valid value of the type, or the operation of FROM_CHANGELOG is not mapped.",
+        (
+            "Filter out such rows, or use CASE, which evaluates only the branch that it returns; "
+            "of FROM_CHANGELOG, add the operation to op_mapping."
+        ),
         "SELECT CAST(s AS BIGINT) FROM t;  -- a row with s = 'x'",
     ),
     (

@@ -58,13 +58,14 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E307",
-        "invalid arguments of a window",
+        "invalid arguments of a window or table function",
         (
             "A window function takes a table, an event-time column and constant intervals: TUMBLE takes "
             "a size, HOP a slide and a size, CUMULATE a step and a size, SESSION a gap. A frame of OVER "
-            "is bounded by numbers of rows, or begins a constant interval before its row."
+            "is bounded by numbers of rows, or begins a constant interval before its row. FROM_CHANGELOG "
+            "takes a table with PARTITION BY its key, the column of operations, and a constant map of them."
         ),
-        "Write the window as shown in the message.",
+        "Write the call or the frame as shown in the message.",
         "SELECT * FROM TUMBLE(t, at);",
     ),
     (
