@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _ENGINES = ("columnar", "model", "spark")
 _POLICIES = ("speculative", "ordered")
 _STAGES = ("syntax", "logical", "graph", "tick")
-_FORMATS = ("text", "json", "mermaid", "svg")
+_FORMATS = ("text", "json", "mermaid", "svg", "html")
 
 _workers = workers("Number of workers.")
 _policy = click.option(
@@ -268,8 +268,8 @@ def explain(
 ) -> None:
     """Show the syntax, logical plan, dataflow graph or tick plan of SCRIPT.
 
-    A tick plan depends on --workers, --policy, --profile and the number of splits.  Mermaid and SVG are for
-    graphs.
+    A tick plan depends on --workers, --policy, --profile and the number of splits.  Mermaid is for graphs,
+    SVG for graphs and logical plans, HTML for logical plans.
     """
     from fsql.console.unused_parameters import warn_unused_parameters
     from fsql.job.compilation import compile_job

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Printer = Callable[[Compiled, RunOptions], str]
 
-_SUFFIXES: Final = {".json": "json", ".mmd": "mermaid", ".svg": "svg"}
+_SUFFIXES: Final = {".json": "json", ".mmd": "mermaid", ".svg": "svg", ".html": "html"}
 
 PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("syntax", "text"): lambda result, _: syntax_text(result.syntax),
@@ -33,6 +33,12 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
         result.job, scan_lines=_scan_lines(result)
     ),
     ("logical", "json"): lambda result, _: explain.logical_json(
+        result.job, scan_lines=_scan_lines(result)
+    ),
+    ("logical", "svg"): lambda result, _: explain.logical_svg(
+        result.job, scan_lines=_scan_lines(result)
+    ),
+    ("logical", "html"): lambda result, _: explain.logical_html(
         result.job, scan_lines=_scan_lines(result)
     ),
     ("graph", "text"): lambda result, _: explain.graph_text(

@@ -68,6 +68,8 @@ def explain(
     print_stage: dict[tuple[str, str], Callable[[], str]] = {
         ("logical", "text"): lambda: printers.logical_text(job, details=show),
         ("logical", "json"): lambda: printers.logical_json(job),
+        ("logical", "svg"): lambda: printers.logical_svg(job, scan_lines=scan_lines),
+        ("logical", "html"): lambda: printers.logical_html(job, scan_lines=scan_lines),
         ("graph", "text"): lambda: printers.graph_text(graph, details=show, scan_lines=scan_lines),
         ("graph", "json"): lambda: printers.graph_json(graph, scan_lines=scan_lines),
         ("graph", "mermaid"): lambda: printers.graph_mermaid(graph, scan_lines=scan_lines),

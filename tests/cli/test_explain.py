@@ -87,6 +87,12 @@ def test_the_name_of_the_output_says_the_format(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text() == shown
 
 
+def test_a_page_of_the_logical_plan_goes_by_the_suffix(tmp_path: Path) -> None:
+    for name, form in (("a.svg", "svg"), ("a.html", "html")):
+        assert fsql("explain", BANK, "-o", tmp_path / name) == (0, "", "")
+        assert (tmp_path / name).read_text() == fsql("explain", BANK, "--format", form).out
+
+
 def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     code, out, err = fsql("explain", BANK, "-o", tmp_path / "missing" / "a.txt")
     assert (code, out) == (1, "")

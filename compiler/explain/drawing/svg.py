@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import graph as g
 from fsql.compiler.explain.dataflow import vertex_name, vertex_parts, way_back
 from fsql.compiler.explain.drawing.layout import Box, lay_out
+from fsql.compiler.explain.drawing.paths import curve, px
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.scans import no_scan_lines
 
@@ -54,14 +55,14 @@ def graph_svg(graph: g.Graph, *, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the text of an SVG document."""
     picture = _Picture(graph, scan_lines)
     layout = picture.layout
-    width, height = _px(layout.width + 2 * _MARGIN), _px(layout.height + 2 * _MARGIN)
+    width, height = px(layout.width + 2 * _MARGIN), px(layout.height + 2 * _MARGIN)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
         f"<style>{_STYLE}</style>",
         f"<defs>{_TIP}</defs>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
-        f'<g transform="translate({_px(_MARGIN)} {_px(_MARGIN)})">',
+        f'<g transform="translate({px(_MARGIN)} {px(_MARGIN)})">',
         *picture.frames(),
         *picture.edges(),
         *picture.vertices(),
@@ -89,24 +90,22 @@ class _Picture:
         """Yield a frame for each cycle, with its name."""
         for cycle, members in self._cycles.items():
             left, top, right, bottom = self._frame(members)
-            corner = f'x="{_px(left)}" y="{_px(top)}"'
-            size = f'width="{_px(right - left)}" height="{_px(bottom - top)}"'
+            corner = f'x="{px(left)}" y="{px(top)}"'
+            size = f'width="{px(right - left)}" height="{px(bottom - top)}"'
             name = f"↻ {cycle} {escape(self._graph.vertices[members[0]].origin, quote=False)}"
             yield f'<rect class="cycle" {corner} {size} rx="8"/>'
-            yield (
-                f'<text class="cycle-name" x="{_px(left + 8)}" y="{_px(top + 13)}">{name}</text>'
-            )
+            yield (f'<text class="cycle-name" x="{px(left + 8)}" y="{px(top + 13)}">{name}</text>')
 
     def edges(self) -> Iterator[str]:
         """Yield the lines between boxes, first those that lead down."""
         for points in self.layout.lines.values():
-            yield f'<path class="line" d="{_curve(points)}"/>'
+            yield f'<path class="line" d="{curve(points)}"/>'
         for members in self._cycles.values():
             right = self._frame(members)[2] - _CYCLE_MARGIN / 3
             for target in members:
                 for source in way_back(self._graph, target):
                     (x, y), (end_x, end_y) = self._right_side(source), self._right_side(target)
-                    path = f"M{_px(x)} {_px(y)} H{_px(right)} V{_px(end_y)} H{_px(end_x)}"
+                    path = f"M{px(x)} {px(y)} H{px(right)} V{px(end_y)} H{px(end_x)}"
                     yield f'<path class="line back" d="{path}"/>'
 
     def vertices(self) -> Iterator[str]:
@@ -116,12 +115,12 @@ class _Picture:
         ):
             x, y = self.layout.tops[index]
             left, does = x - self._width(index) / 2, self._texts[index]
-            size = f'width="{_px(self._width(index))}" height="{_px(self._height(index))}"'
+            size = f'width="{px(self._width(index))}" height="{px(self._height(index))}"'
             yield f'<g class="{_kind(vertex.operation)}">'
             yield f"<title>{escape(vertex_name(vertex) + does, quote=False)}</title>"
-            yield f'<rect class="box" x="{_px(left)}" y="{_px(y)}" {size} rx="4"/>'
+            yield f'<rect class="box" x="{px(left)}" y="{px(y)}" {size} rx="4"/>'
             for row, line in enumerate(lines):
-                corner = f'x="{_px(left + _PADDING)}" y="{_px(y + _LINE_HEIGHT * (row + 1))}"'
+                corner = f'x="{px(left + _PADDING)}" y="{px(y + _LINE_HEIGHT * (row + 1))}"'
                 kind = "what" if row else "name"
                 yield f'<text class="{kind}" {corner}>{escape(line, quote=False)}</text>'
             yield "</g>"
@@ -183,22 +182,3 @@ def _kind(operation: g.Operation) -> str:
             return "route"
         case _:
             return "map"
-
-
-def _curve(points: Sequence[Point]) -> str:
-    """Return a path through the points that leaves and enters each of them upright."""
-    (x, y), *others = points
-    path = [f"M{_px(x)} {_px(y)}"]
-    for next_x, next_y in others:
-        if next_x == x:
-            path.append(f"L{_px(next_x)} {_px(next_y)}")
-        else:
-            middle = _px((y + next_y) / 2)
-            path.append(f"C{_px(x)} {middle} {_px(next_x)} {middle} {_px(next_x)} {_px(next_y)}")
-        x, y = next_x, next_y
-    return " ".join(path)
-
-
-def _px(value: float) -> str:
-    """Return a coordinate in tenths of a pixel, so that no machine's rounding shows."""
-    return f"{value:.1f}".removesuffix(".0")

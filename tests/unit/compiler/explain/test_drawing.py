@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from fsql.compiler import logical
-from fsql.compiler.explain import graph_svg
+from fsql.compiler.explain import graph_svg, logical_html, logical_svg
 from fsql.compiler.explain.drawing.layout import Box, Layout, lay_out
 from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BIGINT, STRING
@@ -93,3 +93,23 @@ def test_the_picture_is_well_formed_and_shows_everything() -> None:
     back = [each for each in svg.iter(f"{space}path") if each.get("class") == "line back"]
     assert len(frames) == len(back) == 2
     assert graph_svg(graph) == graph_svg(graph)
+
+
+def test_the_page_has_the_picture_and_no_markup_of_names() -> None:
+    words = p.scan(p.table("<script>\x01", {"word": STRING, "n": BIGINT}))
+    names = ", ".join(f"column_{number}" for number in range(40))
+    job = p.job(p.group(words, ["word"], **{names: p.count()}))
+    svg, page = logical_svg(job), logical_html(job)
+    assert svg in page
+    space = "{http://www.w3.org/2000/svg}"
+    root = Xml.fromstring(svg)
+    titles = [(each.text or "").split("\n")[0] for each in root.iter(f"{space}title")]
+    assert titles == [
+        "Logical plan",
+        'Scan "<script>\ufffd"; scan 0',
+        f'Aggregate by word; compute COUNT(*) AS "{names}"',
+        "Insert into out0",
+    ]
+    assert max(len(each.text or "") for each in root.iter(f"{space}text")) <= 34
+    assert "<script" not in page
+    assert page.count("://") == 1, "the name space of SVG; nothing is loaded"

@@ -1,0 +1,60 @@
+"""The logical plan as an HTML page: its picture, and a table with the full texts.  It loads nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.explain.drawing.logical_boxes import logical_boxes, markup_text
+from fsql.compiler.explain.drawing.logical_svg import draw_boxes
+from fsql.compiler.explain.scans import no_scan_lines
+
+if TYPE_CHECKING:
+    from fsql.compiler.explain.scans import ScanLines
+    from fsql.compiler.logical import Job
+
+_STYLE: Final = """
+  body { margin: 2rem; font: 15px/1.4 system-ui, sans-serif; color: #1f2933; background: #ffffff; }
+  .picture { overflow-x: auto; }
+  table { border-collapse: collapse; margin-top: 2rem; }
+  th, td { padding: 0.3rem 0.8rem; border-bottom: 1px solid #cbd2d9; text-align: left; vertical-align: top; }
+  td { overflow-wrap: anywhere; }
+  @media (prefers-color-scheme: dark) {
+    body { color: #e4e7eb; background: #14191f; }
+    th, td { border-color: #3e4c59; }
+  }
+"""
+_HEADINGS: Final = ("number", "operator", "does", "reads", "changes", "state")
+
+
+def logical_html(job: Job, *, scan_lines: ScanLines = no_scan_lines) -> str:
+    """Return the text of an HTML page."""
+    boxes = logical_boxes(job, scan_lines)
+    rows = [
+        (str(number), box.name, box.does, ", ".join(map(str, box.inputs)), box.changes, box.state)
+        for number, box in enumerate(boxes)
+    ]
+    lines = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        '<head><meta charset="utf-8"><title>Logical plan</title>',
+        '<meta name="viewport" content="width=device-width">',
+        f"<style>{_STYLE}</style></head>",
+        "<body>",
+        "<h1>Logical plan</h1>",
+        f'<div class="picture">\n{draw_boxes(boxes)}</div>',
+        "<table>",
+        f"<tr>{''.join(map(_heading, _HEADINGS))}</tr>",
+        *(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows),
+        "</table>",
+        "</body>",
+        "</html>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(text: str) -> str:
+    return f'<th scope="col">{text}</th>'
+
+
+def _cell(text: str) -> str:
+    return f"<td>{markup_text(text)}</td>"
