@@ -207,13 +207,15 @@ def test() -> int:
         "types": (BIN / "mypy",),
         "imports": (BIN / "lint-imports",),
     }
-    outputs: dict[str, str] = {}
+    outputs = dict.fromkeys(checks, "it did not run")
 
     def check() -> None:
         for name, command in checks.items():
             code, output = run_captured(*command)
             if code:
                 outputs[name] = output
+            else:
+                del outputs[name]
 
     beside = threading.Thread(target=check, name="checks")
     say(f"tests, and beside them: {', '.join(checks)}")
