@@ -6,7 +6,9 @@ A reader makes Arrow columns of what is in a file; here their types are checked,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +27,62 @@ if TYPE_CHECKING:
 
     from fsql.compiler.schema import Schema
     from fsql.formats.malformed import MalformedError
-    from fsql.runtime.ports import SourceOffset
+    from fsql.formats.settings import Settings
+    from fsql.runtime.ports import SourceOffset, SplitReader
 
 _IDENTITY_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFileSplit(ABC):
+    """A file; it is read from its beginning, or from a source offset."""
+
+    name: str
+    path: Path
+    columns: Schema
+    changes: bool = False
+    """Whether the first column is the kind of change."""
+    read: frozenset[str] | None = None
+    """The names of the columns that are read, None if all are; the others are NULL."""
+    nulled: frozenset[str] = frozenset()
+    """The names of the columns whose malformed values are NULL."""
+
+    @classmethod
+    def of_table(
+        cls,
+        name: str,
+        path: Path,
+        columns: Schema,
+        settings: Settings,
+        read: frozenset[str] | None,
+    ) -> Self:
+        """Return the split of a table with these columns, of which those named by `read` are read."""
+        nulled = settings.nulled_columns(columns)
+        return cls(name, path, columns, settings.reads_changes, read, nulled)
+
+    def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
+        """Return a reader that stands at the first row, or at `source_offset`.
+
+        Raises:
+            FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
+                if it is not the file that was read; E535, if it is damaged before the offset.
+        """
+        columns = ReadColumns(
+            self.path, self.columns, changes=self.changes, read=self.read, nulled=self.nulled
+        )
+        return self._reader(columns, source_offset)
+
+    def check(self) -> None:
+        """Check that the file has the columns.
+
+        Raises:
+            FsqlError: E531, if it cannot be opened; E543, if it lacks columns.
+        """
+        self.open().close()
+
+    @abstractmethod
+    def _reader(self, columns: ReadColumns, source_offset: SourceOffset | None) -> SplitReader:
+        """Return the reader of the format; see `open`."""
 
 
 class ReadColumns:

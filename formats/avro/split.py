@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import fastavro
@@ -17,6 +16,7 @@ from fsql.formats.avro.schema import SchemaError, read_schema
 from fsql.formats.avro.values import arrow_type_of, column_of, encoded_type, name_of
 from fsql.formats.whole_files import (
     ReadColumns,
+    WholeFileSplit,
     check_replayable,
     columns_error,
     identity,
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from fsql.compiler.schema import Schema
     from fsql.formats.avro.container import Block
     from fsql.formats.avro.schema import AvroType
-    from fsql.formats.settings import Settings
     from fsql.runtime.ports import Chunk
 
 _CHUNK_BYTES: Final = 1 << 22
@@ -49,47 +47,16 @@ _INVALID: Final = (
 """What the decoder raises for bytes that are not of the schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class AvroSplit:
-    """A file; it is read from its beginning, or from a source offset."""
+class AvroSplit(WholeFileSplit):
+    """A file of the format."""
 
-    name: str
-    path: Path
-    columns: Schema
-    changes: bool = False
-    """Whether the first column is the kind of change."""
-    read: frozenset[str] | None = None
-    """The names of the columns that are read, None if all are; the others are NULL."""
-    nulled: frozenset[str] = frozenset()
-    """The names of the columns whose malformed values are NULL."""
+    __slots__ = ()
 
-    def open(self, source_offset: SourceOffset | None = None) -> AvroReader:
-        """Return a reader that stands at the first row, or at `source_offset`.
-
-        Raises:
-            FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
-                if it is not the file that was read; E535, if it is damaged before the offset.
-        """
-        columns = ReadColumns(
-            self.path, self.columns, changes=self.changes, read=self.read, nulled=self.nulled
-        )
+    def _reader(self, columns: ReadColumns, source_offset: SourceOffset | None) -> AvroReader:
         return AvroReader(self.path, columns, source_offset)
 
-    def check(self) -> None:
-        """Check that the file has the columns.
 
-        Raises:
-            FsqlError: E531, if it cannot be opened; E543, if it lacks columns.
-        """
-        self.open().close()
-
-
-def make_split(
-    name: str, path: Path, columns: Schema, settings: Settings, read: frozenset[str] | None
-) -> AvroSplit:
-    """Return the file as a split of a table with these columns, of which those named by `read` are read."""
-    nulled = settings.nulled_columns(columns)
-    return AvroSplit(name, path, columns, settings.reads_changes, read, nulled)
+make_split: Final = AvroSplit.of_table
 
 
 def open_container(path: Path) -> tuple[BinaryIO, Container, AvroType]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.formats.whole_files import (
     ReadColumns,
+    WholeFileSplit,
     check_replayable,
     columns_error,
     identity,
@@ -23,54 +23,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fsql.compiler.schema import Schema
-    from fsql.formats.settings import Settings
     from fsql.runtime.ports import Chunk
 
 _BATCH_ROWS: Final = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class ParquetSplit:
-    """A file; it is read from its beginning, or from a source offset."""
+class ParquetSplit(WholeFileSplit):
+    """A file of the format."""
 
-    name: str
-    path: Path
-    columns: Schema
-    changes: bool = False
-    """Whether the first column is the kind of change."""
-    read: frozenset[str] | None = None
-    """The names of the columns that are read, None if all are; the others are NULL."""
-    nulled: frozenset[str] = frozenset()
-    """The names of the columns whose malformed values are NULL."""
+    __slots__ = ()
 
-    def open(self, source_offset: SourceOffset | None = None) -> ParquetReader:
-        """Return a reader that stands at the first row, or at `source_offset`.
-
-        Raises:
-            FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
-                if it is not the file that was read.
-        """
-        columns = ReadColumns(
-            self.path, self.columns, changes=self.changes, read=self.read, nulled=self.nulled
-        )
+    def _reader(self, columns: ReadColumns, source_offset: SourceOffset | None) -> ParquetReader:
         return ParquetReader(self.path, columns, source_offset)
 
-    def check(self) -> None:
-        """Check that the file has the columns.
 
-        Raises:
-            FsqlError: E531, if it cannot be opened; E543, if it lacks columns.
-        """
-        self.open().close()
-
-
-def make_split(
-    name: str, path: Path, columns: Schema, settings: Settings, read: frozenset[str] | None
-) -> ParquetSplit:
-    """Return the file as a split of a table with these columns, of which those named by `read` are read."""
-    nulled = settings.nulled_columns(columns)
-    return ParquetSplit(name, path, columns, settings.reads_changes, read, nulled)
+make_split: Final = ParquetSplit.of_table
 
 
 class ParquetReader:

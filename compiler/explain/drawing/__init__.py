@@ -1,7 +1,7 @@
 """Pictures of graphs and logical plans.
 
-`layers` and `spread` place boxes, and `layout` puts them together.  `svg` draws a graph, `logical_svg` a
-logical plan, and `page` puts the latter into an HTML page.
+`layers` and `spread` place boxes, and `layout` puts them together.  `picture` has what all pictures share:
+`svg` draws a graph, `logical_svg` a logical plan, and `page` puts the latter into an HTML page.
 
 The method is that of Sugiyama, Tagawa and Toda (1981): boxes go into layers, each below all that it
 reads; an edge over several layers gets a bend in each layer between; each layer is ordered by where its

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import derived_keys
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.logical import Job
 
-_NOT_IN_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 NO_STATE: Final = "none"
 
 
@@ -56,8 +53,3 @@ def logical_boxes(job: Job, scan_lines: ScanLines) -> list[LogicalBox]:
             LogicalBox("Insert", does, sink.changes.value, NO_STATE, (query,), is_end=True)
         )
     return boxes
-
-
-def markup_text(text: str) -> str:
-    """Return text as it is written between tags; characters that XML cannot have become U+FFFD."""
-    return escape(_NOT_IN_XML.sub("\ufffd", text), quote=False)

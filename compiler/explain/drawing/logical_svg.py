@@ -1,32 +1,29 @@
-"""The logical plan as an SVG picture: tables are dark, operators with state have a colour of their own.
-
-Text that does not fit is cut; the full text is shown when the pointer is on the box.
-"""
+"""The logical plan as an SVG picture: tables are dark, operators with state have a colour of their own."""
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.drawing.layout import Box, lay_out
-from fsql.compiler.explain.drawing.logical_boxes import NO_STATE, logical_boxes, markup_text
-from fsql.compiler.explain.drawing.paths import curve, px
+from fsql.compiler.explain.drawing.logical_boxes import NO_STATE, logical_boxes
+from fsql.compiler.explain.drawing.picture import (
+    MARGIN,
+    box_height,
+    box_lines,
+    box_width,
+    curve,
+    draw_box,
+    markup_text,
+    px,
+)
 from fsql.compiler.explain.scans import no_scan_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from fsql.compiler.explain.drawing.layout import Point
     from fsql.compiler.explain.drawing.logical_boxes import LogicalBox
     from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.logical import Job
-
-_MARGIN: Final = 24.0
-_LINE_HEIGHT: Final = 15.0
-_CHARACTER_WIDTH: Final = 6.7
-_PADDING: Final = 10.0
-_COLUMNS_MAX: Final = 34
-_LINES_MAX: Final = 4
 
 _STYLE: Final = """
   .plan text { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1f2933; }
@@ -62,17 +59,13 @@ def logical_svg(job: Job, *, scan_lines: ScanLines = no_scan_lines) -> str:
 
 def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
     """Return the picture of the boxes of a plan, as an SVG document."""
-    texts = [_lines(number, box) for number, box in enumerate(boxes)]
+    texts = [box_lines(f"{number} {box.name}", box.does) for number, box in enumerate(boxes)]
     sizes = [
-        Box(
-            max(map(len, lines)) * _CHARACTER_WIDTH + 2 * _PADDING,
-            len(lines) * _LINE_HEIGHT + _PADDING,
-            box.inputs,
-        )
+        Box(box_width(lines), box_height(lines), box.inputs)
         for box, lines in zip(boxes, texts, strict=True)
     ]
     layout = lay_out(sizes)
-    width, height = px(layout.width + 2 * _MARGIN), px(layout.height + 2 * _MARGIN)
+    width, height = px(layout.width + 2 * MARGIN), px(layout.height + 2 * MARGIN)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     name = 'class="plan" role="img" aria-labelledby="plan-title plan-text"'
     lines = [
@@ -82,11 +75,12 @@ def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
         f"<style>{_STYLE}</style>",
         f"<defs>{_TIP}</defs>",
         '<rect class="paper" width="100%" height="100%"/>',
-        f'<g transform="translate({px(_MARGIN)} {px(_MARGIN)})">',
+        f'<g transform="translate({px(MARGIN)} {px(MARGIN)})">',
         *(f'<path class="line" d="{curve(points)}"/>' for points in layout.lines.values()),
     ]
     for box, text, measure, top in zip(boxes, texts, sizes, layout.tops, strict=True):
-        lines += _drawn(box, text, measure, top)
+        full = f"{box.name} {box.does}\nchanges: {box.changes}; state: {box.state}"
+        lines += draw_box(_kind(box), full, text, top, measure.width)
     return "\n".join([*lines, "</g>", "</svg>"]) + "\n"
 
 
@@ -99,22 +93,7 @@ def _described(boxes: Sequence[LogicalBox]) -> str:
     )
 
 
-def _lines(number: int, box: LogicalBox) -> list[str]:
-    return [
-        f"{number} {box.name}",
-        *textwrap.wrap(box.does, _COLUMNS_MAX, max_lines=_LINES_MAX, placeholder=" …"),
-    ]
-
-
-def _drawn(box: LogicalBox, text: Sequence[str], size: Box, top: Point) -> Iterator[str]:
-    left, y = top[0] - size.width / 2, top[1]
-    kind = "end" if box.is_end else "map" if box.state == NO_STATE else "state"
-    full = f"{box.name} {box.does}\nchanges: {box.changes}; state: {box.state}"
-    measures = f'width="{px(size.width)}" height="{px(size.height)}"'
-    yield f'<g class="{kind}">'
-    yield f"<title>{markup_text(full)}</title>"
-    yield f'<rect class="box" x="{px(left)}" y="{px(y)}" {measures} rx="4"/>'
-    for row, line in enumerate(text):
-        corner = f'x="{px(left + _PADDING)}" y="{px(y + _LINE_HEIGHT * (row + 1))}"'
-        yield f'<text class="{"what" if row else "name"}" {corner}>{markup_text(line)}</text>'
-    yield "</g>"
+def _kind(box: LogicalBox) -> str:
+    if box.is_end:
+        return "end"
+    return "map" if box.state == NO_STATE else "state"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.explain.drawing.logical_boxes import logical_boxes, markup_text
+from fsql.compiler.explain.drawing.logical_boxes import logical_boxes
 from fsql.compiler.explain.drawing.logical_svg import draw_boxes
+from fsql.compiler.explain.drawing.picture import markup_text
 from fsql.compiler.explain.scans import no_scan_lines
 
 if TYPE_CHECKING:

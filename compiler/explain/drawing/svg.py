@@ -1,19 +1,26 @@
 """The drifting-state graph as an SVG picture.
 
 Sources and sinks are dark, cycles are in boxes of their own, with the way back dashed at their right.
-Text that does not fit is cut; the full text is shown when the pointer is on the box.
 """
 
 from __future__ import annotations
 
-import textwrap
-from html import escape
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import graph as g
 from fsql.compiler.explain.dataflow import vertex_name, vertex_parts, way_back
 from fsql.compiler.explain.drawing.layout import Box, lay_out
-from fsql.compiler.explain.drawing.paths import curve, px
+from fsql.compiler.explain.drawing.picture import (
+    MARGIN,
+    PADDING,
+    box_height,
+    box_lines,
+    box_width,
+    curve,
+    draw_box,
+    markup_text,
+    px,
+)
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.scans import no_scan_lines
 
@@ -23,12 +30,6 @@ if TYPE_CHECKING:
     from fsql.compiler.explain.drawing.layout import Point
     from fsql.compiler.explain.scans import ScanLines
 
-_MARGIN: Final = 24.0
-_LINE_HEIGHT: Final = 15.0
-_CHARACTER_WIDTH: Final = 6.7
-_PADDING: Final = 10.0
-_COLUMNS_MAX: Final = 34
-_LINES_MAX: Final = 4
 _CYCLE_MARGIN: Final = 22.0
 """Between the boxes of a cycle and the frame around them; the way back runs there."""
 
@@ -55,14 +56,14 @@ def graph_svg(graph: g.Graph, *, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the text of an SVG document."""
     picture = _Picture(graph, scan_lines)
     layout = picture.layout
-    width, height = px(layout.width + 2 * _MARGIN), px(layout.height + 2 * _MARGIN)
+    width, height = px(layout.width + 2 * MARGIN), px(layout.height + 2 * MARGIN)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
         f"<style>{_STYLE}</style>",
         f"<defs>{_TIP}</defs>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
-        f'<g transform="translate({px(_MARGIN)} {px(_MARGIN)})">',
+        f'<g transform="translate({px(MARGIN)} {px(MARGIN)})">',
         *picture.frames(),
         *picture.edges(),
         *picture.vertices(),
@@ -79,7 +80,10 @@ class _Picture:
         self._graph = graph
         indices = range(len(graph.vertices))
         self._texts = [headline("", vertex_parts(graph, i, scan_lines)) for i in indices]
-        self._lines = [_lines(graph, i, self._texts[i].strip()) for i in indices]
+        self._lines = [
+            box_lines(f"v{i} {vertex_name(graph.vertices[i])}", self._texts[i].strip())
+            for i in indices
+        ]
         self.layout = lay_out([self._box(index) for index in range(len(self._lines))])
         self._cycles = {
             cycle: [i for i, vertex in enumerate(graph.vertices) if vertex.cycle == cycle]
@@ -92,7 +96,7 @@ class _Picture:
             left, top, right, bottom = self._frame(members)
             corner = f'x="{px(left)}" y="{px(top)}"'
             size = f'width="{px(right - left)}" height="{px(bottom - top)}"'
-            name = f"↻ {cycle} {escape(self._graph.vertices[members[0]].origin, quote=False)}"
+            name = f"↻ {cycle} {markup_text(self._graph.vertices[members[0]].origin)}"
             yield f'<rect class="cycle" {corner} {size} rx="8"/>'
             yield (f'<text class="cycle-name" x="{px(left + 8)}" y="{px(top + 13)}">{name}</text>')
 
@@ -113,17 +117,9 @@ class _Picture:
         for index, (vertex, lines) in enumerate(
             zip(self._graph.vertices, self._lines, strict=True)
         ):
-            x, y = self.layout.tops[index]
-            left, does = x - self._width(index) / 2, self._texts[index]
-            size = f'width="{px(self._width(index))}" height="{px(self._height(index))}"'
-            yield f'<g class="{_kind(vertex.operation)}">'
-            yield f"<title>{escape(vertex_name(vertex) + does, quote=False)}</title>"
-            yield f'<rect class="box" x="{px(left)}" y="{px(y)}" {size} rx="4"/>'
-            for row, line in enumerate(lines):
-                corner = f'x="{px(left + _PADDING)}" y="{px(y + _LINE_HEIGHT * (row + 1))}"'
-                kind = "what" if row else "name"
-                yield f'<text class="{kind}" {corner}>{escape(line, quote=False)}</text>'
-            yield "</g>"
+            full = vertex_name(vertex) + self._texts[index]
+            top, width = self.layout.tops[index], self._width(index)
+            yield from draw_box(_kind(vertex.operation), full, lines, top, width)
 
     def _box(self, index: int) -> Box:
         vertex = self._graph.vertices[index]
@@ -140,11 +136,10 @@ class _Picture:
             for i, lines in enumerate(self._lines)
             if i == index or (cycle is not None and self._graph.vertices[i].cycle == cycle)
         ]
-        characters = max(len(line) for lines in alike for line in lines)
-        return characters * _CHARACTER_WIDTH + 2 * _PADDING
+        return max(map(box_width, alike))
 
     def _height(self, index: int) -> float:
-        return len(self._lines[index]) * _LINE_HEIGHT + _PADDING
+        return box_height(self._lines[index])
 
     def _right_side(self, index: int) -> Point:
         x, y = self.layout.tops[index]
@@ -159,17 +154,8 @@ class _Picture:
             min(x for x, _ in tops) - half,
             min(y for _, y in tops) - _CYCLE_MARGIN,
             max(x for x, _ in tops) + half,
-            bottom + _PADDING,
+            bottom + PADDING,
         )
-
-
-def _lines(graph: g.Graph, index: int, does: str) -> list[str]:
-    """Return the lines in the box of a vertex: its number and kind, then its description, wrapped."""
-    name = f"v{index} {vertex_name(graph.vertices[index])}"
-    return [
-        name,
-        *textwrap.wrap(does, _COLUMNS_MAX, max_lines=_LINES_MAX, placeholder=" …"),
-    ]
 
 
 def _kind(operation: g.Operation) -> str:

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-class Accumulator(Protocol):
-    """The state of one aggregate call, for every slot."""
+class SnapshotState(Protocol):
+    """What is kept for every slot, and is part of snapshots."""
 
     def grow(self, slots: int) -> None:
         """Make room for `slots` slots; new ones are empty."""
@@ -59,23 +59,31 @@ class Accumulator(Protocol):
     def clear(self, slots: Ints) -> None:
         """Make these slots empty again."""
 
-    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
-        """Add the rows; return the value after each step.  Weights are None where all are 1."""
-
-    def read(self, slots: Ints) -> Values:
-        """Return the values of `slots`."""
-
-    def save(self, slots: Ints) -> Any:  # noqa: ANN401 - its type depends on the accumulator
-        """Return a copy of the state of `slots`."""
-
-    def restore(self, slots: Ints, saved: Any, kept: Ints) -> None:  # noqa: ANN401
-        """Restore `slots[kept]` from the result of `save(slots)`."""
-
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
         """Return a copy of the state of `slots`."""
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         """Set the state of `slots`, which are empty, to the result of `columns`."""
+
+
+class UndoableState(SnapshotState, Protocol):
+    """The same, of which copies can be restored."""
+
+    def save(self, slots: Ints) -> Any:  # noqa: ANN401 - its type depends on the state
+        """Return a copy of the state of `slots`."""
+
+    def restore(self, slots: Ints, saved: Any, kept: Ints) -> None:  # noqa: ANN401
+        """Restore `slots[kept]` from the result of `save(slots)`."""
+
+
+class Accumulator(UndoableState, Protocol):
+    """The state of one aggregate call, for every slot."""
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        """Add the rows; return the value after each step.  Weights are None where all are 1."""
+
+    def read(self, slots: Ints) -> Values:
+        """Return the values of `slots`."""
 
 
 def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -> Accumulator:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import Closing
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+    from fsql.runtime.kernels.aggregate.accumulators import SnapshotState
+    from fsql.runtime.kernels.aggregate.emptied_slots import CountsRows
     from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
 
     Ints = NDArray[np.int64]
@@ -47,18 +48,21 @@ class GroupKernel(Generic[UndoT]):
     def __init__(
         self,
         key_types: Sequence[pa.DataType],
-        states: Sequence[Accumulator],
+        states: Sequence[SnapshotState],
+        counts: CountsRows,
         closing: Closing | None,
         *,
         final: bool,
         idle: IdleSlots | None = None,
     ) -> None:
-        """Begin without groups; `states` has their state; the first one counts their rows.
+        """Begin without groups; `states` has their state.
 
-        With `idle`, which is one of the states, groups of which no row comes for a time end.
+        `counts`, one of the states, counts the rows of groups.  With `idle`, which is another one, groups of
+        which no row comes for a time end.
         """
         self._key_types = key_types
         self._states = states
+        self._counts = counts
         self._idle = idle
         self._table = SlotTable()
         self._closings = None if closing is None else Closings(closing)
@@ -91,7 +95,7 @@ class GroupKernel(Generic[UndoT]):
                 self._free(ended)
         if self._emptied is None:
             return
-        slots = self._table.live_of(self._emptied.take(self._states[0]))
+        slots = self._table.live_of(self._emptied.take(self._counts))
         if len(slots):
             # The snapshots copy the keys, so the slots are freed afterwards.
             self._clear(slots)

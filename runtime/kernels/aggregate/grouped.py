@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineChanges
+    from fsql.runtime.kernels.aggregate.accumulators import UndoableState
     from fsql.runtime.order import Roots
 
     Ints = NDArray[np.int64]
@@ -89,8 +90,17 @@ class AggregateKernel(GroupKernel[_Undo]):
         key_types = [arrow_type(key.type) for key in combine.keys]
         idle_us = combine.idle_us if isinstance(combine, CombineAggregate) else None
         idle = None if idle_us is None else IdleSlots(idle_us)
-        states = [*self._accumulators, *([] if idle is None else [idle])]
-        super().__init__(key_types, states, combine.closing, final=combine.final, idle=idle)
+        self._undoable: list[UndoableState] = [*self._accumulators]
+        if idle is not None:
+            self._undoable.append(idle)
+        super().__init__(
+            key_types,
+            self._undoable,
+            self._accumulators[0],
+            combine.closing,
+            final=combine.final,
+            idle=idle,
+        )
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """Return the keys, then the distinct arguments of the aggregates, then the end of the window."""
@@ -152,7 +162,7 @@ class AggregateKernel(GroupKernel[_Undo]):
             self._emptied.on_apply(slots, undoable=undoable)
         if not undoable:
             return None
-        return _Undo(slots, [one.save(slots) for one in self._states])
+        return _Undo(slots, [one.save(slots) for one in self._undoable])
 
     def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> ApplyResult[_Undo]:
         """Apply a single row: like `apply`, with a third of the calls."""
@@ -257,7 +267,7 @@ class AggregateKernel(GroupKernel[_Undo]):
 
     def restore(self, undo: _Undo, affected: Bools) -> None:
         kept = np.flatnonzero(affected[undo.slots])
-        for one, saved in zip(self._states, undo.saved, strict=True):
+        for one, saved in zip(self._undoable, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
 
     def close(self, min_time: Root) -> ApplyResult[_Undo] | None:

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, TIME_END, TIME_START, Root
-from fsql.runtime.kernels.aggregate.steps import Values
 from fsql.runtime.order import stable_order, starts_of_runs
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ _CHECKS_OF_IDLE: Final = 16
 
 
 class IdleSlots:
-    """The time of the last row of each slot: an accumulator, and what `SlotSnapshots` needs of closings."""
+    """The time of the last row of each slot: a state, and what `SlotSnapshots` needs of closings."""
 
     def __init__(self, idle_us: int) -> None:
         self._idle_us = idle_us
@@ -47,7 +46,7 @@ class IdleSlots:
         self._slots: dict[int, list[Ints]] = {}
         self._staged: list[Ints] = []
 
-    # The part of an accumulator.
+    # The part of `UndoableState`.
 
     def grow(self, slots: int) -> None:
         if slots > len(self._last):
@@ -65,12 +64,6 @@ class IdleSlots:
         if len(new):
             self._check_later(new)
 
-    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
-        raise NotImplementedError
-
-    def read(self, slots: Ints) -> Values:
-        return Values(self._column(slots))
-
     def save(self, slots: Ints) -> Ints:
         return self._last[slots]
 
@@ -78,15 +71,12 @@ class IdleSlots:
         self._last[slots[kept]] = saved[kept]
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
-        return {"time": self._column(slots)}
+        times = self._last[slots]
+        return {"time": pa.array(times, mask=times == _NONE)}
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         times = columns["time"].fill_null(_NONE).to_numpy(zero_copy_only=False)
         self._last[slots] = times
-
-    def _column(self, slots: Ints) -> pa.Array:
-        times = self._last[slots]
-        return pa.array(times, mask=times == _NONE)
 
     # The part of closings.
 

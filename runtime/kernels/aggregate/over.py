@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import OverCall
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+    from fsql.runtime.kernels.aggregate.accumulators import Accumulator, UndoableState
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -81,7 +81,7 @@ class OverKernel:
             made = zip(framed.indexes, framed.frames.accumulators, strict=True)
             self._accumulators |= {index: one for index, one in made if one is not None}
         held = (framed.frames.rows for framed in self._framed if framed.frames.rows is not None)
-        self._states: list[Any] = [
+        self._states: list[UndoableState] = [
             self._accumulators[index] for index in sorted(self._accumulators)
         ]
         self._states += held

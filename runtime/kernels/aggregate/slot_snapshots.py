@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+    from fsql.runtime.kernels.aggregate.accumulators import SnapshotState
     from fsql.runtime.kernels.aggregate.closings import Closings
     from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
     from fsql.runtime.kernels.keyed.kernel import KeyedRows
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
 
 
 class SlotSnapshots:
-    """`kernel.KernelSnapshots` over a slot table and accumulators."""
+    """`kernel.KernelSnapshots` over a slot table and what is kept for each slot."""
 
     def __init__(
         self,
         table: SlotTable,
         key_types: Sequence[pa.DataType],
-        accumulators: Sequence[Accumulator],
+        states: Sequence[SnapshotState],
         closings: Closings | IdleSlots | None,
     ) -> None:
         """Start without a snapshot: the first one has all slots, and no changes are recorded before it."""
         self.position: Root | None = None
         self._table = table
         self._key_types = key_types
-        self._accumulators = accumulators
+        self._states = states
         self._closings = closings
         self._changed: SlotMarks | None = None
         self._changed_above = SlotMarks()
@@ -170,7 +170,7 @@ class SlotSnapshots:
     def _state(self, slots: Ints) -> pa.RecordBatch:
         columns: dict[str, pa.Array] = {}
         empty = np.ones(len(slots), np.bool_)
-        for number, one in enumerate(self._accumulators):
+        for number, one in enumerate(self._states):
             own = one.columns(slots)
             first = next(iter(own.values()))
             empty &= first.is_null().to_numpy(zero_copy_only=False)
@@ -193,12 +193,12 @@ class SlotSnapshots:
         if rows.num_rows == 0:
             return
         found = self._table.find(rows.columns[: state.keys], rows.num_rows)
-        for one in self._accumulators:
+        for one in self._states:
             one.grow(len(self._table))
             one.clear(found.slots)
         gone = rows.column(EXPIRES).to_numpy() == GONE
         kept = np.flatnonzero(~gone)
-        self._load_accumulators(found.slots[kept], rows.take(pa.array(kept)))
+        self._load_states(found.slots[kept], rows.take(pa.array(kept)))
         if self._closings is None:
             self._table.free(found.slots[gone])
             return
@@ -212,7 +212,7 @@ class SlotSnapshots:
     def adopt(self, position: Root) -> None:
         if self._closings is not None:
             closed = self._closings.adopt(position)
-            for one in self._accumulators:
+            for one in self._states:
                 one.clear(closed)
             self._table.free(closed)
 
@@ -221,12 +221,12 @@ class SlotSnapshots:
             self._closings.forget_staged()
 
     def _load(self, slots: Ints, rows: pa.RecordBatch) -> None:
-        self._load_accumulators(slots, rows)
+        self._load_states(slots, rows)
         if self._closings is not None:
             self._closings.open_again(rows.column(EXPIRES).to_numpy(), slots)
 
-    def _load_accumulators(self, slots: Ints, rows: pa.RecordBatch) -> None:
-        for number, one in enumerate(self._accumulators):
+    def _load_states(self, slots: Ints, rows: pa.RecordBatch) -> None:
+        for number, one in enumerate(self._states):
             one.grow(len(self._table))
             prefix = f"{number}_"
             one.load(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.aggregate.accumulators import SnapshotState
 from fsql.runtime.kernels.aggregate.group_kernel import GroupKernel, SlotUndo
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import key_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -26,23 +25,11 @@ if TYPE_CHECKING:
 UndoT = TypeVar("UndoT", bound=SlotUndo)
 
 
-class PartitionRows(Protocol):
-    """The rows of all partitions: the part of `Accumulator` that snapshots and slots need."""
-
-    def grow(self, slots: int) -> None:
-        """See `Accumulator`."""
-
-    def clear(self, slots: Ints) -> None:
-        """See `Accumulator`."""
+class PartitionRows(SnapshotState, Protocol):
+    """The rows of all partitions; `columns` are lists, with an element for each row."""
 
     def read(self, slots: Ints) -> Values:
         """Return how many rows each slot has."""
-
-    def columns(self, slots: Ints) -> dict[str, pa.Array]:
-        """See `Accumulator`: lists, with an element for each row."""
-
-    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
-        """See `Accumulator`."""
 
 
 class PartitionedKernel(GroupKernel[UndoT]):
@@ -56,8 +43,7 @@ class PartitionedKernel(GroupKernel[UndoT]):
         self._columns = self._keys + len(order)
         self._evaluate = Evaluator((*combine.partition, *order))
         key_types = [arrow_type(key.type) for key in combine.partition]
-        states: list[Any] = [rows]
-        super().__init__(key_types, states, combine.closing, final=combine.final)
+        super().__init__(key_types, [rows], rows, combine.closing, final=combine.final)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         del side

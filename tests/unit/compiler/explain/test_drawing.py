@@ -79,7 +79,7 @@ def test_nothing_is_drawn_as_nothing() -> None:
 
 
 def test_the_picture_is_well_formed_and_shows_everything() -> None:
-    words = p.scan(p.table("wo<rds", {"word": STRING, "n": BIGINT}))
+    words = p.scan(p.table("wo<rds\x01", {"word": STRING, "n": BIGINT}))
     grown = logical.Filter(words, p.gt(p.col(words, "n"), p.lit(1)))
     graph = lower(
         p.job(p.group(grown, ["word"], n=p.count()), p.over(words, ["word"], m=p.count()))
@@ -88,7 +88,7 @@ def test_the_picture_is_well_formed_and_shows_everything() -> None:
     space = "{http://www.w3.org/2000/svg}"
     titles = [title.text for title in svg.iter(f"{space}title")]
     assert len(titles) == len(graph.vertices)
-    assert titles[0] == 'Source "wo<rds"'
+    assert titles[0] == 'Source "wo<rds\ufffd"'
     frames = [each for each in svg.iter(f"{space}rect") if each.get("class") == "cycle"]
     back = [each for each in svg.iter(f"{space}path") if each.get("class") == "line back"]
     assert len(frames) == len(back) == 2
