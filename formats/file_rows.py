@@ -10,7 +10,13 @@ import pyarrow.compute as pc
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import decode_dictionary, map_array, outside_type, to_outside
+from fsql.runtime.arrow_types import (
+    decode_dictionary,
+    map_array,
+    named_type,
+    outside_type,
+    to_outside,
+)
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -62,10 +68,8 @@ def _to_file_type(column: pa.Array, sql_type: SqlType) -> pa.Array:
 
 
 def _file_type(sql_type: SqlType) -> pa.DataType:
-    if sql_type.fields:
-        return pa.struct([(name, _file_type(each)) for name, each in sql_type.fields])
-    if sql_type.kind is Kind.MAP:
-        return pa.map_(_file_type(sql_type.key), _file_type(sql_type.value))
-    if sql_type.element is not None:
-        return pa.list_(_file_type(sql_type.element))
+    return named_type(sql_type, _leaf_type)
+
+
+def _leaf_type(sql_type: SqlType) -> pa.DataType:
     return pa.int64() if sql_type.kind is Kind.INTERVAL else outside_type(sql_type)

@@ -23,7 +23,7 @@ from fsql.compiler.sqltypes import FLOATING, STRING, Kind, SqlType
 from fsql.job.memory import ArrowStream, stored_column
 from fsql.job.result_rows import Change
 from fsql.runtime.arrow_schema import sql_type_of
-from fsql.runtime.arrow_types import outside_type
+from fsql.runtime.arrow_types import named_type, outside_type
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _from_values(table: SessionTable, rows: Sequence[object]) -> list[pa.Chunked
     for (name, sql_type), column in zip(table.physical_columns, listed, strict=True):
         _check_values(table, name, column, sql_type)
         try:
-            columns.append(pa.chunked_array([pa.array(column, _given_type(sql_type))]))
+            columns.append(pa.chunked_array([pa.array(column, named_type(sql_type))]))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             reason = str(error).splitlines()[0]
             message = f'column "{name}" of table "{table.name}" does not fit {sql_type}: {reason}'
@@ -261,17 +261,6 @@ def _parts_fit(value: Any, sql_type: SqlType) -> bool:  # noqa: ANN401 - any val
         known = dict(sql_type.fields)
         return all(name in known and _fits(each, known[name]) for name, each in value.items())
     return len(value) == len(sql_type.fields) and all(map(_fits, value, sql_type.field_types))
-
-
-def _given_type(sql_type: SqlType) -> pa.DataType:
-    """Return the Arrow type in which Python values of a SQL type are read: rows have names of fields."""
-    if sql_type.kind is Kind.MAP:
-        return pa.map_(_given_type(sql_type.key), _given_type(sql_type.value))
-    if sql_type.element is not None:
-        return pa.list_(_given_type(sql_type.element))
-    if sql_type.fields:
-        return pa.struct([(name, _given_type(each)) for name, each in sql_type.fields])
-    return outside_type(sql_type)
 
 
 def _check_operations(table: SessionTable, rows: pa.Table) -> None:

@@ -26,7 +26,7 @@ from fsql.runtime.decimals import column_of_values, integers_of
 from fsql.runtime.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -86,6 +86,19 @@ def outside_type(sql_type: SqlType) -> pa.DataType:
             [(f"f{i}", outside_type(each)) for i, each in enumerate(sql_type.field_types)]
         )
     return _OUTSIDE.get(sql_type.kind) or arrow_type(sql_type)
+
+
+def named_type(
+    sql_type: SqlType, leaf: Callable[[SqlType], pa.DataType] = outside_type
+) -> pa.DataType:
+    """Return a type in which the fields of rows have their names; `leaf` gives those without parts."""
+    if sql_type.kind is Kind.MAP:
+        return pa.map_(named_type(sql_type.key, leaf), named_type(sql_type.value, leaf))
+    if sql_type.element is not None:
+        return pa.list_(named_type(sql_type.element, leaf))
+    if sql_type.fields:
+        return pa.struct([(name, named_type(each, leaf)) for name, each in sql_type.fields])
+    return leaf(sql_type)
 
 
 def to_outside(array: pa.Array, sql_type: SqlType) -> pa.Array:
