@@ -44,8 +44,11 @@ from fsql.tests.docs.state_errors import FAILING_STATE
 from fsql.tests.unit.state.directories import make_state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
+
+    from _pytest.mark import ParameterSet
 
     from fsql.tests.docs.pages import Example
 
@@ -121,9 +124,29 @@ IN_NO_CASE = {
 """Codes that no single run of a script is known to lead to."""
 
 
-@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES.keys())
+def _on_workers() -> Iterator[ParameterSet]:
+    """Yield the examples that run on worker processes, of which a start takes seconds.
+
+    Rows on standard output are the same on workers by `tests/cluster/test_queries_on_workers.py`; so these
+    are the first example of each page, and those with errors, files that are written, or functions.
+    """
+    pages: set[str] = set()
+    for place, example in EXAMPLES.items():
+        shows_rows_only = all((each.kind, each.name) == ("output", "") for each in example.shown)
+        if not shows_rows_only or example.has_functions or example.page not in pages:
+            yield pytest.param(
+                example, "--workers=2", marks=pytest.mark.slow, id=f"workers-{place}"
+            )
+        pages.add(example.page)
+
+
 @pytest.mark.parametrize(
-    "flags", [pytest.param("--workers=2", marks=pytest.mark.slow), "--engine=model"]
+    ("example", "flags"),
+    [
+        *(pytest.param(each, "--workers=1", id=place) for place, each in EXAMPLES.items()),
+        *(pytest.param(each, "--engine=model", id=f"model-{p}") for p, each in EXAMPLES.items()),
+        *_on_workers(),
+    ],
 )
 def test_an_example_gives_what_it_shows(
     example: Example,

@@ -2,8 +2,8 @@
 
 The expected files are held against the prefix oracle, which shares no code with the engine, and the
 engine is held against the files: by the command, from files to files, and by the in-memory driver, in
-orders of events that seeds decide.  What is wrong in parser or binder is wrong for the oracle as well; the
-files are there to be read.
+orders of events that seeds decide.  FSQL_SEEDS=0:6 tries other seeds than those of the suite.  What is
+wrong in parser or binder is wrong for the oracle as well; the files are there to be read.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from fsql.tests.property.ways import window_schemas
 from fsql.tests.queries.examples import EXAMPLES, Example
 from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.oracle import evaluate_job
+from fsql.tests.seeds import seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.runtime.batch import Batch
 
-SEEDS = range(6)
+SEEDS = seeds(2)
 
 each_example = pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES.keys())
 each_policy = pytest.mark.parametrize("policy", ["speculative", "ordered"])
@@ -64,26 +65,30 @@ def sink_text(example: Example, rows: Sequence[tuple[str | None, tuple[Value, ..
     return "".join(f"{line(insert.sink, label or '+I', row)}\n" for label, row in rows)
 
 
-@pytest.mark.slow
 @each_example
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ("--workers=1",),
-        ("--workers=2", "--policy=ordered", "--read-ahead=1"),
-        ("--workers=4", "--policy=speculative"),
-    ],
-    ids=["one", "two-behind", "four"],
-)
+@pytest.mark.parametrize("flags", ["--workers=1", "--engine=model"])
 def test_the_command_writes_the_expected_files(
+    example: Example, flags: str, tmp_path: Path
+) -> None:
+    assert written_by_command(example, tmp_path, flags) == example.expected
+
+
+BEHIND = ("--workers=2", "--policy=ordered", "--read-ahead=1")
+AHEAD = ("--workers=4", "--policy=speculative")
+ON_WORKERS = [
+    pytest.param(example, (BEHIND, AHEAD)[number % 2], id=example.name)
+    for number, example in enumerate(EXAMPLES.values())
+    if number % 3 == 0 or example.functions
+]
+"""Some examples.  `tests/cluster/test_queries_on_workers.py` runs each on workers, without the command."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("example", "flags"), ON_WORKERS)
+def test_the_command_writes_the_expected_files_on_workers(
     example: Example, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
     assert written_by_command(example, tmp_path, *flags) == example.expected
-
-
-@each_example
-def test_the_model_writes_the_expected_files(example: Example, tmp_path: Path) -> None:
-    assert written_by_command(example, tmp_path, "--engine=model") == example.expected
 
 
 @each_example

@@ -51,12 +51,17 @@ class Example:
     files: dict[str, str]
     shown: list[Block] = field(default_factory=list)
 
+    @property
+    def has_functions(self) -> bool:
+        """Say whether there are modules of Python functions."""
+        return any(name.startswith(f"{FUNCTIONS}/") for name in self.files)
+
     def run(self, folder: Path, *flags: str) -> dict[tuple[str, str], str]:
         """Run the example in `folder`, the working directory; return the texts it may show."""
         for name, text in {**self.files, SCRIPT: self.script}.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
-        folder_flags = ("--functions", FUNCTIONS) if (folder / FUNCTIONS).is_dir() else ()
+        folder_flags = ("--functions", FUNCTIONS) if self.has_functions else ()
         said = fsql("run", SCRIPT, "--quiet", "--debug", *folder_flags, *flags)
         # A signal to pytest, from a time limit for example, ends this run only: its rows are no result.
         assert said.code not in _ENDED_BY_SIGNAL, "a signal has ended the example"
