@@ -12,9 +12,10 @@ def main() -> None:
 
         hide_pandas()
         from fsql.cli import main as command
+        from fsql.console.forked_commands import OWN_PROCESS
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
-    command()
+    command(obj=OWN_PROCESS)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from fsql.console import exit_codes
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import coordination, coordination_credentials, keys
+from fsql.console.forked_commands import open_fork_server
 from fsql.console.machines import down_machine, up_machine
 
 if TYPE_CHECKING:
@@ -257,6 +259,9 @@ def job(directory: Path | None, *, spare: bool) -> None:
     """Run the job in a directory; the agent starts this."""
     from fsql.deployment.runner import run_job, run_spare
 
+    context = click.get_current_context()
+    root = context.find_root()
     if spare or directory is None:
-        click.get_current_context().exit(run_spare())
-    click.get_current_context().exit(run_job(directory))
+        context.exit(run_spare(partial(open_fork_server, root)))
+    with open_fork_server(root) as fork_server:
+        context.exit(run_job(directory, fork_server))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 import click
 
 from fsql.console.flags import coordination_credentials, keys
+from fsql.console.forked_commands import serve_forks
 
 if TYPE_CHECKING:
     from fsql.job.node_network import NodeNetwork
@@ -123,13 +124,7 @@ def coordinator(  # noqa: PLR0913 - flags
 @click.pass_context
 def fork_server(context: click.Context, descriptor: int) -> None:
     """Import all modules, and fork the processes that a run needs; started by its launcher."""
-    import fsql.job.entry_points  # noqa: F401 - what the commands import
-    from fsql.runtime.drivers.processes.fork_server import serve
-
-    arguments = serve(descriptor)
-    if arguments is not None:
-        command = context.find_root().command
-        command.main(args=list(arguments), prog_name=context.find_root().info_name)
+    serve_forks(context.find_root(), descriptor)
 
 
 def _network(flags: _NetworkFlags) -> NodeNetwork:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
+from fsql.console.forked_commands import open_fork_server
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -79,10 +81,7 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
         click.UsageError: if flags cannot be used together.
         FsqlError: for an error in the script, a file that it names, the state, or coordination.
     """
-    from fsql.runtime.drivers.processes.fork_server import ForkServer
-
-    # The server imports its modules while this process imports its own, and compiles.
-    with ForkServer() as fork_server:
+    with open_fork_server(click.get_current_context().find_root()) as fork_server:
         return _run_with(fork_server, script, options, flags, reporter)
 
 

@@ -28,16 +28,16 @@ from fsql.job.overview import JobOverview, describe_job
 from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import run_on_processes
 from fsql.runtime.cluster.phase import Phase
-from fsql.runtime.drivers.processes.fork_server import ForkServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from fsql.deployment.directory import Deployment
     from fsql.job.auto_ticks import AutoChoice
     from fsql.job.description import PreparedJob
     from fsql.runtime.dataflow.metrics import Metrics
+    from fsql.runtime.drivers.processes.fork_server import ForkServer
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
 TRANSIENT_ERRORS: Final = frozenset(
@@ -55,7 +55,7 @@ class _Stop(Exception):  # noqa: N818 - not an error: it was requested
     """SIGTERM or SIGINT was received."""
 
 
-def run_spare() -> int:
+def run_spare(open_fork_server: Callable[[], ForkServer]) -> int:
     """Wait for the directory of a job on standard input, and run that job; return an exit code.
 
     All modules have been imported, so a job starts faster.  Lines `PREPARE` may precede the directory: then a
@@ -66,14 +66,16 @@ def run_spare() -> int:
         fork_server = None
         line = sys.stdin.readline()
         while line == PREPARE:
-            fork_server = fork_server or stack.enter_context(ForkServer())
+            fork_server = fork_server or stack.enter_context(open_fork_server())
             fork_server.wait_until_ready(WARM_SECONDS_MAX)
             os.write(sys.stdout.fileno(), READY)
             line = sys.stdin.readline()
-        return _run_line(line, fork_server) if line.endswith("\n") else 0
+        if not line.endswith("\n"):
+            return 0
+        return _run_line(line, fork_server or stack.enter_context(open_fork_server()))
 
 
-def _run_line(line: str, fork_server: ForkServer | None) -> int:
+def _run_line(line: str, fork_server: ForkServer) -> int:
     """Run the job whose directory a line names; return an exit code."""
     started, path = time.time(), Path(line[:-1])
     log = os.open(path / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -83,14 +85,14 @@ def _run_line(line: str, fork_server: ForkServer | None) -> int:
     os.close(log)
     os.close(nothing)
     os.chdir(path)
-    return run_job(path, started, fork_server)
+    return run_job(path, fork_server, started)
 
 
-def run_job(path: Path, started: float | None = None, fork_server: ForkServer | None = None) -> int:
+def run_job(path: Path, fork_server: ForkServer, started: float | None = None) -> int:
     """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code.
 
     `started` is the time of the request; by default, the time at which this process was started.  The
-    coordinator and the workers are forked by `fork_server`, or by a new one.
+    coordinator and the workers are forked by `fork_server`.
     """
     job = JobDirectory(path)
     lock = take_lock(job.lock)
@@ -117,7 +119,7 @@ def run_job(path: Path, started: float | None = None, fork_server: ForkServer | 
 
 
 def _run(
-    job: JobDirectory, deployment: Deployment, observer: _Observer, fork_server: ForkServer | None
+    job: JobDirectory, deployment: Deployment, observer: _Observer, fork_server: ForkServer
 ) -> Outcome:
     """Run the job; return how it ended.
 
@@ -125,8 +127,7 @@ def _run(
         FsqlError: if it cannot run.
     """
     script, options, process_options = launch_options(job, deployment)
-    if fork_server is not None:
-        process_options = replace(process_options, start_process=fork_server.start)
+    process_options = replace(process_options, start_process=fork_server.start)
     observer.catch_signals()
     compiled = compile_job(script)
     check_deployable(compiled)

@@ -1,9 +1,9 @@
 """A process that has imported all modules, and forks the processes of a run.
 
 Starting Python and importing modules takes half a second of processor time, and seconds on a busy machine.  A
-fork takes milliseconds, and shares the memory of modules.  So a run starts one process, and all others are
-forked from it, including replacements.  The fork server has a single Python thread, opens no files and runs
-no queries, so a forked process has the same state as a new one.
+fork takes milliseconds, and shares the memory of modules.  So a run has one process that has imported them,
+and all others are forked from it, including replacements.  The fork server has a single Python thread, opens
+no files and runs no queries, so a forked process has the same state as a new one.
 
 It receives the arguments, the working directory and the descriptors of each process through a socket, and
 answers with its pidfd.  The launcher watches and ends a process by its pidfd, even when the fork server
@@ -19,6 +19,7 @@ import socket
 import subprocess
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Self
 
@@ -26,11 +27,13 @@ import msgspec
 from setproctitle import setproctitle
 
 from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.drivers.processes.descriptor_table import STANDARD, take_descriptors
+from fsql.runtime.drivers.processes.own_fork import ChildProcess, can_fork
 from fsql.runtime.drivers.processes.process_role import FORK_SERVER, set_role
 from fsql.runtime.drivers.processes.starting import COMMAND, Process, start_process
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
 START_SECONDS_MAX: Final = 120.0
@@ -48,8 +51,6 @@ UNKNOWN_STATUS: Final = 255
 _STATUS_SECONDS_MAX: Final = 1.0
 _MESSAGE_BYTES_MAX: Final = 1 << 20
 _DESCRIPTORS_MAX: Final = 64
-_STANDARD: Final = (0, 1, 2)
-_DESCRIPTOR_MOST: Final = 1 << 20
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -84,11 +85,17 @@ class _LostError(Exception):
 class ForkServer:
     """The fork server of a run, as its launcher uses it."""
 
-    def __init__(self) -> None:
-        """Start it; it imports its modules while the run is prepared."""
+    def __init__(self, serve_here: Callable[[int], None] | None = None) -> None:
+        """Start it; it imports its modules while the run is prepared.
+
+        Args:
+            serve_here: is given a descriptor, calls `serve`, and executes what that returns.  With it, the
+                fork server is a fork of this process if that is possible: this process has imported all
+                modules, and has no thread, socket or file yet.
+        """
         self._lost = 0
         self._server: _Server | None = None
-        self._begin()
+        self._begin(serve_here if can_fork() else None)
 
     def __enter__(self) -> Self:
         """Return it; it ends with the context."""
@@ -129,16 +136,16 @@ class ForkServer:
         if server is not None:
             server.end()
 
-    def _begin(self) -> None:
+    def _begin(self, serve_here: Callable[[int], None] | None = None) -> None:
         if self._lost < LOST_MAX and hasattr(os, "pidfd_open"):
             with suppress(OSError):  # no memory or no process number is left
-                self._server = _Server()
+                self._server = _Server(serve_here)
 
 
 class _Server:
     """One process that forks others, and the socket to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, serve_here: Callable[[int], None] | None) -> None:
         """Start it.
 
         Raises:
@@ -149,12 +156,24 @@ class _Server:
         self._statuses: dict[int, int] = {}
         try:
             number = remote.fileno()
-            self.process = start_process([*COMMAND, FORK_SERVER, str(number)], [number])
+            self.process: Process = (
+                start_process([*COMMAND, FORK_SERVER, str(number)], [number])
+                if serve_here is None
+                else ChildProcess(partial(self._serve, serve_here, remote), number)
+            )
         except OSError:
             self._connection.close()
             raise
         finally:
             remote.close()
+
+    def _serve(
+        self, serve_here: Callable[[int], None], remote: socket.socket, descriptor: int
+    ) -> None:
+        """Execute the fork server in a fork of this process; the descriptor is that of `remote`."""
+        self._connection.detach()  # is closed; its number may be that of another descriptor
+        remote.detach()
+        serve_here(descriptor)
 
     def wait_until_ready(self, seconds: float) -> None:
         """Wait up to `seconds` until it has imported its modules.
@@ -178,10 +197,10 @@ class _Server:
         parent_out, child_out = os.pipe()
         pipes = os.fdopen(parent_in, "wb"), os.fdopen(parent_out, "rb")
         request = ForkRequest(
-            tuple(command[len(COMMAND) :]), str(Path.cwd()), (*_STANDARD, *inherits)
+            tuple(command[len(COMMAND) :]), str(Path.cwd()), (*STANDARD, *inherits)
         )
         try:
-            pid, pidfd = self._request(request, (child_in, child_out, _STANDARD[2], *inherits))
+            pid, pidfd = self._request(request, (child_in, child_out, STANDARD[2], *inherits))
         except (_LostError, OSError):
             for pipe in pipes:
                 pipe.close()
@@ -237,8 +256,8 @@ class _Server:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            pipe.close()
+            if pipe is not None:
+                pipe.close()
 
 
 class ForkedProcess:
@@ -283,6 +302,7 @@ def serve(descriptor: int) -> Sequence[str] | None:
     In each process that was forked, return its arguments: it executes them, and has its own working directory
     and descriptors.
     """
+    setproctitle(f"fsql {FORK_SERVER}")
     set_role(FORK_SERVER)
     gc.collect()
     gc.freeze()  # the collector does not write to objects from before the fork, so their pages stay shared
@@ -319,15 +339,5 @@ def _set_up_child(request: ForkRequest, received: Sequence[int]) -> None:
     os.setsid()
     setproctitle(" ".join(("fsql", *request.arguments)))
     set_role(request.arguments[0])
-    above = max(*received, *request.descriptors) + 1
-    moved = [os.dup2(each, above + index) for index, each in enumerate(received)]
-    last = 0
-    for each, number in sorted(
-        zip(moved, request.descriptors, strict=True), key=lambda pair: pair[1]
-    ):
-        if number > _STANDARD[-1]:
-            os.closerange(max(last, _STANDARD[-1]) + 1, number)
-        os.dup2(each, number)
-        last = number
-    os.closerange(last + 1, _DESCRIPTOR_MOST)
+    take_descriptors(received, request.descriptors)
     os.chdir(request.directory)

@@ -175,15 +175,56 @@ def test_it_ends_with_its_context_and_leaves_no_descriptors(
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_forks_end_when_the_launcher_is_killed(tmp_path: Path) -> None:
+LAUNCHER = f"""
+import os, signal, sys, threading
+from fsql.runtime.drivers.processes import fork_server
+from fsql.runtime.drivers.processes.fork_server import ForkServer
+command = fork_server.COMMAND = (sys.executable, "-c", {SCRIPT!r})
+def serve_here(descriptor):
+    sys.argv[1:] = ["fork-server", str(descriptor)]
+    exec({SCRIPT!r}, {{}})
+"""
+
+FORK = """
+print("written once")
+kept = os.open("/dev/null", os.O_RDONLY)
+with ForkServer(serve_here) as server:
+    process = server._server.process
+    print(type(process).__name__, server.start([*command, "status", "3"], []).wait())
+    with open(f"/proc/{process.pid}/comm") as role:
+        print(role.read(), end="")
+    print(len(os.listdir(f"/proc/{process.pid}/fd")), os.getsid(process.pid) == process.pid)
+    worker = server.start([*command, "worker", "none"], [])
+    worker.stdin.close()
+    print(worker.stdout.read().decode().replace(os.getcwd(), "here"), worker.wait())
+print(os.path.exists(f"/proc/{process.pid}"))
+"""
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_it_is_a_fork_of_a_launcher_without_threads(threads: int) -> None:
+    """What the launcher has open and has written stays there, and nobody can tell its forks from others."""
+    waiting = "threading.Thread(target=threading.Event().wait, daemon=True).start()\n" * threads
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCHER + waiting + FORK],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    kind = ("ChildProcess", "Popen")[threads]
+    assert (done.stdout, done.stderr) == (
+        f"written once\n{kind} 3\nfork-server\n4 True\nTrue worker here \nTrue 4\n 0\nFalse\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize("serve", ["", "serve_here"])
+def test_forks_end_when_the_launcher_is_killed(serve: str, tmp_path: Path) -> None:
     """Their input ends then, and the socket of the fork server."""
     pids = tmp_path / "pids"
-    launcher = (
-        "import os, signal, sys\n"
-        "from fsql.runtime.drivers.processes import fork_server\n"
-        f"fork_server.COMMAND = (sys.executable, '-c', {SCRIPT!r})\n"
-        "server = fork_server.ForkServer()\n"
-        "child = server.start([*fork_server.COMMAND, 'hang'], [])\n"
+    launcher = LAUNCHER + (
+        f"server = ForkServer({serve})\n"
+        "child = server.start([*command, 'hang'], [])\n"
         f"open({str(pids)!r}, 'w').write(f'{{child.pid}} {{server._server.process.pid}}')\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

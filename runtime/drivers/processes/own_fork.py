@@ -1,0 +1,84 @@
+"""The fork server as a fork of this process, which has imported all modules.
+
+It saves the second import of a new process.  That is possible in a command that has no other thread and has
+opened nothing yet; a program that uses fsql as a library may have threads and locks of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.drivers.processes.descriptor_table import take_descriptors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_STANDARD_ERROR: Final = 2
+
+
+def can_fork() -> bool:
+    """Return whether a fork of this process is as good as a new process."""
+    standard = (sys.stdin, sys.stdout, sys.stderr)
+    return hasattr(os, "pidfd_open") and None not in standard and threading.active_count() == 1
+
+
+class ChildProcess:
+    """A fork of this process that executes a function; see `Process`."""
+
+    stdin: None = None
+    stdout: None = None
+
+    def __init__(self, execute: Callable[[int], None], descriptor: int) -> None:
+        """Fork it: a session of its own, which has standard error and one more descriptor.
+
+        It executes the function with this descriptor, and ends without returning from here.
+
+        Raises:
+            OSError: if no memory or no process number is left.
+        """
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()  # or the child would write it, too
+        # Ctrl-C is for the parent alone, also while the child still is in its session.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        try:
+            self.pid = os.fork()
+            if not self.pid:
+                os.setsid()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if not self.pid:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            take_descriptors(
+                (nothing, nothing, _STANDARD_ERROR, descriptor), (*range(3), descriptor)
+            )
+            execute(descriptor)
+            os._exit(0)
+        self._pidfd = os.pidfd_open(self.pid)
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        if self._status is None and wait_readable([self._pidfd], 0.0):
+            self.wait()
+        return self._status
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self._status is None:
+            if not wait_readable([self._pidfd], timeout):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+            _, status = os.waitpid(self.pid, 0)
+            self._status = os.waitstatus_to_exitcode(status)
+            os.close(self._pidfd)
+        return self._status
+
+    def kill(self) -> None:
+        if self._status is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
