@@ -12,7 +12,7 @@
 | `progress`, `panel`, `rates`, `job_progress`         | progress while a job runs                          |
 | `summary`                                            | the summary at the end                             |
 | `text_table`, `chart`, `written_file`                | tables, charts and files that commands write       |
-| `process_commands`                                   | the processes of a run                             |
+| `process_commands`, `forked_commands`                | the processes of a run                             |
 | `check_command`, `check`                             | `fsql check`                                       |
 | `compile_command`, `fmt_command`                     | `fsql compile`, `fsql fmt`                         |
 | `reference_commands`, `connectors`, `error_code`     | `fsql connectors`, `fsql explain-error`            |

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
     from fsql.runtime.drivers.processes.starting import Process
 
-SCRIPT = """
+CARRY_OUT = """
 import os, sys
 from fsql.runtime.drivers.processes.fork_server import serve
-arguments, forked = sys.argv[1:], sys.argv[1] == "fork-server"
-if forked:
-    arguments = serve(int(arguments[1]))
-if arguments is not None:
+def carry_out(arguments):
+    forked = arguments[0] == "fork-server"
+    if forked:
+        arguments = serve(int(arguments[1]))
+    if arguments is None:
+        return
     if arguments[0] == "status":
         sys.exit(int(arguments[1]))
     if arguments[0] == "hang":
@@ -36,7 +38,9 @@ if arguments is not None:
     open_now = sorted(int(each) for each in os.listdir("/proc/self/fd"))
     print(forked, *arguments[:-1], os.getcwd(), *found, sys.stdin.read(), flush=True)
     print(os.getsid(0) == os.getpid(), len(open_now), flush=True)
+    sys.exit()
 """
+SCRIPT = CARRY_OUT + "carry_out(sys.argv[1:])\n"
 COMMAND = (sys.executable, "-c", SCRIPT)
 STARTED: list[Process] = []
 
@@ -175,15 +179,17 @@ def test_it_ends_with_its_context_and_leaves_no_descriptors(
     assert not Path(f"/proc/{pid}").exists()
 
 
-LAUNCHER = f"""
-import os, signal, sys, threading
+LAUNCHER = (
+    CARRY_OUT
+    + f"""
+import signal, threading
 from fsql.runtime.drivers.processes import fork_server
 from fsql.runtime.drivers.processes.fork_server import ForkServer
 command = fork_server.COMMAND = (sys.executable, "-c", {SCRIPT!r})
 def serve_here(descriptor):
-    sys.argv[1:] = ["fork-server", str(descriptor)]
-    exec({SCRIPT!r}, {{}})
+    carry_out(["fork-server", str(descriptor)])
 """
+)
 
 FORK = """
 print("written once")
