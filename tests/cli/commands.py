@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fsql.cli import main
+from fsql.tests.command_server import Command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,8 +65,8 @@ def process(
 
     A test that reads a line before `communicate` needs a `bufsize` of 0: what a buffer has is lost there.
     """
-    return subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
+    return Command(
+        [*map(str, arguments)],
         stdin=subprocess.PIPE if stdin else None,
         stdout=stdout,
         stderr=subprocess.PIPE,

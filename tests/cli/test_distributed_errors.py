@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import stat
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,8 +15,9 @@ from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
 from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.key_file import load_or_create_key
 from fsql.runtime.wire.seal import VERSION, Seal
-from fsql.tests.cli.commands import COMMAND, NUMBERS, fsql, process
+from fsql.tests.cli.commands import NUMBERS, fsql, process
 from fsql.tests.cluster.twin import wait_until
+from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path) -> None:
     state = tmp_path / "state"
     copy = "CREATE TABLE s (n BIGINT) WITH ('connector' = 'stdin'); SELECT n FROM s;"
     run = ("run", "--quiet", "--snapshot-ms", "50", "--state", str(state), "-e", copy)
-    subprocess.run([*COMMAND, *run], input=b'{"n":1}\n', check=True)
+    run_command(run, input=b'{"n":1}\n', check=True)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [state, *state.iterdir()]}
     assert {"snapshots": 0o700, **modes} == {
         "state": 0o700,

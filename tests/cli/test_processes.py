@@ -21,6 +21,7 @@ from fsql.job.planning import RunOptions, open_splits
 from fsql.job.run import open_run
 from fsql.job.script_file import read_script
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
+from fsql.tests.command_server import Command, run_command
 from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
@@ -133,8 +134,8 @@ def test_sigterm_leaves_nothing_of_a_run_on_processes(tmp_path: Path) -> None:
 def test_a_reader_that_has_had_enough_is_no_error(arguments: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
-        [*COMMAND, *arguments],
+    done = run_command(
+        arguments,
         stdout=writing,
         stderr=subprocess.PIPE,
         check=False,
@@ -158,8 +159,8 @@ def test_standard_output_that_is_closed() -> None:
 
 def test_standard_output_that_is_full() -> None:
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
-        done = subprocess.run(
-            [*COMMAND, "run", "-e", ENDLESS],
+        done = run_command(
+            ["run", "-e", ENDLESS],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
@@ -207,9 +208,7 @@ def test_rows_come_through_while_standard_input_stays_open() -> None:
         "CREATE TABLE lines (line STRING) WITH ('connector' = 'stdin', 'format' = 'text');\n"
         "SELECT UPPER(line) AS line FROM lines;\n"
     )
-    running = subprocess.Popen(
-        [*COMMAND, "run", "-q", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    running = Command(["run", "-q", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert running.stdin is not None
     assert running.stdout is not None
     for line in (b"one\n", b"two\n"):
@@ -224,8 +223,8 @@ def test_rows_come_through_while_standard_input_stays_open() -> None:
 def on_terminal(*arguments: str, **variables: str) -> str:
     """Run the command with a terminal for standard error; return what the terminal was sent."""
     terminal, standard_error = pty.openpty()
-    running = subprocess.Popen(
-        [*COMMAND, *arguments],
+    running = Command(
+        arguments,
         stdout=subprocess.DEVNULL,
         stderr=standard_error,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **variables},
@@ -271,8 +270,8 @@ def test_quiet_leaves_the_terminal_alone() -> None:
 
 def test_errors_are_coloured_on_a_terminal() -> None:
     terminal, standard_error = pty.openpty()
-    done = subprocess.run(
-        [*COMMAND, "run", "-e", "SELCT"],
+    done = run_command(
+        ["run", "-e", "SELCT"],
         stderr=standard_error,
         check=False,
         timeout=HANGS_AFTER_SECONDS,
@@ -330,10 +329,10 @@ def test_a_file_that_grows_after_its_end_is_refused(tmp_path: Path) -> None:
     )
     script.write_text(f"{tables}SELECT n FROM a UNION ALL SELECT n FROM b;")
     run = ("run", "--quiet", "--state", str(tmp_path / "state"), str(script))
-    subprocess.run([*COMMAND, *run], check=True, stdout=subprocess.DEVNULL)
+    run_command(run, check=True, stdout=subprocess.DEVNULL)
     with (tmp_path / "a.jsonl").open("a") as file:
         file.write('{"n":3}\n')
-    said = subprocess.run([*COMMAND, *run], capture_output=True, text=True, check=False)
+    said = run_command(run, capture_output=True, text=True, check=False)
     assert said.returncode == 1
     assert said.stderr.startswith(
         'error[FSQL-E538]: split "a.jsonl" of table "a" has grown since its end was read\n'

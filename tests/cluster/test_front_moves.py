@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fsql.tests.cluster.test_tick_commands import take
-from fsql.tests.cluster.twin import FSQL, OUTPUTS, Twin, difference, takes_part, wait_until
+from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, takes_part, wait_until
+from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def expected(directory: Path) -> dict[str, bytes]:
     """Return what one process writes."""
     directory.mkdir()
     (directory / "job.sql").write_text(script(""))
-    subprocess.run([*FSQL, "run", "--quiet", str(directory / "job.sql")], check=True)
+    run_command(["run", "--quiet", str(directory / "job.sql")], check=True)
     return {name: (directory / name).read_bytes() for name in OUTPUTS}
 
 

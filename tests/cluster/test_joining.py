@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import FSQL, difference, takes_part, wait_until
+from fsql.tests.cluster.twin import difference, takes_part, wait_until
+from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def test_a_run_waits_for_workers_that_join(
     command = join_line(twin)
     wait_until(lambda: bool(twin.pids("worker")), "its own worker")
     assert twin.written_bytes() == 0
-    joined = subprocess.Popen([*FSQL, *command])
+    joined = Command(command)
     assert twin.ended() == 0, twin.errors()
     assert joined.wait() == 0
     assert difference(twin.written(), right) == ""
@@ -59,10 +59,10 @@ def test_who_has_another_key_is_not_heard(
     other.chmod(0o600)
     said = tmp_path / "said"
     with said.open("wb") as errors:
-        stranger = subprocess.Popen([*FSQL, *command[:-1], str(other)], stderr=errors)
+        stranger = Command([*command[:-1], str(other)], stderr=errors)
     wait_until(lambda: b"joining the run" in said.read_bytes(), "the stranger")
     wait_until(lambda: bool(twin.pids("worker")), "its own worker")
-    joined = subprocess.Popen([*FSQL, *command])
+    joined = Command(command)
     wait_until(twin.goes_on, "output")
     assert stranger.poll() is None
     stranger.send_signal(signal.SIGINT)
@@ -94,8 +94,7 @@ def test_a_worker_that_is_stopped_and_replaced_and_goes_on_changes_nothing(
 
 def refused(*arguments: str | Path) -> str:
     """Return what a command says that has to fail."""
-    command = [*FSQL, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_command(map(str, arguments), capture_output=True, text=True, check=False)
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
     return done.stderr

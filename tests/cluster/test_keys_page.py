@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.machines import two_machines
-from fsql.tests.cluster.twin import FSQL
+from fsql.tests.command_server import command_process
 from fsql.tests.deployment.cluster import TestCluster
 from fsql.tests.docs.pages import page_text, section
 
@@ -36,9 +36,12 @@ def commands() -> list[str]:
     return re.findall(r"^    fsql (.*)$", text, re.MULTILINE)
 
 
-def done(*command: str) -> str:
+def done(*arguments: str, prefix: tuple[str, ...] = ()) -> str:
     """Run a command; return its standard output."""
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    process = command_process(arguments, prefix=prefix, stdout=subprocess.PIPE, text=True)
+    out: str = process.communicate()[0]
+    assert process.returncode == 0
+    return out
 
 
 def check_copies(directory: Path, right: str) -> None:
@@ -56,7 +59,7 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("FSQL_DIR", raising=False)
     (tmp_path / "query.sql").write_text(QUERY)
     (tmp_path / "copy.sql").write_text(COPY)
-    right = done(*FSQL, "run", "-q", "query.sql")
+    right = done("run", "-q", "query.sql")
     ran: list[str] = []
     known: dict[str, str] = {}
     with two_machines() as (first, second):
@@ -66,8 +69,9 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
             command, *arguments = shlex.split(filled)
             ran.append(" ".join((command, *arguments[: 1 if command == "keys" else 0])))
             if command == "run":
-                run = subprocess.Popen(
-                    [*first.prefix, *FSQL, command, *arguments, "--json"],
+                run = command_process(
+                    [command, *arguments, "--json"],
+                    prefix=first.prefix,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
@@ -79,13 +83,14 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
                 assert re.fullmatch(
                     arguments[1].replace("FINGERPRINT", "[0-9a-f]{32}"), said["address"]
                 )
-                done(*second.prefix, *FSQL, command, "--join", said["address"], *arguments[2:])
+                joined = (command, "--join", said["address"], *arguments[2:])
+                done(*joined, prefix=second.prefix)
                 out, errors = run.communicate()
                 assert (run.returncode, out) == (0, right), errors
             else:
                 machine = second if "--machine" in arguments else first
                 prefix = () if command == "keys" else machine.prefix
-                out = done(*prefix, *FSQL, command, *arguments)
+                out = done(command, *arguments, prefix=prefix)
                 if command == "deploy":
                     check_copies(tmp_path, right)
                 if command == "keys" and arguments[0] in {"init", "rotate"}:

@@ -12,13 +12,13 @@ from fsql.runtime.drivers.curve.keys import NodeKeys, authorize_key, create_keys
 from fsql.tests.cluster.machines import Machine, two_machines
 from fsql.tests.cluster.test_joining import join_line
 from fsql.tests.cluster.twin import (
-    FSQL,
     command_of,
     descendants,
     difference,
     takes_part,
     wait_until,
 )
+from fsql.tests.command_server import command_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,13 +62,14 @@ class Workers:
     """Workers of a second machine; none survives the test."""
 
     def __init__(self, machine: Machine, command: list[str], keys: Path, log: Path) -> None:
-        self._command = [*machine.prefix, *FSQL, *command, str(keys)]
+        self._prefix, self._command = machine.prefix, [*command, str(keys)]
         self._log = log
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, *flags: str) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            process = subprocess.Popen([*self._command, *flags], stderr=log)
+            command = [*self._command, *flags]
+            process = command_process(command, prefix=self._prefix, stderr=log)
         self.processes.append(process)
         return process
 

@@ -14,7 +14,8 @@ import pytest
 from fsql.connectors.stream_stores import NullStore
 from fsql.connectors.tcp.proofs import consumer_key
 from fsql.connectors.tcp.reference import ConsumerServer
-from fsql.tests.cluster.twin import FSQL, descendants, wait_until
+from fsql.tests.cluster.twin import descendants, wait_until
+from fsql.tests.command_server import FSQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

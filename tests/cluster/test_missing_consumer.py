@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import FSQL, wait_until
+from fsql.tests.cluster.twin import wait_until
+from fsql.tests.command_server import Command
 from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def script(directory: Path, port: int) -> Path:
 @contextmanager
 def consuming(directory: Path, port: int) -> Iterator[subprocess.Popen[str]]:
     """Run `fsql consume` into `out`; return it when it listens."""
-    command = [*FSQL, "consume", "--listen", f"127.0.0.1:{port}", "--to", str(directory / "out")]
-    with subprocess.Popen([*command, "--json"], stderr=subprocess.PIPE, text=True) as consumer:
+    command = ["consume", "--listen", f"127.0.0.1:{port}", "--to", str(directory / "out")]
+    with Command([*command, "--json"], stderr=subprocess.PIPE, text=True) as consumer:
         assert consumer.stderr is not None
         try:
             assert json.loads(consumer.stderr.readline())["port"] == port
@@ -54,9 +55,9 @@ def consuming(directory: Path, port: int) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def running(directory: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    command = [*FSQL, "run", str(script(directory, port)), "--workers", "2"]
+    command = ["run", str(script(directory, port)), "--workers", "2"]
     with (directory / "errors").open("w") as errors:
-        run = subprocess.Popen([*command, "--state", str(directory / "state")], stderr=errors)
+        run = Command([*command, "--state", str(directory / "state")], stderr=errors)
     try:
         yield run
     finally:

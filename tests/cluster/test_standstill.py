@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import FSQL, HANGS_AFTER_SECONDS, difference, wait_until
+from fsql.tests.cluster.twin import HANGS_AFTER_SECONDS, difference, wait_until
+from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_snapshots_go_on_when_one_of_two_tables_has_ended(new_twin: Callable[[],
     twin = new_twin()
     job = twin.directory / "job.sql"
     job.write_text(script())
-    subprocess.run([*FSQL, "run", "--quiet", str(job)], check=True)
+    run_command(["run", "--quiet", str(job)], check=True)
     right = twin.written()
     counts = twin.directory / "counts.jsonl"
     counts.unlink()
@@ -78,8 +78,8 @@ INSERT INTO counts SELECT line, COUNT(*) AS n FROM lines GROUP BY line;
 """)
     written = []
     for flags in ((), ("--state", str(tmp_path / "state"), "--snapshot-ms", "50")):
-        subprocess.run(
-            [*FSQL, "run", "--quiet", "--overwrite", str(job), *flags],
+        run_command(
+            ["run", "--quiet", "--overwrite", str(job), *flags],
             input=(b"x" * 99 + b"\n") * 30_000,
             check=True,
             timeout=HANGS_AFTER_SECONDS,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import FSQL
+from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +47,8 @@ def line(number: int) -> str:
 
 def summary(script: Path, workers: int) -> dict[str, object]:
     flags = ("--json", "--overwrite", "--workers", str(workers))
-    command = [*FSQL, "run", *flags, str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = ["run", *flags, str(script)]
+    done = run_command(command, capture_output=True, text=True, check=True)
     found: dict[str, object] = json.loads(done.stderr.splitlines()[-1])
     return found
 

@@ -16,7 +16,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.job.ticks import read_owners
 from fsql.tests.cli.commands import Said, fsql
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import FSQL, OUTPUTS, Twin, difference, takes_part, wait_until
+from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, takes_part, wait_until
+from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,9 +61,9 @@ class LiveTwin(Twin):
 
     def start(self, workers: int, *flags: str) -> None:
         """Start the run, and feed it."""
-        command = [*FSQL, "run", str(self.directory / "job.sql"), "--workers", str(workers)]
+        command = ["run", str(self.directory / "job.sql"), "--workers", str(workers)]
         with (self.directory / "errors").open("a") as errors:
-            self.process = subprocess.Popen(
+            self.process = Command(
                 [*command, *self.flags, *flags, "--state", str(self.state)],
                 stdin=subprocess.PIPE,
                 stderr=errors,
@@ -84,8 +85,8 @@ class LiveTwin(Twin):
         """Return what one process writes that reads the same lines."""
         path = directory / "job.sql"
         path.write_text(SCRIPT)
-        command = [*FSQL, "run", "--quiet", str(path)]
-        subprocess.run(command, input="".join(self._fed), text=True, check=True)
+        command = ["run", "--quiet", str(path)]
+        run_command(command, input="".join(self._fed), text=True, check=True)
         return {name: (directory / name).read_bytes() for name in OUTPUTS}
 
 

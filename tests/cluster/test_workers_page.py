@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import FSQL
+from fsql.tests.command_server import Command
 from fsql.tests.docs.pages import page_text, section
 from fsql.tests.zookeeper.worlds import free_ports
 
@@ -38,9 +38,7 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     said: list[tuple[str, str]] = []
     waiting: subprocess.Popen[str] | None = None
     for arguments in commands():
-        process = subprocess.Popen(
-            [*FSQL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        process = Command(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if "--joining" in arguments:
             assert process.stderr is not None
             while not (tmp_path / "state" / "cluster.key").exists():

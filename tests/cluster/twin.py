@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -19,8 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.drivers.processes.process_role import role_of
+from fsql.tests.command_server import command_process, run_command
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
@@ -50,11 +50,8 @@ def expected(directory: Path, count: int) -> dict[str, bytes]:
     """Return what the job writes in one process without a pause: the oracle."""
     path = directory / "job.sql"
     path.write_text(script(None, count))
-    subprocess.run([*FSQL, "run", "--quiet", str(path)], check=True)
+    run_command(["run", "--quiet", str(path)], check=True)
     return {name: (directory / name).read_bytes() for name in OUTPUTS}
-
-
-FSQL: Final = (sys.executable, "-m", "fsql")
 
 
 def descendants(pid: int) -> list[int]:
@@ -171,18 +168,13 @@ class Twin:
 
     def start(self, workers: int, *flags: str) -> None:
         """Start a run, or the next one on the same state."""
-        command = [
-            *self.prefix,
-            *FSQL,
-            "run",
-            str(self.directory / "job.sql"),
-            "--workers",
-            str(workers),
-        ]
+        command = ["run", str(self.directory / "job.sql"), "--workers", str(workers)]
         kept = flags if "--no-state" in flags else (*flags, "--state", str(self.state))
         with (self.directory / "errors").open("a") as errors:
-            self.process = subprocess.Popen(
-                [*command, *self.flags, *(flag for flag in kept if flag != "--no-state")],
+            command += [*self.flags, *(flag for flag in kept if flag != "--no-state")]
+            self.process = command_process(
+                command,
+                prefix=self.prefix,
                 stderr=errors,
                 text=True,
                 env={**os.environ, "TMPDIR": str(self.directory / "tmp")},

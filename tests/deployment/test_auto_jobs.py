@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +11,7 @@ from fsql.job.graph_tick import newest_manifest
 from fsql.job.state_directory import read_description
 from fsql.tests.cli.commands import fsql
 from fsql.tests.cluster.test_auto_ticks import damage
-from fsql.tests.cluster.twin import FSQL
+from fsql.tests.command_server import run_command
 from fsql.tests.deployment.cluster import kill
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def test_a_job_goes_on_choosing_ticks(cluster: TestCluster, tmp_path: Path) -> N
     right = tmp_path / "right"
     right.mkdir()
     (right / "words.sql").write_text(script(f"'count' = '{manifest.position[0]}'"))
-    subprocess.run([*FSQL, "run", "--quiet", str(right / "words.sql")], check=True)
+    run_command(["run", "--quiet", str(right / "words.sql")], check=True)
     assert (path.parent / "counts.jsonl").read_bytes() == (right / "counts.jsonl").read_bytes()
 
 

@@ -7,15 +7,14 @@ below comes from the old plan, the rest from the new one.
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fsql.job.graph_tick import newest_manifest
-from fsql.tests.cli.commands import COMMAND
 from fsql.tests.cluster.twin import command_of
+from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +105,7 @@ class Change:
         for path in directory.glob("*.jsonl"):
             path.unlink()
         (directory / "job.sql").write_text(table(None, self.lines) + script)
-        subprocess.run([*COMMAND, "run", "--quiet", str(directory / "job.sql")], check=True)
+        run_command(["run", "--quiet", str(directory / "job.sql")], check=True)
         return {path.stem: path.read_text().splitlines() for path in directory.glob("*.jsonl")}
 
 

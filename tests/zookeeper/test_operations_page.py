@@ -11,7 +11,7 @@ import subprocess
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from fsql.tests.cluster.twin import FSQL
+from fsql.tests.command_server import Command, run_command
 from fsql.tests.docs.pages import page_text, section
 from fsql.tests.zookeeper.worlds import free_ports
 
@@ -46,9 +46,7 @@ class Terminals:
         self._stack = stack
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [*FSQL, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        process = Command(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self._stack.callback(process.communicate)
         self._stack.callback(process.send_signal, signal.SIGTERM)
         return process
@@ -69,8 +67,8 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "query.sql").write_text(QUERY)
     (tmp_path / "credentials").write_text(f"{SECRET}\n")
     (tmp_path / "credentials").chmod(0o600)
-    right = subprocess.run(
-        [*FSQL, "run", "-q", "query.sql"], capture_output=True, text=True, check=True
+    right = run_command(
+        ["run", "-q", "query.sql"], capture_output=True, text=True, check=True
     ).stdout
     ran: list[str] = []
     waiting: subprocess.Popen[str] | None = None
@@ -95,8 +93,8 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
                 variables = {**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": SECRET}
                 if command == "run":
                     del variables["FSQL_ZOOKEEPER_CREDENTIALS"]
-                done = subprocess.run(
-                    [*FSQL, command, *arguments],
+                done = run_command(
+                    [command, *arguments],
                     capture_output=True,
                     text=True,
                     check=False,

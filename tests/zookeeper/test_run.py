@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +14,8 @@ from fsql.runtime.coordination.zookeeper.address import Credentials, parse_addre
 from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 from fsql.runtime.drivers.zookeeper_server import ServerOptions, ZooKeeperServer
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import FSQL, Twin, difference, expected, wait_until
+from fsql.tests.cluster.twin import Twin, difference, expected, wait_until
+from fsql.tests.command_server import Command, run_command
 from fsql.tests.zookeeper.worlds import Place
 
 if TYPE_CHECKING:
@@ -182,9 +182,7 @@ def test_a_worker_joins_by_the_address_of_the_job(
     wait_until(lambda: "fsql worker" in twin.errors(), "the command")
     command = twin.errors().partition("fsql ")[2].split()
     assert command[1:3] == ["--join", str(Watching(server, path).job())]
-    joined = subprocess.Popen(
-        [*FSQL, *command], env={**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:secret"}
-    )
+    joined = Command(command, env={**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:secret"})
     assert twin.ended() == 0, twin.errors()
     assert joined.wait() == 0
     assert difference(twin.written(), right) == ""
@@ -212,14 +210,14 @@ def test_snapshots_are_listed_and_another_coordination_is_refused(
     wait_until(lambda: watching.snapshot() > 0, "a snapshot")
     watching.close()
     twin.end(signal.SIGTERM)
-    listing = [*FSQL, "snapshot", "verify", "--state", str(twin.state)]
+    listing = ["snapshot", "verify", "--state", str(twin.state)]
     credentials = {**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:secret"}
-    listed = subprocess.run(listing, capture_output=True, text=True, check=True, env=credentials)
+    listed = run_command(listing, capture_output=True, text=True, check=True, env=credentials)
     assert "newest" in listed.stdout
-    recorded = subprocess.run(listing, capture_output=True, text=True, check=True)
+    recorded = run_command(listing, capture_output=True, text=True, check=True)
     assert recorded.stdout == listed.stdout
     wrong = {**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:wrong"}
-    refused = subprocess.run(listing, capture_output=True, text=True, check=False, env=wrong)
+    refused = run_command(listing, capture_output=True, text=True, check=False, env=wrong)
     assert "error[FSQL-E643]" in refused.stderr
     twin.start(1)
     assert twin.ended() == 1
