@@ -68,7 +68,7 @@ def test_shared_bins_spread_under_load() -> None:
     ]
 
 
-@pytest.mark.parametrize("load", [number / 10 for number in range(21)])
+@pytest.mark.parametrize("load", [number / 5 for number in range(11)])
 @pytest.mark.parametrize("owners", [CONTRACTED, SPREAD, EQUAL])
 @pytest.mark.parametrize("state_mib", [0, 255, 256, 512, 513])
 def test_a_steady_load_leads_to_one_tick_at_most(

@@ -19,6 +19,7 @@ from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.compiler.parser import parse_script
 from fsql.compiler.parser.parse_table import parse_table
 from fsql.compiler.text.source import SourceText
+from fsql.tests.seeds import examples
 
 WORDS = (
     *sorted(parse_table().keywords),
@@ -79,7 +80,7 @@ def has_an_outcome(text: str) -> None:
     outcome(text)
 
 
-test_any_text = settings(max_examples=200)(given(TEXTS)(has_an_outcome))
+test_any_text = settings(max_examples=examples(70))(given(TEXTS)(has_an_outcome))
 
 
 @pytest.mark.parametrize("chain", [" AND ", " OR ", " + ", " || ", " * "])

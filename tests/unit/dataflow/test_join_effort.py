@@ -138,9 +138,9 @@ def test_pairs_are_made_in_parts(
     monkeypatch.setattr(equi_join, "PAIRS_MAX", 100)
     wide = ROWS * SECOND
     job = logical.Job((crossed(-wide, wide),))
-    inputs = {0: of_one_key(60), 1: of_one_key(60)}
+    inputs = {0: of_one_key(40), 1: of_one_key(40)}
     plan = choose(lower(job), policy=policy, workers=workers)
-    outcome = run_in_memory(plan, inputs, seed=1, batch_rows=60)
+    outcome = run_in_memory(plan, inputs, seed=1, batch_rows=40)
     [expected] = evaluate_job(job, inputs).released
     sink = job.inserts[0].sink
     assert expected == tuple(
@@ -155,6 +155,7 @@ def test_pairs_are_made_in_parts(
 def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    rows_in = 250
     given = parts = 0
     apply = JoinKernel.apply
 
@@ -167,12 +168,12 @@ def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
         return apply(kernel, sides, undoable=undoable)
 
     monkeypatch.setattr(JoinKernel, "apply", counted)
-    monkeypatch.setattr(equi_join, "PAIRS_MAX", 2_000)
-    wide = ROWS * SECOND
+    monkeypatch.setattr(equi_join, "PAIRS_MAX", 1_000)
+    wide = rows_in * SECOND
     job = logical.Job((crossed(-wide, wide),))
-    inputs = {0: of_one_key(ROWS), 1: of_one_key(ROWS)}
-    outcome = run_in_memory(choose(lower(job), policy=policy), inputs, seed=1, batch_rows=ROWS)
-    assert len(outcome.released[0]) == ROWS * ROWS
-    assert parts > ROWS * ROWS // 2_000
+    inputs = {0: of_one_key(rows_in), 1: of_one_key(rows_in)}
+    outcome = run_in_memory(choose(lower(job), policy=policy), inputs, seed=1, batch_rows=rows_in)
+    assert len(outcome.released[0]) == rows_in * rows_in
+    assert parts > rows_in * rows_in // 1_000
     # The kernel takes about half of each part; the first part is the whole.
-    assert given <= 4 * 2 * ROWS + 2 * PART_ROWS_MIN * parts
+    assert given <= 4 * 2 * rows_in + 2 * PART_ROWS_MIN * parts

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 
+from fsql.tests.seeds import examples
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
 def drawn(
     count: int, *strategies: SearchStrategy
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """Return a decorator that runs a test with `count` examples, an argument from each strategy."""
-    examples = settings(max_examples=count)
+    """Return a decorator that runs a test with `count` examples or more, an argument from each strategy."""
+    profile = settings(max_examples=examples(count))
 
     def decorate(test: Callable[..., None]) -> Callable[[], None]:
-        wrapped: Callable[[], None] = examples(given(*strategies)(test))
+        wrapped: Callable[[], None] = profile(given(*strategies)(test))
         return wrapped
 
     return decorate

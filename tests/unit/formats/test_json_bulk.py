@@ -161,7 +161,7 @@ def test_all_forms_of_timestamps_are_read() -> None:
     check(data, columns)
 
 
-@drawn(100, st.data())
+@drawn(35, st.data())
 def test_drawn_timestamps_are_the_same(data: st.DataObject) -> None:
     # The first value decides which separator is read by words, so both are first.
     records = []
@@ -303,7 +303,7 @@ EDITS = st.lists(
 )
 
 
-@drawn(400, st.data())
+@drawn(130, st.data())
 def test_drawn_records_are_the_same(data: st.DataObject) -> None:
     columns, records = uniform_records(data.draw)
     check(records, columns)

@@ -47,7 +47,7 @@ FEW_MAX = st.sampled_from([0, 1 << 10])
 """Nothing counts as few, or everything here: both ways of writing have to come to the same."""
 
 
-@drawn(80, st.data(), st.lists(TYPES, min_size=1, max_size=4))
+@drawn(30, st.data(), st.lists(TYPES, min_size=1, max_size=4))
 def test_writes_what_the_naive_encoder_writes(data: DataObject, types: list[SqlType]) -> None:
     names = data.draw(st.lists(TEXT, min_size=len(types), max_size=len(types)))
     rows = data.draw(st.lists(st.tuples(*map(values, types)), max_size=12))
@@ -69,7 +69,7 @@ def test_writes_what_the_naive_encoder_writes(data: DataObject, types: list[SqlT
     assert operations is None or labels_at == [OPERATIONS[number] for number in operations]
 
 
-@drawn(40, st.data(), st.lists(st.sampled_from([STRING, BIGINT, DOUBLE]), min_size=1, max_size=4))
+@drawn(20, st.data(), st.lists(st.sampled_from([STRING, BIGINT, DOUBLE]), min_size=1, max_size=4))
 def test_nothing_of_one_batch_shows_in_another(data: DataObject, types: list[SqlType]) -> None:
     """Batches of one schema that share dictionaries, larger and smaller than a batch."""
     names = [f"c{i}" for i in range(len(types))]

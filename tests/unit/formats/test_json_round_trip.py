@@ -67,7 +67,7 @@ def in_json(value: Value) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-@drawn(60, st.data())
+@drawn(20, st.data())
 def test_round_trip(data: DataObject) -> None:
     row = st.tuples(*(values(column.type).filter(in_json) for column in COLUMNS))
     rows = data.draw(st.lists(row, min_size=1, max_size=8))

@@ -42,7 +42,7 @@ PIECES = st.lists(
 )
 
 
-@drawn(300, PIECES, st.integers(1, 12), st.integers(1, 70))
+@drawn(100, PIECES, st.integers(1, 12), st.integers(1, 70))
 def test_rows_are_those_of_the_naive_reader(pieces: list[bytes], rows_max: int, block: int) -> None:
     data = b"".join(pieces)
     lines = data.split(b"\n")

@@ -29,7 +29,7 @@ def each_alone(columns: list[pa.Array]) -> list[int]:
 
 
 @pytest.mark.slow
-@drawn(200, st.data(), st.lists(TYPES, min_size=1, max_size=3))
+@drawn(70, st.data(), st.lists(TYPES, min_size=1, max_size=3))
 def test_a_row_alone_has_the_hash_it_has_among_others(
     data: DataObject, types: list[SqlType]
 ) -> None:

@@ -40,7 +40,7 @@ def key_column(data: DataObject, column: Sequence[Value], sql_type: SqlType) -> 
 
 
 @pytest.mark.slow
-@drawn(150, st.data(), st.lists(TYPES.filter(comes_back), min_size=1, max_size=3))
+@drawn(50, st.data(), st.lists(TYPES.filter(comes_back), min_size=1, max_size=3))
 def test_few_rows_are_found_as_many_are(data: DataObject, types: list[SqlType]) -> None:
     one_by_one, by_columns = SlotTable(few_rows=100), SlotTable(few_rows=0)
     arrow_types = [arrow_type(sql_type) for sql_type in types]

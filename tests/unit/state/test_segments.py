@@ -87,7 +87,7 @@ ROUNDS = st.lists(
 )
 
 
-@drawn(200, ROUNDS, st.booleans(), st.sampled_from([0, 1 << 16]), st.randoms(use_true_random=False))
+@drawn(70, ROUNDS, st.booleans(), st.sampled_from([0, 1 << 16]), st.randoms(use_true_random=False))
 def test_reading_back_gives_all_increments(
     rounds: list[list[tuple[int, str, int]]], appends: object, slack: int, chance: random.Random
 ) -> None:
@@ -141,7 +141,7 @@ def ratio(named: tuple[StateSegment, ...], live: int) -> float:
 def test_state_that_grows_is_read_and_written_few_times() -> None:
     store = MemoryStore()
     segments = worker(store)
-    for number in range(300):
+    for number in range(120):
         rows = numbered(range(number * 200, number * 200 + 200))
         named = segments.store(number, at(number), [("f", rows)])
         assert ratio(named, 200 * number + 200) == 1
@@ -152,11 +152,11 @@ def test_state_that_grows_is_read_and_written_few_times() -> None:
 def test_state_that_is_written_over_does_not_pile_up() -> None:
     store = MemoryStore()
     segments = worker(store)
-    for number in range(300):
+    for number in range(120):
         rows = numbered(range(2_000), word=f"{number}/")
         named = segments.store(number, at(number), [("f", rows)])
         assert ratio(named, 2_000) <= chain.SPACE_FACTOR + 3
-    assert store.bytes_put <= 2 * 300 * max(segment.size for segment in named)
+    assert store.bytes_put <= 2 * 120 * max(segment.size for segment in named)
 
 
 def test_windows_that_closed_do_not_pile_up() -> None:
@@ -164,7 +164,7 @@ def test_windows_that_closed_do_not_pile_up() -> None:
     store = MemoryStore()
     segments = worker(store)
     ratios = []
-    for number in range(200):
+    for number in range(80):
         keys = range(number * 1_000, number * 1_000 + 1_000)
         window = numbered(keys, expires=(number // 16 + 1) * 16)
         named = segments.store(number, at(number), [("f", window)])

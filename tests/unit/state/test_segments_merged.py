@@ -60,7 +60,7 @@ def exported(rows: list[Row], *, appends: bool) -> IncrementalSnapshot:
 
 
 @pytest.mark.slow
-@drawn(150, ROUNDS, st.booleans(), st.sampled_from([0, 1 << 16]), st.randoms())
+@drawn(50, ROUNDS, st.booleans(), st.sampled_from([0, 1 << 16]), st.randoms())
 def test_the_state_is_that_of_all_increments(
     rounds: list[list[Row]], appends: object, slack: int, chance: random.Random
 ) -> None:

@@ -31,6 +31,7 @@ from fsql.runtime.wire.errors import (
 )
 from fsql.runtime.wire.parts import padding
 from fsql.runtime.wire.seal import Seal
+from fsql.tests.seeds import examples
 from fsql.tests.unit.wire.frames import DATAGRAMS, batch, frame, message, some_frame
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def what_is_cut_off_is_damage(make: Callable[[], list[bytes]], data: st.DataObje
 
 EITHER = pytest.mark.parametrize("make", [lambda: SMALL, large], ids=["small", "large"])
 test_one_bit_is_damage = EITHER(
-    settings(max_examples=200)(given(data=st.data())(one_bit_is_damage))
+    settings(max_examples=examples(70))(given(data=st.data())(one_bit_is_damage))
 )
 test_what_is_cut_off_is_damage = EITHER(given(data=st.data())(what_is_cut_off_is_damage))
 
@@ -223,7 +224,7 @@ def check_refused_or_valid(parts: list[bytes]) -> None:
 
 
 LIES = given(seed=st.integers(0, 30), data=st.data())
-MANY = settings(max_examples=500)
+MANY = settings(max_examples=examples(170))
 test_a_lie_in_the_header_is_refused_or_harmless = MANY(
     LIES(a_lie_in_the_header_is_refused_or_harmless)
 )
