@@ -62,9 +62,16 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Run a whole tier in one process for each core unless a number of processes is given.
 
-    Cases of one file are rewritten by one process.
+    Cases of one file are rewritten by one process: several would write over each other.
     """
-    if hasattr(config, "workerinput") or config.option.rewrite or _tests_are_named(config):
+    if hasattr(config, "workerinput"):
+        return
+    if config.option.rewrite:
+        if config.getoption("numprocesses", 0):
+            message = "--rewrite runs in one process: remove -n"
+            raise pytest.UsageError(message)
+        return
+    if _tests_are_named(config):
         return
     if config.getoption("numprocesses", 0) is None:
         config.option.numprocesses = "auto"
