@@ -27,7 +27,8 @@ from fsql.formats.malformed import (
     MalformedError,
 )
 from fsql.runtime.arrow_maps import map_parts, maps_by_key
-from fsql.runtime.arrow_types import arrow_type, decode_dictionary, octets_of_binary, struct_of
+from fsql.runtime.arrow_types import arrow_type, octets_of_binary, struct_of
+from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

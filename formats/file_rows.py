@@ -10,13 +10,8 @@ import pyarrow.compute as pc
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import (
-    decode_dictionary,
-    map_array,
-    named_type,
-    outside_type,
-    to_outside,
-)
+from fsql.runtime.arrow_types import map_array, named_type, outside_type, to_outside
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.formats.malformed import UNKNOWN_OPERATION, MalformedError, dead_letter
-from fsql.runtime.order import plain
+from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ _KNOWN: Final = pa.array([*OPERATIONS, None], pa.string())
 
 def unknown_operations(column: pa.Array, name: str) -> Iterator[tuple[int, MalformedError]]:
     """Yield the rows with an unknown kind of change, with the reason; NULL is known."""
-    kinds = plain(column)
+    kinds = decode_dictionary(column)
     known = pc.is_in(kinds, _KNOWN).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(~known).tolist():
         reason = f'the kind of change is "{kinds[row].as_py()[:32]}", not +I, -U, +U or -D'

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, ca
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import arrow_type, decode_dictionary, to_outside
+from fsql.runtime.arrow_types import arrow_type, to_outside
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
 from fsql.runtime.ports import OPERATIONS
 

@@ -23,6 +23,7 @@ from fsql.compiler.functions.floats import shortest_double
 from fsql.compiler.functions.octets import base64_of, from_bytes, parse_base64, to_bytes
 from fsql.compiler.sqltypes import FLOATING, Kind, SqlType
 from fsql.runtime.decimals import column_of_values, integers_of
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
@@ -193,13 +194,6 @@ def time_texts(times_us: NDArray[np.int64], digits: int | None = None) -> pa.Str
 def date_texts(days: NDArray[np.int32]) -> pa.StringArray:
     """Return dates within the years 1 to 9999 as `YYYY-MM-DD`."""
     return pa.array(days, pa.int32()).view(pa.date32()).cast(pa.string())
-
-
-def decode_dictionary(array: pa.Array) -> pa.Array:
-    """Return the column without its dictionary, if it has one."""
-    if isinstance(array, pa.DictionaryArray):
-        return array.dictionary.take(array.indices)
-    return array
 
 
 def to_arrow(values: Sequence[Value], sql_type: SqlType) -> pa.Array:

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _NONE: Final = pa.array([], pa.string())
 
 
+def decode_dictionary(array: pa.Array) -> pa.Array:
+    """Return the column without its dictionary, if it has one."""
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary.take(array.indices)
+    return array
+
+
 def begins_with(dictionary: pa.Array, known: pa.Array) -> bool:
     """Return whether the values of `dictionary` begin with those of `known`."""
     if len(known) == len(dictionary):

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import string_buffers
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.nested_types import is_nested
-from fsql.runtime.order import fixed_width, integers, key_values, plain
+from fsql.runtime.order import fixed_width, integers, key_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ def _hash_column(array: pa.Array) -> NDArray[np.uint64]:  # noqa: PLR0911 - one 
     if pa.types.is_null(array.type):
         return np.full(len(array), _NULL)
     if is_nested(array.type):
-        array = plain(array)
+        array = decode_dictionary(array)
         if pa.types.is_struct(array.type):
             return _hash_structs(array)
         values = key_values(array).to_pylist()

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch, Root, span_of_all
 from fsql.runtime.decimals import ranks_of
-from fsql.runtime.dictionaries import DictionaryRanks, begins_with
+from fsql.runtime.dictionaries import DictionaryRanks, begins_with, decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.nested_types import has_doubles, is_nested
 from fsql.runtime.packed_columns import order_within_runs, pack
@@ -211,7 +211,7 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
         indices = pa.concat_arrays([array.indices for array in arrays])
         return pa.DictionaryArray.from_arrays(indices, longest, safe=False)
     if any(encoded):
-        arrays = [plain(array) for array in arrays]
+        arrays = [decode_dictionary(array) for array in arrays]
     return pa.concat_arrays(arrays)
 
 
@@ -222,7 +222,7 @@ def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.Array:
     dictionary; lists are decoded.
     """
     if sum(len(array.dictionary) for array in arrays) > sum(map(len, arrays)):
-        rows = pa.concat_arrays([plain(array) for array in arrays])
+        rows = pa.concat_arrays([decode_dictionary(array) for array in arrays])
         return rows if is_nested(rows.type) else pc.dictionary_encode(rows)
     first_code, indices = 0, []
     for array in arrays:
@@ -240,7 +240,7 @@ def key_values(array: pa.Array) -> pa.Array:
         return pc.add(array, 0.0)
     if not is_nested(kind) or not has_doubles(kind):
         return array
-    array = plain(array)
+    array = decode_dictionary(array)
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(array.type):
         children = [key_values(child) for child in array.flatten()]
@@ -249,11 +249,6 @@ def key_values(array: pa.Array) -> pa.Array:
     offsets = pa.array(ends - ends[0])
     values = key_values(array.values.slice(ends[0], ends[-1] - ends[0]))
     return pa.ListArray.from_arrays(offsets, values, mask=mask)
-
-
-def plain(array: pa.Array) -> pa.Array:
-    """Return the array without its dictionary."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def integers(array: pa.Array) -> tuple[Ints, Bools | None]:
@@ -319,7 +314,7 @@ def canonical_rank(  # noqa: PLR0911 - one for each kind
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
     if is_nested(array.type):
-        array = plain(array)
+        array = decode_dictionary(array)
         if pa.types.is_struct(array.type):
             return _rank_of_rows(array, [canonical_rank(child) for child in array.flatten()])
         return _rank_of_lists(array, canonical_rank(array.flatten()))
@@ -368,7 +363,7 @@ def sameness(array: pa.Array) -> Ints:
     if pa.types.is_large_binary(array.type):
         return array.dictionary_encode().indices.to_numpy().astype(np.int64)
     if is_nested(array.type):
-        array = plain(array)
+        array = decode_dictionary(array)
         if not has_doubles(array.type):
             return canonical_rank(array)
         if pa.types.is_struct(array.type):

@@ -12,8 +12,9 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import FLOATING, Kind
 from fsql.formats.csv.records import Dialect
 from fsql.formats.json.literals import timestamp_text
-from fsql.runtime.arrow_types import base64_texts, decode_dictionary, shortest_of_column, time_texts
+from fsql.runtime.arrow_types import base64_texts, shortest_of_column, time_texts
 from fsql.runtime.decimals import integers_of, texts_of
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:

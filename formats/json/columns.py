@@ -39,14 +39,9 @@ from fsql.formats.json.pieces import (
     join_lists,
     number_parts,
 )
-from fsql.runtime.arrow_types import (
-    base64_texts,
-    date_texts,
-    decode_dictionary,
-    shortest_doubles,
-    time_texts,
-)
+from fsql.runtime.arrow_types import base64_texts, date_texts, shortest_doubles, time_texts
 from fsql.runtime.decimals import integers_of, texts_of
+from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

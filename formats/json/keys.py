@@ -10,7 +10,8 @@ from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.map_entries import key_identity
 from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.sqltypes import BIGINT, STRING, Kind
-from fsql.runtime.arrow_types import base64_texts, decode_dictionary, from_arrow
+from fsql.runtime.arrow_types import base64_texts, from_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ import pyarrow as pa
 from fsql.compiler.logical import Changes
 from fsql.formats.json.pieces import row_too_long, write_pieces
 from fsql.formats.lines import line_array
-from fsql.runtime.arrow_types import decode_dictionary
+from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

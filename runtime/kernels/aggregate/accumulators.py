@@ -19,6 +19,7 @@ from fsql.compiler.expression import OF_ORDER, AggregateCall, AggregateFunction
 from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.chosen_row import ChosenRow
 from fsql.runtime.kernels.aggregate.decimal_sum import DecimalSum
 from fsql.runtime.kernels.aggregate.distinct import Distinct
@@ -38,7 +39,6 @@ from fsql.runtime.kernels.aggregate.state_column import (
     present_weights,
 )
 from fsql.runtime.kernels.aggregate.steps import Values
-from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,7 +133,7 @@ def by_total_order(call: AggregateCall) -> bool:
 def struct_of(columns: Sequence[pa.Array]) -> pa.StructArray:
     """Return the arguments of an aggregate that has several."""
     names = [str(index) for index in range(len(columns))]
-    return pa.StructArray.from_arrays([plain(column) for column in columns], names)
+    return pa.StructArray.from_arrays([decode_dictionary(column) for column in columns], names)
 
 
 def _of_all(call: AggregateCall, *, append_only: bool, shown: bool) -> Accumulator:  # noqa: PLR0911 - one line for each kind
@@ -264,7 +264,7 @@ class Arrays:
 
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
-        elements = plain(values).to_pylist()
+        elements = decode_dictionary(values).to_pylist()
         repeats = [1] * len(elements) if weights is None else weights.tolist()
         assert min(repeats, default=0) >= 0
         ends = [*steps.start[1:].tolist(), steps.rows]

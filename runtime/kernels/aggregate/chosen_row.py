@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.sqltypes import FLOATING
-from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.aggregate.ordered_values import canonical, sort_key_of
 from fsql.runtime.kernels.aggregate.steps import Values

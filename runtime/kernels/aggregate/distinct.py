@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.state_column import StateColumn
 from fsql.runtime.kernels.aggregate.steps import Values, steps_of
 from fsql.runtime.kernels.keyed.slots import SlotTable
@@ -26,7 +27,6 @@ from fsql.runtime.order import (
     canonical_rank,
     key_values,
     lexicographic_order,
-    plain,
     stable_order,
     starts_of_runs,
 )
@@ -154,7 +154,9 @@ class Distinct:
         order = lexicographic_order([index, canonical_rank(values)])
         if order is not None:
             values, weight = values.take(pa.array(order)), weight[order]
-        pairs = pa.StructArray.from_arrays([plain(values), pa.array(weight)], ["value", "weight"])
+        pairs = pa.StructArray.from_arrays(
+            [decode_dictionary(values), pa.array(weight)], ["value", "weight"]
+        )
         ends = np.append(0, np.cumsum(lengths)).astype(np.int32)
         empty = pa.array(lengths == 0)
         return {"values": pa.ListArray.from_arrays(pa.array(ends), pairs, mask=empty)}

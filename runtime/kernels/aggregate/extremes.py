@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.steps import Values
 from fsql.runtime.order import (
     canonical_rank,
@@ -19,7 +20,6 @@ from fsql.runtime.order import (
     fixed_width,
     integers,
     lexicographic_order,
-    plain,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Extreme:
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         del weights
         assert values is not None
-        values = plain(values)
+        values = decode_dictionary(values)
         if self._fixed:
             keys, valid = integers(values)
             return self._add_keys(keys, valid, steps)
@@ -306,7 +306,7 @@ class _Candidate:
 
 def _comparable(values: pa.Array) -> list[object]:
     """Return the values as Python compares them in the canonical order; NULL is None."""
-    values = plain(values)
+    values = decode_dictionary(values)
     if not fixed_width(values.type):
         return [tuple(v) if isinstance(v, list) else v for v in values.to_pylist()]
     keys, valid = integers(values)

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import Batch
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.state_column import StateColumn
 from fsql.runtime.kernels.aggregate.steps import Values
 from fsql.runtime.kernels.sessions.numbered_rows import NumberedRows
-from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,7 +112,7 @@ class FrameRows:
         if rows is None:
             flat = [pa.array([], pa.int64()), *(pa.array([], kind) for kind in self._types)]
         else:
-            flat = [pa.array(rows.time), *map(plain, rows.columns)]
+            flat = [pa.array(rows.time), *map(decode_dictionary, rows.columns)]
         empty = pa.array(sizes == 0)
         return {
             name: pa.ListArray.from_arrays(offsets, column, mask=empty)

@@ -23,11 +23,12 @@ import pyarrow.compute as pc
 from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.sqltypes import FLOATING
 from fsql.runtime.arrow_types import arrow_type, from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator, by_total_order
 from fsql.runtime.kernels.aggregate.frame_rows import FrameRows, Held, ranges, rows_of
 from fsql.runtime.kernels.aggregate.ordered_values import canonical
 from fsql.runtime.kernels.aggregate.steps import Steps, Values
-from fsql.runtime.order import concat, concat_arrays, plain, starts_of_runs
+from fsql.runtime.order import concat, concat_arrays, starts_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +125,7 @@ class Frames:
             column = None if index is None else merged.rows.columns[index]
             if one is None:
                 assert column is not None
-                values.append(_read(call, plain(column), start, end))
+                values.append(_read(call, decode_dictionary(column), start, end))
                 continue
             assert events is not None
             given = None if column is None else column.take(pa.array(events.rows))

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.state_column import StateColumn, count_column
 from fsql.runtime.kernels.aggregate.steps import Values
-from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +90,7 @@ class LastValue:
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         del weights
         assert values is not None
-        after = plain(values).take(pa.array(_last_rows(steps)))
+        after = decode_dictionary(values).take(pa.array(_last_rows(steps)))
         last = after if steps.one_a_slot else after.take(pa.array(steps.last))
         self._set(steps.slots, last)
         return Values(after)

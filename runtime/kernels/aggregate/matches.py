@@ -14,7 +14,8 @@ import pyarrow as pa
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.row_matching import NO_ROWS, Matcher
 from fsql.compiler.sqltypes import array_of
-from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.steps import Values
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.sqltypes import array_of
-from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.ordered_values import canonical
 from fsql.runtime.kernels.aggregate.steps import Values
 

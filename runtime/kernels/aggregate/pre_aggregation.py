@@ -27,7 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch
-from fsql.runtime.order import concat_arrays, fixed_width, integers, plain
+from fsql.runtime.dictionaries import decode_dictionary
+from fsql.runtime.order import concat_arrays, fixed_width, integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -176,7 +177,7 @@ def _with_values(
     column: pa.Array, rows: Ints, replaced: Ints, values: Sequence[int | None]
 ) -> pa.Array:
     """Return some rows of a column of integers, with other values at the indexes `replaced`."""
-    column = plain(column)
+    column = decode_dictionary(column)
     if pa.types.is_int64(column.type) and not column.null_count:
         taken = column.to_numpy()[rows]
         taken[replaced] = values

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.functions.ordering import compare
 from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.sqltypes import BIGINT
-from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.ordered_values import OrderedValues, canonical
 from fsql.runtime.kernels.aggregate.steps import Values
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import arrow_type, decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import arrow_type, from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.steps import Values
 
 if TYPE_CHECKING:

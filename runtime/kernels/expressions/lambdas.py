@@ -16,7 +16,8 @@ from fsql.compiler.expression import LambdaFunction
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.sqltypes import BOOLEAN, TEXTUAL, Kind
-from fsql.runtime.arrow_types import arrow_type, decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import arrow_type, from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.strict import leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (

@@ -15,7 +15,8 @@ import numpy as np
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS, match_call
 from fsql.compiler.sqltypes import FLOATING, STRUCTURED
-from fsql.runtime.arrow_types import decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.expressions.strict import leftmost_failure, over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,

@@ -21,7 +21,8 @@ from fsql.compiler.functions.python_functions import PROBES, loaded_function, sa
 from fsql.compiler.functions.python_values import NotOfTypeError
 from fsql.compiler.functions.table import match_call
 from fsql.compiler.sqltypes import DATE_MAX, DATE_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
-from fsql.runtime.arrow_types import arrow_type, decode_dictionary, from_arrow, to_arrow
+from fsql.runtime.arrow_types import arrow_type, from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.expressions.strict import all_valid, leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.runtime.arrow_types import arrow_type, decode_dictionary, struct_of
+from fsql.runtime.arrow_types import arrow_type, struct_of
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.expressions.strict import leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     WEIGHT,
@@ -20,7 +21,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     incremental_snapshot,
     merge_snapshots,
 )
-from fsql.runtime.order import key_values, plain
+from fsql.runtime.order import key_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +69,7 @@ class JoinEncoding:
     ) -> KeysAndState:
         """Return the keys of rows of a side, and the other columns of the snapshot."""
         count = len(weight)
-        values = [plain(column) for column in columns]
+        values = [decode_dictionary(column) for column in columns]
         keys = [_canonical(key) for key in values[: len(self._keys)]]
         made = {SIDE: pa.array(np.full(count, side, np.int8))}
         made.update((name, pa.array(column)) for name, column in positions.items())

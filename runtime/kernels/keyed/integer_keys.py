@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS
-from fsql.runtime.order import doubles_of_sortable, fixed_width, integers, plain
+from fsql.runtime.order import doubles_of_sortable, fixed_width, integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ def integer_words(keys: Sequence[pa.Array]) -> tuple[list[Ints], Bools | None] |
 
     The words of rows with a NULL are arbitrary.  None if a column has a type that words cannot represent.
     """
-    columns = [plain(key) for key in keys]
+    columns = [decode_dictionary(key) for key in keys]
     if not all(fixed_width(column.type) for column in columns):
         return None
     words, nulls = [], None

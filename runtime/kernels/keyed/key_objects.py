@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import decode_dictionary, values_of
+from fsql.runtime.arrow_types import values_of
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.nested_types import is_nested, parts
 from fsql.runtime.order import doubles_of_sortable, key_values, sortable_doubles
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.keyed.key_objects import keys_of_rows
-from fsql.runtime.order import plain, sameness
+from fsql.runtime.order import sameness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ class LoadedKeys:
 
     def find(self, keys: Sequence[pa.Array], objects: Sequence[object]) -> Ints:
         """Return the slot of each sleeping key, `NOT_FOUND` for others; keys are columns and objects."""
-        hashes = hash_rows([plain(key) for key in keys], len(objects)).astype(np.int64)
+        hashes = hash_rows([decode_dictionary(key) for key in keys], len(objects)).astype(np.int64)
         found = np.full(len(objects), NOT_FOUND)
         wanted = np.argsort(hashes)  # searching in order makes better use of the cache
         indexes = np.searchsorted(self._hashes[:-1], hashes[wanted])

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.owner_map import BIN_SHIFT, BINS
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS, FEW_ROWS_IN_C
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.keyed.distinct_keys import (
@@ -28,7 +29,6 @@ from fsql.runtime.kernels.keyed.key_objects import key_columns, keys_of_rows
 from fsql.runtime.kernels.keyed.loaded_keys import LoadedKeys, starts_of_keys
 from fsql.runtime.kernels.keyed.slots_of_dictionary import SlotsOfDictionary
 from fsql.runtime.nested_types import is_nested
-from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -335,7 +335,7 @@ class SlotTable:
         slots = self.live_of(slots)
         if not len(slots):
             return slots
-        keys = [plain(key) for key in self.keys(slots, types)]
+        keys = [decode_dictionary(key) for key in self.keys(slots, types)]
         wanted = np.zeros(BINS, np.bool_)
         for first, end in bins:
             wanted[first:end] = True

@@ -54,8 +54,9 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     Kind,
 )
-from fsql.runtime.arrow_types import decode_dictionary, from_arrow, remember_values, to_arrow
+from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column, repeats_of
 from fsql.runtime.kernels.maps.segments import lists

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.sqltypes import FLOATING, Kind, SqlType
-from fsql.runtime.arrow_types import decode_dictionary
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.expressions.vectors import Vector, fixed_values, indices, to_array
 from fsql.runtime.order import canonical_rank, key_values, sortable_doubles
 

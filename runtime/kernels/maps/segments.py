@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.expression import AggregateFunction
-from fsql.runtime.arrow_types import decode_dictionary
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.accumulators import accumulator
 from fsql.runtime.kernels.aggregate.steps import Steps
 from fsql.runtime.kernels.expressions.vectors import Vector, stretched_values, to_array

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.nested_types import has_doubles
-from fsql.runtime.order import fixed_width, integers, plain
+from fsql.runtime.order import fixed_width, integers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ def sort_bytes(
 ) -> list[bytes]:
     """Return the sort key of each row."""
     parts = [
-        _column(plain(column), down=down, first=first)
+        _column(decode_dictionary(column), down=down, first=first)
         for column, down, first in zip(columns, descending, nulls_first, strict=True)
     ]
     return _join(parts, len(columns[0]))
@@ -61,7 +62,7 @@ def row_bytes(columns: Sequence[pa.Array], count: int) -> list[bytes]:
 
     The values are followed by the signs of zeros, which distinguish values that compare equal.
     """
-    arrays = [plain(column) for column in columns]
+    arrays = [decode_dictionary(column) for column in columns]
     parts = [_column(array, down=False, first=False) for array in arrays]
     signs = [_zero_signs(array) for array in arrays]
     return _join([*parts, *(each for each in signs if each is not None)], count)
@@ -126,7 +127,9 @@ def _texts(array: pa.Array) -> list[bytes | None]:
     if pa.types.is_list(kind):
         return _texts_of_lists(array)
     if pa.types.is_struct(kind):
-        fields = [_column(plain(field), down=False, first=False) for field in array.flatten()]
+        fields = [
+            _column(decode_dictionary(field), down=False, first=False) for field in array.flatten()
+        ]
         valid = array.is_valid().to_pylist()
         rows = zip(_join(fields, len(array)), valid, strict=True)
         return [row if there else None for row, there in rows]
@@ -146,7 +149,7 @@ def _decimal(value: Decimal) -> bytes:
 
 def _texts_of_lists(array: pa.Array) -> list[bytes | None]:
     flat = array.flatten()
-    elements = _join([_column(plain(flat), down=False, first=False)], len(flat))
+    elements = _join([_column(decode_dictionary(flat), down=False, first=False)], len(flat))
     found: list[bytes | None] = []
     end = 0
     for length in array.value_lengths().to_pylist():
@@ -167,9 +170,12 @@ def _zero_signs(array: pa.Array) -> Octets | list[bytes] | None:
     if not has_doubles(kind):
         return None
     if pa.types.is_struct(kind):
-        signs = [_zero_signs(plain(field)) for field in array.flatten()]
+        signs = [_zero_signs(decode_dictionary(field)) for field in array.flatten()]
         return _join([each for each in signs if each is not None], len(array))
-    if pa.types.is_list(kind) and (inside := _zero_signs(plain(array.flatten()))) is not None:
+    if (
+        pa.types.is_list(kind)
+        and (inside := _zero_signs(decode_dictionary(array.flatten()))) is not None
+    ):
         each = _join([inside], len(array.flatten()))
         ends = np.cumsum([length or 0 for length in array.value_lengths().to_pylist()]).tolist()
         starts = [0, *ends[:-1]]

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import Batch
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.steps import Values
 from fsql.runtime.kernels.ranking.ordered_rows import ROWS, WEIGHT, column_name, position_name
 from fsql.runtime.kernels.sessions.numbered_rows import NumberedRows
-from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -153,7 +153,7 @@ class TopRows:
         numbers = numbers[numbers != NONE]
         if len(numbers):
             batch = self.take(numbers)
-            columns = [plain(column) for column in batch.columns]
+            columns = [decode_dictionary(column) for column in batch.columns]
             positions = [pa.array(each) for each in (batch.time, batch.origin, *batch.path)]
         else:
             columns = [pa.array([], kind) for kind in self._types]

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import Batch
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     GONE,
@@ -25,7 +26,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     merge_snapshots,
 )
 from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
-from fsql.runtime.order import plain, position_order
+from fsql.runtime.order import position_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -128,7 +129,7 @@ class SessionSnapshots:
         else:
             batch = _in_order(batch, np.repeat(np.arange(len(sizes)), sizes))
             positions = [pa.array(each) for each in (batch.time, batch.origin, *batch.path)]
-            values = [plain(column) for column in batch.columns]
+            values = [decode_dictionary(column) for column in batch.columns]
         made = {
             name: pa.ListArray.from_arrays(offsets, column)
             for name, column in zip(self._names(), [*positions, *values], strict=True)
