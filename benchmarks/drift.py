@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from fsql.optimizer.collectors.files import Kept
 
 LOAD: Final = LOADS["joins"]
-BUSY_LEAST: Final = 0.05
+BUSY_MIN: Final = 0.05
 """Intervals in which the busiest worker was on the processor for less of the time do not count."""
 
 
@@ -142,7 +142,7 @@ def _run(
     by_tick = [
         (at, busy_of_workers(used))
         for at, used in job.seconds_by_interval(tick)
-        if max(busy_of_workers(used), default=0.0) >= BUSY_LEAST * tick
+        if max(busy_of_workers(used), default=0.0) >= BUSY_MIN * tick
     ]
     most, all_ = (sum(of(each) for _, each in by_tick) for of in (max, sum))
     fields = {

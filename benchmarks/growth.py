@@ -30,7 +30,7 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.dataflow.front import Front
-from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
+from fsql.runtime.drivers.cluster import BarrierFirst, Cluster, PlacedFront
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.ports import Chunk
 
@@ -127,8 +127,10 @@ class _Run:
         plan = choose(compile_job(script).graph, fronts={0: splits}, policy=growth.policy)
         [table] = [stage.head.table for stage in plan.stages if isinstance(stage.head, SourceHead)]
         self._types = [arrow_type(column.type) for column in table.columns]
-        fronts = [FrontAt(Front(split, table, split), 0, table.ordinal) for split in range(splits)]
-        self.cluster = Cluster(plan, fronts, Fair())
+        fronts = [
+            PlacedFront(Front(split, table, split), 0, table.ordinal) for split in range(splits)
+        ]
+        self.cluster = Cluster(plan, fronts, BarrierFirst())
         self.rows_out = 0
 
     def step(self, step: _Step) -> int:

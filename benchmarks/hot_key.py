@@ -40,7 +40,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices, choices_of
 from fsql.job.choices_file import plan_of
 from fsql.job.ticks import job_of_state, propose, read_ticks
-from fsql.optimizer.hot_keys import LEAST_ROWS
+from fsql.optimizer.hot_keys import ROWS_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -147,7 +147,7 @@ def _run(rows: Path, folder: Path, plan: str, load: HotKey) -> tuple[dict[str, A
 def _propose_pre_aggregation(state: Path) -> None:
     description = job_of_state(state)
     may = choices_of(plan_of(description, NO_CHOICES)).pre_aggregations
-    choices = PlanChoices(pre_aggregations=tuple((operator, LEAST_ROWS) for operator, _ in may))
+    choices = PlanChoices(pre_aggregations=tuple((operator, ROWS_MIN) for operator, _ in may))
     propose(state, description, None, choices, "the best plan known")
 
 

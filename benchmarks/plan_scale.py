@@ -18,7 +18,7 @@ from fsql.compiler.tick_plan import FoldHead
 from fsql.job.compilation import compile_job
 from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
-from fsql.optimizer.choose_tick import INTERVALS_LEAST, Situation, choose_tick
+from fsql.optimizer.choose_tick import INTERVALS_MIN, Situation, choose_tick
 from fsql.optimizer.levelling import level
 from fsql.optimizer.statistics import Cost, FoldLoad, Load, OperatorLoad, Statistics, WorkerLoad
 
@@ -138,12 +138,12 @@ def _statistics(plan: TickPlan, bins: NDArray[Any]) -> Statistics:
         folds=tuple(FoldLoad(name, "speculative", 0.0, 0.0, 10_000, 1_000_000) for name in names),
         workers=tuple(
             WorkerLoad(interval, worker, share, share)
-            for interval in range(1, INTERVALS_LEAST + 1)
+            for interval in range(1, INTERVALS_MIN + 1)
             for worker, share in enumerate(busy)
         ),
         operators=tuple(
             OperatorLoad(interval, worker, name, share / len(names))
-            for interval in range(1, INTERVALS_LEAST + 1)
+            for interval in range(1, INTERVALS_MIN + 1)
             for worker, share in enumerate(busy)
             for name in names
         ),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _GAP: Final = "  "
 _FIRST_ROWS: Final = 200
 """How many of the first rows determine the widths."""
-_WIDTH_LEAST: Final = {
+_WIDTH_MIN: Final = {
     Kind.DATE: len("2026-01-01"),
     Kind.TIME: len("12:00:00"),
     Kind.TIMESTAMP: len("2026-01-01T12:00:00Z"),
@@ -103,7 +103,7 @@ class ChangeTable:
 
 def _column(name: str, sql_type: SqlType) -> _Column:
     kind = sql_type.kind
-    least = _WIDTH_LEAST.get(kind, _NARROWEST)
+    least = _WIDTH_MIN.get(kind, _NARROWEST)
     return _Column(
         name, right=sql_type.numeric, least=least, elastic=kind in (*TEXTUAL, *STRUCTURED)
     )

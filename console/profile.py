@@ -17,7 +17,7 @@ from fsql.console.text_table import text_table
 from fsql.job.compilation import compile_job
 from fsql.job.explain_stage import check_output
 from fsql.job.planning import open_splits
-from fsql.job.profile import left_out, profile_input
+from fsql.job.profile import profile_input, tables_not_at_rest
 from fsql.optimizer.collectors.profile_file import profile_bytes
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def show_profile(
     compiled = compile_job(script)
     if output is not None:
         check_output(compiled, str(output))
-    for name in left_out(compiled, open_splits(compiled)):
+    for name in tables_not_at_rest(compiled, open_splits(compiled)):
         text = f'warning: table "{name}" is skipped: it is not at rest\n'
-        reporter.inform("left_out", {"table": name}, text)
+        reporter.inform("tables_not_at_rest", {"table": name}, text)
     profile = profile_input(compiled) if master is None else _on_spark(compiled, master)
     content = profile_bytes(profile)
     if output is not None:

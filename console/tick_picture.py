@@ -157,9 +157,9 @@ def _marks(times: TimeAxis, shown: Sequence[TickRecord], begins: float) -> list[
 
 def _lines(shown: Sequence[TickRecord], others: int) -> list[str]:
     """Return what each tick changed, and why."""
-    left_out = max(0, len(shown) - _TICKS_MAX)
+    tables_not_at_rest = max(0, len(shown) - _TICKS_MAX)
     lines = []
-    for record in shown[left_out:]:
+    for record in shown[tables_not_at_rest:]:
         lines += textwrap.wrap(
             f"tick {record.proposal.tick}: {_text(record)}",
             _CHARACTERS,
@@ -167,8 +167,8 @@ def _lines(shown: Sequence[TickRecord], others: int) -> list[str]:
             max_lines=_TICK_LINES,
             placeholder=" …",
         )
-    if others + left_out:
-        lines.append(f"ticks that are not shown: {others + left_out}")
+    if others + tables_not_at_rest:
+        lines.append(f"ticks that are not shown: {others + tables_not_at_rest}")
     return lines or ["no ticks"]
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from fsql.deployment.directory import ClusterDirectory
 
-DISK_BYTES_LEAST: Final = 1 << 30
-OPEN_FILES_LEAST: Final = 1024
+DISK_BYTES_MIN: Final = 1 << 30
+OPEN_FILES_MIN: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ def checks(cluster: ClusterDirectory) -> Iterator[Check]:
     yield _key(cluster)
     yield _agent(cluster)
     free = shutil.disk_usage(path).free
-    enough = free >= DISK_BYTES_LEAST
+    enough = free >= DISK_BYTES_MIN
     yield Check(
         "disk", enough, f"{bytes_text(free)} free", "" if enough else "make room on the disk"
     )
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    many = limit == resource.RLIM_INFINITY or limit >= OPEN_FILES_LEAST
+    many = limit == resource.RLIM_INFINITY or limit >= OPEN_FILES_MIN
     yield Check("open files", many, f"limit {limit}", "" if many else "raise it: ulimit -Hn 65536")
     yield from _statistics(cluster)
     yield from _machines(cluster)

@@ -94,7 +94,7 @@ class _Chooser:
         self._job = job
         self._state = state
         self._hosted = hosted
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._kept: Kept = {}
 
     def next(self) -> AutoChoice | None:
@@ -120,8 +120,8 @@ class _Chooser:
         self, tick: int, reasons: tuple[str, ...], problems: tuple[str, ...]
     ) -> AutoChoice | None:
         """Return what to report: a problem is reported once."""
-        new = tuple(each for each in problems if each not in self._told)
-        self._told = set(problems)
+        new = tuple(each for each in problems if each not in self._reported)
+        self._reported = set(problems)
         return AutoChoice(tick, reasons if tick else (), new) if tick or new else None
 
     def _situation(self, records: list[TickRecord]) -> Situation:

@@ -41,10 +41,10 @@ def as_html(shown: Shown) -> str:
     """Return the first rows as a table."""
     head = "".join(f"<th>{escape(name)}</th>" for name in shown.rows.column_names)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in _first_rows(shown))
-    left_out = "".join(f"{line}; " for line in _left_out(shown))
+    tables_not_at_rest = "".join(f"{line}; " for line in _left_out(shown))
     return (
         f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
-        f"<p>{left_out}{shown.caption}</p>\n"
+        f"<p>{tables_not_at_rest}{shown.caption}</p>\n"
     )
 
 

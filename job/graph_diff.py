@@ -38,7 +38,7 @@ class StateChange(enum.Enum):
     """All operators are rebuilt by reading the input again; rows that outputs have are not written again."""
 
 
-class Fate(enum.Enum):
+class StateEffect(enum.Enum):
     """What happens to an operator's state."""
 
     KEPT = "kept"
@@ -48,12 +48,12 @@ class Fate(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorFate:
+class OperatorEffect:
     """An operator with state, what happens to it and why; `rows` and `size` are those of its state."""
 
     operator: str
     text: str
-    fate: Fate
+    fate: StateEffect
     reason: str
     rows: int = 0
     size: int = 0
@@ -63,7 +63,7 @@ class OperatorFate:
 class GraphDiff:
     """What a changed script changes; `tables` and `outputs` are names."""
 
-    operators: tuple[OperatorFate, ...]
+    operators: tuple[OperatorEffect, ...]
     outputs_kept: tuple[str, ...]
     outputs_added: tuple[str, ...]
     outputs_dropped: tuple[str, ...]
@@ -71,14 +71,14 @@ class GraphDiff:
     tables_dropped: tuple[str, ...]
     position: tuple[int, int] | None
 
-    def of_fate(self, fate: Fate) -> list[OperatorFate]:
+    def operators_with(self, fate: StateEffect) -> list[OperatorEffect]:
         """Return the operators with a fate."""
         return [each for each in self.operators if each.fate is fate]
 
     @property
     def kept_bytes(self) -> int:
         """Return the size of the state that is kept."""
-        return sum(each.size for each in self.of_fate(Fate.KEPT))
+        return sum(each.size for each in self.operators_with(StateEffect.KEPT))
 
 
 def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) -> GraphDiff:
@@ -91,21 +91,28 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
         sizes[segment.operator] = sizes.get(segment.operator, 0) + segment.size
     gone = {name: plan for name, plan in before.items() if name not in after}
 
-    def fate_of(name: str, plan: Plan) -> OperatorFate:
+    def fate_of(name: str, plan: Plan) -> OperatorEffect:
         if change is StateChange.REBUILD:
-            fate, reason = Fate.REBUILT, "the input is read again"
+            fate, reason = StateEffect.REBUILT, "the input is read again"
         elif name in before:
-            fate, reason = Fate.KEPT, "it computes the same from the same tables"
+            fate, reason = StateEffect.KEPT, "it computes the same from the same tables"
         else:
-            fate, reason = Fate.EMPTY, _why_new(plan, gone.values())
-        return OperatorFate(name, _text(plan), fate, reason, rows.get(name, 0), sizes.get(name, 0))
+            fate, reason = StateEffect.EMPTY, _why_new(plan, gone.values())
+        return OperatorEffect(
+            name, _text(plan), fate, reason, rows.get(name, 0), sizes.get(name, 0)
+        )
 
     fates = [fate_of(name, plan) for name, plan in after.items()]
     for name, plan in gone.items():
         reason = "no operator of the new plan computes the same"
         fates.append(
-            OperatorFate(
-                name, _text(plan), Fate.DROPPED, reason, rows.get(name, 0), sizes.get(name, 0)
+            OperatorEffect(
+                name,
+                _text(plan),
+                StateEffect.DROPPED,
+                reason,
+                rows.get(name, 0),
+                sizes.get(name, 0),
             )
         )
     old_outputs, new_outputs = _outputs(old), _outputs(new)
@@ -137,7 +144,7 @@ def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> No
             f'table "{name}" is new: its rows below the position of the change would be missing'
         )
         raise _refusal(message, "read all input again: --rebuild", "or deploy another job")
-    lost = [*diff.of_fate(Fate.DROPPED), *diff.of_fate(Fate.EMPTY)]
+    lost = [*diff.operators_with(StateEffect.DROPPED), *diff.operators_with(StateEffect.EMPTY)]
     if lost and change is StateChange.KEEP:
         notes = tuple(f"{each.text}: {each.fate.value}, {each.reason}" for each in lost)
         raise _refusal(

@@ -24,7 +24,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.coordination import coordination_error, job_coordination, state_coordination
 from fsql.job.description import JOB, parse_description, plan_digest
 from fsql.job.file_uses import FileUses
-from fsql.job.graph_diff import Fate, StateChange, check_change, compare
+from fsql.job.graph_diff import StateChange, StateEffect, check_change, compare
 from fsql.job.planning import choose_plan
 from fsql.job.sinks import output_names
 from fsql.runtime.batch import START
@@ -247,7 +247,7 @@ def _manifest(
             graph=following.plan,
             choices=NO_CHOICES,
         )
-    kept = {each.operator for each in diff.of_fate(Fate.KEPT)}
+    kept = {each.operator for each in diff.operators_with(StateEffect.KEPT)}
     points = [
         msgspec.structs.replace(point, front=fronts[point.front])
         for point in manifest.fronts

@@ -86,7 +86,7 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
             for split in splits[table.ordinal][:1]:
                 seen: set[tuple[str, str]] = set()
                 for number, row in _first_rows(split):
-                    for warning in _of_row(table, row, f'line {number} of "{split.name}"'):
+                    for warning in _row_warnings(table, row, f'line {number} of "{split.name}"'):
                         if (warning.code, warning.message) not in seen:
                             seen.add((warning.code, warning.message))
                             warnings.append(warning)
@@ -110,7 +110,7 @@ def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
     return rows
 
 
-def _of_row(table: Table, row: dict[str, object], where: str) -> Iterator[Diagnostic]:
+def _row_warnings(table: Table, row: dict[str, object], where: str) -> Iterator[Diagnostic]:
     columns = record_columns(table)
     names = {column.name for column in columns}
     by_lower = {column.name.lower(): column.name for column in columns}

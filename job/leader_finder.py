@@ -53,12 +53,12 @@ class LeaderFinder:
         while not self._closed.wait(SEARCHING_SECONDS if self._found is None else WATCHING_SECONDS):
             try:
                 with translate_persistent_errors():
-                    self._look()
+                    self._query()
             except BaseException as error:  # noqa: BLE001 - the worker raises it
                 self._failure = error
                 return
 
-    def _look(self) -> None:
+    def _query(self) -> None:
         try:
             entry = self._coordination.get(LEADER)
         except CoordinationUnavailableError:

@@ -41,7 +41,7 @@ class NodeNetwork:
         Raises:
             FsqlError: E601 or E603, if the address to listen on cannot be used.
         """
-        address = self.listen or self._towards(leader)
+        address = self.listen or self._local_address(leader)
         return Transport(key, address, curve=self.keys, warn=self.warn)
 
     def take_listener(self, key: bytes, listening: int) -> Transport:
@@ -52,7 +52,7 @@ class NodeNetwork:
         address = ANY_PORT if self.keys is None else f"tcp://{host}:{port}"
         return Transport(key, address, listening=listening, curve=self.keys, warn=self.warn)
 
-    def _towards(self, leader: str) -> str:
+    def _local_address(self, leader: str) -> str:
         """Return an address of this machine by which the coordinator reaches it.
 
         Raises:

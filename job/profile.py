@@ -62,7 +62,7 @@ def profile_input(compiled: Compiled, collect: Collect = collect_here) -> Profil
     return profile_of(rows)
 
 
-def left_out(compiled: Compiled, splits: Splits) -> list[str]:
+def tables_not_at_rest(compiled: Compiled, splits: Splits) -> list[str]:
     """Return the names of the tables that are not at rest."""
     return [
         table.name for table in compiled.job.tables if not _is_at_rest(table, splits[table.ordinal])
@@ -71,7 +71,7 @@ def left_out(compiled: Compiled, splits: Splits) -> list[str]:
 
 def _at_rest(compiled: Compiled, plan: TickPlan, splits: Splits) -> list[int]:
     """Return the numbers of the fronts of tables at rest."""
-    names = set(left_out(compiled, splits))
+    names = set(tables_not_at_rest(compiled, splits))
     return [
         task.number for task in plan.fronts(splits) if plan.tables[task.ordinal].name not in names
     ]

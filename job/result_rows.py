@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type, to_outside
 from fsql.runtime.dictionaries import decode_dictionary
-from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
+from fsql.runtime.order import concat_arrays, identity_codes, lexicographic_order, starts_of_runs
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _net(
     columns: Sequence[pa.Array], weights: np.ndarray[Any, np.dtype[np.int64]]
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the indexes of the resulting rows: of equal rows, those that were added last."""
-    codes = [sameness(column) for column in columns]
+    codes = [identity_codes(column) for column in columns]
     order = lexicographic_order(codes)
     order = np.arange(len(weights)) if order is None else order
     starts = starts_of_runs(*(code[order] for code in codes))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.logical import drops_late_rows, of_expiring_rows, operators
+from fsql.compiler.logical import drops_late_rows, has_expiring_rows, operators
 from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
@@ -185,14 +185,14 @@ class _SinkFactory:
         table = insert.sink.name
         part = "" if shard is None else shard_name(shard.number, shard.sharder.shards)
         with locate_errors(self._compiled.syntax, table, "path"):
-            consumer = self._of_insert(
+            consumer = self._sink_of_insert(
                 insert, self._journal(journal_name("insert", table, part)), shard
             )
         name = _rows_name(table, part)
         output = Output(self._delivery_of(insert), insert=number, name=name, shard=shard)
         return ConsumedOutput(output, consumer, table, "path")
 
-    def _of_insert(self, insert: Insert, journal: Path | None, shard: Shard | None) -> Sink:
+    def _sink_of_insert(self, insert: Insert, journal: Path | None, shard: Shard | None) -> Sink:
         memory = self._compiled.script.memory
         to_stdout = settings_of(insert.sink.options).connector.name == "stdout"
         if to_stdout and memory is not None and memory.result is not None:
@@ -307,7 +307,7 @@ def check_standard_output(insert: Insert) -> None:
 def may_have_late_rows(insert: Insert) -> bool:
     """Return whether an INSERT has windows for which rows can be late."""
     return any(
-        drops_late_rows(each) and not of_expiring_rows(each) for each in operators(insert.query)
+        drops_late_rows(each) and not has_expiring_rows(each) for each in operators(insert.query)
     )
 
 

@@ -9,7 +9,7 @@ Output never depends on it.  What is decided, each with its reason:
     hot keys    rows of hot keys are pre-aggregated where one key alone makes a worker the busiest
 
 Bins move only if one worker was the busiest, and more than `IMBALANCE` above the mean, in each of the last
-two intervals, worked for at least `BUSY_LEAST` of them, and the gain over `HORIZON` is more than `GAIN_LEAST`
+two intervals, worked for at least `BUSY_MIN` of them, and the gain over `HORIZON` is more than `GAIN_MIN`
 times the cost.  They stay in a tick that begins to pre-aggregate, which changes all loads.  Pre-aggregation
 never ends by itself: where no key is hot it costs a look at some hashes of each batch.
 
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.optimizer.statistics import Statistics, WorkerLoad
 
-INTERVALS_LEAST: Final = 2
+INTERVALS_MIN: Final = 2
 IMBALANCE: Final = 0.1
-BUSY_LEAST: Final = 0.25
+BUSY_MIN: Final = 0.25
 CONTRACT_BELOW: Final = 0.35
 """If the load of all workers together is below this, one worker can take all of it."""
 SPREAD_ABOVE: Final = 0.5
 HORIZON: Final = 300.0
-GAIN_LEAST: Final = 2.0
+GAIN_MIN: Final = 2.0
 TICK_SECONDS: Final = 0.002
 ROW_SECONDS: Final = 0.8e-6
 """The time to hand over a row of state."""
 BYTE_SECONDS: Final = 1 / (50 << 20)
 """The time to copy a byte of state."""
-REDONE_MOST: Final = 0.05
+REDONE_MAX: Final = 0.05
 """The part of a core that may be spent on repairs of one fold."""
 REMEMBERED: Final = 60
 
@@ -106,17 +106,17 @@ def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | No
     now = situation.plan.assignment.bins
     if now.workers == 1:
         return None, "owners: stay; there is one worker"
-    needed = INTERVALS_LEAST << sum(age < REMEMBERED for age in situation.ages)
+    needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
     history = _history(statistics, situation.since, now.workers)
     if len(history) < needed:
         measured = f"{len(history)} of {needed} intervals since the last tick are measured"
         return None, f"owners: stay; no estimate, {measured}"
-    last = history[-INTERVALS_LEAST:]
+    last = history[-INTERVALS_MIN:]
     together = max(sum(each.elapsed for each in loads) for loads in last)
     if situation.hosted and together < CONTRACT_BELOW:
         return _contract(now, together)
     has_one_owner = len(set(now.owners)) == 1
-    least = SPREAD_ABOVE if has_one_owner and situation.hosted else BUSY_LEAST
+    least = SPREAD_ABOVE if has_one_owner and situation.hosted else BUSY_MIN
     busy = [sum(each.busy for each in loads) / len(last) for loads in zip(*last, strict=True)]
     busiest = busy.index(max(busy))
     imbalance = min(over_mean([each.busy for each in loads], busiest) for loads in last)
@@ -159,7 +159,7 @@ def _level_owners(
         f" and would take {most:.0%} after {moved} bins have moved:"
         f" {gain:.3g} s saved in {HORIZON:.0f} s, for {cost:.2g} s"
     )
-    if not moved or gain <= GAIN_LEAST * cost or most > max(busy) * (1 - IMBALANCE / 2):
+    if not moved or gain <= GAIN_MIN * cost or most > max(busy) * (1 - IMBALANCE / 2):
         return None, f"owners: stay; {numbers}"
     return after, f"owners: {moved} bins move; {numbers}"
 
@@ -226,7 +226,7 @@ def _spent(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
     for each in statistics.operators:
         if each.interval > since:
             of_worker = found.setdefault(each.operator, {})
-            busy = each.busy / INTERVALS_LEAST
+            busy = each.busy / INTERVALS_MIN
             of_worker[each.worker] = of_worker.get(each.worker, 0.0) + busy
     return found
 
@@ -253,7 +253,7 @@ def _policies(
         else:
             spent = costs[0].busy * redone / (1 + redone)
             numbers = f"{redone:.1%} of the rows are applied again, for {spent:.1%} of a core"
-            if spent > REDONE_MOST:
+            if spent > REDONE_MAX:
                 chosen.append((head.operator, Policy.ORDERED))
                 reasons.append(f"{head.operator}: ordered, was speculative; {numbers}")
             else:

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 COPY_SECONDS: Final = 30e-9
 """The time to copy a row that a filter keeps."""
-GAIN_LEAST: Final = 0.02
+GAIN_MIN: Final = 0.02
 """The part of a core that another order has to save."""
-SAVED_LEAST: Final = 0.2
+SAVED_MIN: Final = 0.2
 """The part of the time of the filters that another order has to save."""
-GROUP_MOST: Final = 64
+GROUP_MAX: Final = 64
 """The maximum number of conditions of one filter."""
 
 Groups = tuple[tuple[int, ...], ...]
@@ -78,7 +78,7 @@ def choose_filter_orders(
                 f"{_text(groups)} takes {before * 1e9:.3g} ns a row and {_text(best)}"
                 f" {after * 1e9:.3g} ns, which saves {saved:.1%} of a core"
             )
-            if saved > GAIN_LEAST and before - after > SAVED_LEAST * before:
+            if saved > GAIN_MIN and before - after > SAVED_MIN * before:
                 chosen.append(FilterOrder(number, index, best))
                 reasons.append(f"{label}: other order; {text}")
             else:
@@ -97,7 +97,7 @@ def best_order(conditions: Sequence[Measured]) -> Groups:
     """The least cost of the filters from a condition on, and the end of the first of them."""
     for first in reversed(range(len(order))):
         together, choices = 0.0, []
-        for end in range(first + 1, min(first + GROUP_MOST, len(order)) + 1):
+        for end in range(first + 1, min(first + GROUP_MAX, len(order)) + 1):
             together += conditions[order[end - 1]].seconds
             choices.append((rows[first] * together + rows[end] * COPY_SECONDS + least[end][0], end))
         least[first] = min(choices)

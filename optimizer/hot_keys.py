@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from fsql.optimizer.statistics import HeavyKey, Statistics
 
 IMBALANCE: Final = 0.1
-FOLD_BUSY_LEAST: Final = 0.05
+FOLD_BUSY_MIN: Final = 0.05
 """The least load of a fold for which pre-aggregation is considered, as a part of a core."""
-LEAST_ROWS: Final = 256
+ROWS_MIN: Final = 256
 """Replacing the rows of a key in a batch takes as long as the fold takes for about 100 rows."""
 
 
@@ -46,11 +46,11 @@ def choose_pre_aggregations(
         else:
             busy = None if since is None else _busy(statistics, operator, since)
             gain = _gain(hot, plan.workers)
-            is_enough = since is None if busy is None else busy >= FOLD_BUSY_LEAST
+            is_enough = since is None if busy is None else busy >= FOLD_BUSY_MIN
             pays = gain > 1 + IMBALANCE and is_enough
             if pays:
-                chosen.append((operator, LEAST_ROWS))
-            what = f"pre-aggregated from {LEAST_ROWS} rows on" if pays else "stay"
+                chosen.append((operator, ROWS_MIN))
+            what = f"pre-aggregated from {ROWS_MIN} rows on" if pays else "stay"
             takes = (
                 "no estimate of what the fold takes"
                 if busy is None

@@ -358,7 +358,7 @@ def _rank_of_lists(array: pa.ListArray, elements: Ints) -> Ints:
     return found
 
 
-def sameness(array: pa.Array) -> Ints:
+def identity_codes(array: pa.Array) -> Ints:
     """Return integers that are equal exactly where the values are the same (-0.0 is not 0.0)."""
     if pa.types.is_large_binary(array.type):
         return array.dictionary_encode().indices.to_numpy().astype(np.int64)
@@ -367,8 +367,8 @@ def sameness(array: pa.Array) -> Ints:
         if not has_doubles(array.type):
             return canonical_rank(array)
         if pa.types.is_struct(array.type):
-            return _rank_of_rows(array, [sameness(child) for child in array.flatten()])
-        return _rank_of_lists(array, sameness(array.flatten()))
+            return _rank_of_rows(array, [identity_codes(child) for child in array.flatten()])
+        return _rank_of_lists(array, identity_codes(array.flatten()))
     if pa.types.is_floating(array.type):
         values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)

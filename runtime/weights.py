@@ -9,8 +9,8 @@ import numpy as np
 from fsql.runtime.batch import Batch
 from fsql.runtime.order import (
     fixed_width,
+    identity_codes,
     lexicographic_order,
-    sameness,
     stable_order,
     starts_of_runs,
 )
@@ -33,9 +33,9 @@ def consolidate(batch: Batch, *, by_path: bool, by: Sequence[pa.Array] | None = 
         return batch
     by = batch.columns if by is None else by
     columns = [batch.time, batch.origin, *(batch.path if by_path else ())]
-    columns += [sameness(column) for column in by if fixed_width(column.type)]
+    columns += [identity_codes(column) for column in by if fixed_width(column.type)]
     others = [column for column in by if not fixed_width(column.type)]
-    columns = tie_breaking_codes(columns, others, sameness)
+    columns = tie_breaking_codes(columns, others, identity_codes)
     order = lexicographic_order(columns)
     if order is None:
         order = np.arange(len(batch))

@@ -109,26 +109,28 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
         case Filter() | Unnest() | LateralAggregate() | Over():
             made = below[0]
         case Project(expressions=expressions):
-            made = tuple(_of_expression(plan, each, below[0]) for each in expressions)
+            made = tuple(_distance_of_expression(plan, each, below[0]) for each in expressions)
         case AssignWindows() | AssignExpiry() | AssignSessions():
-            made = _of_assigned(plan, below[0])
+            made = _assigned_distances(plan, below[0])
         case AssignRowTime():
             made = (*below[0], Distance(0))
         case WindowAggregate() | Rank():
-            made = _of_windowed(plan, below[0])
+            made = _aggregate_distances(plan, below[0])
         case Union():
-            made = tuple(_of_branches(column) for column in zip(*below, strict=True))
+            made = tuple(_branch_distance(column) for column in zip(*below, strict=True))
         case Join(time_range=None):
             made = (below[0] + below[1])[: len(plan.schema)]
         case Join(time_range=TimeRange() as bounds):
-            made = _of_pairs(plan, bounds, *below)
+            made = _pair_distances(plan, bounds, *below)
         case _:
             pass
     # Columns that an operator appends or computes are not event time.
     return made + (None,) * (len(plan.schema) - len(made))
 
 
-def _of_expression(plan: Project, expression: Expression, below: Distances) -> Distance | None:
+def _distance_of_expression(
+    plan: Project, expression: Expression, below: Distances
+) -> Distance | None:
     passed = passed_time(expression)
     if passed is not None:
         return below[passed.index]
@@ -138,19 +140,19 @@ def _of_expression(plan: Project, expression: Expression, below: Distances) -> D
     return None
 
 
-def _of_assigned(
+def _assigned_distances(
     plan: AssignWindows | AssignExpiry | AssignSessions, below: Distances
 ) -> Distances:
     match plan:
         case AssignWindows():
-            return below + _of_windows(plan, below)
+            return below + _window_distances(plan, below)
         case AssignExpiry():
-            return _of_expiry(plan, below)
+            return _expiry_distances(plan, below)
         case AssignSessions():
-            return _of_sessions(plan, below)
+            return _session_distances(plan, below)
 
 
-def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
+def _window_distances(plan: AssignWindows, below: Distances) -> Distances:
     """`window_start` is not event time; the others are behind their row's time by up to the size.
 
     Windows of local times are longer by what the clock is put back.
@@ -162,7 +164,7 @@ def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
     return None, bound, bound
 
 
-def _of_expiry(plan: AssignExpiry, below: Distances) -> Distances:
+def _expiry_distances(plan: AssignExpiry, below: Distances) -> Distances:
     """The time is that of rows as they come when they expire: after the wait, up to the grain later."""
     wait_us = _round_up(plan.wait_us, plan.grain_us) + plan.grain_us
     time = Distance(min(plan.delay_us + wait_us, DELAY_US_MAX))
@@ -170,7 +172,7 @@ def _of_expiry(plan: AssignExpiry, below: Distances) -> Distances:
     return *kept, Distance(plan.delay_us)
 
 
-def _of_sessions(plan: AssignSessions, below: Distances) -> Distances:
+def _session_distances(plan: AssignSessions, below: Distances) -> Distances:
     """The rows of a session come when the watermark is behind its end, up to the grain later."""
     time = below[plan.time_column]
     assert time is not None, "sessions are over event time"
@@ -178,9 +180,9 @@ def _of_sessions(plan: AssignSessions, below: Distances) -> Distances:
     return (*(None for _ in below), None, end, end)
 
 
-def _of_windowed(plan: WindowAggregate | Rank, below: Distances) -> Distances:
+def _aggregate_distances(plan: WindowAggregate | Rank, below: Distances) -> Distances:
     if isinstance(plan, WindowAggregate):
-        return tuple(_of_key(plan, key, below) for key in plan.keys)
+        return tuple(_key_distance(plan, key, below) for key in plan.keys)
     return tuple(
         Distance(column.behind_us)
         if plan.final and index == plan.window_end and column is not None
@@ -189,7 +191,7 @@ def _of_windowed(plan: WindowAggregate | Rank, below: Distances) -> Distances:
     )
 
 
-def _of_key(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:
+def _key_distance(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:
     """The row is emitted when the window closes, so its distance is that from the window's end.
 
     Another time than a bound of the window is that of a row in it, whose root may precede the end by as much
@@ -204,7 +206,7 @@ def _of_key(plan: WindowAggregate, key: Expression, below: Distances) -> Distanc
     return Distance(0).at_least(ends.behind_us + ends.ahead_us + time.behind_us)
 
 
-def _of_branches(columns: Sequence[Distance | None]) -> Distance | None:
+def _branch_distance(columns: Sequence[Distance | None]) -> Distance | None:
     known = [column for column in columns if column is not None]
     if len(known) < len(columns):
         return None
@@ -216,7 +218,7 @@ def _of_branches(columns: Sequence[Distance | None]) -> Distance | None:
     )
 
 
-def _of_pairs(plan: Join, bounds: TimeRange, left: Distances, right: Distances) -> Distances:
+def _pair_distances(plan: Join, bounds: TimeRange, left: Distances, right: Distances) -> Distances:
     grain = grain_us(plan)
     left_time, right_time = left[bounds.left_time], right[bounds.right_time]
     assert left_time is not None

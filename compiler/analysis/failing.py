@@ -125,7 +125,7 @@ class _Attempt:
             case Union():
                 return below
             case Filter() | Project() | Unnest() | AssignWindows() | AssignExpiry():
-                return [made for each in below for made in self._made_of(plan, each)]
+                return [made for each in below for made in self._children(plan, each)]
             case AssignRowTime():
                 return [(*each, self._time) for each in below]
             case Aggregate() | WindowAggregate():
@@ -155,7 +155,7 @@ class _Attempt:
         delay = delay_us(plan.input, plan.window_end)
         return self._time >= close_time(end, delay, grain_us(plan.input))
 
-    def _made_of(
+    def _children(
         self, plan: Filter | Project | Unnest | AssignWindows | AssignExpiry, row: Row
     ) -> Iterator[Row]:
         match plan:

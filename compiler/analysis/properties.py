@@ -94,14 +94,14 @@ def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns
         case Rank():
             found = tuple(column and replace(column, open=False) for column in below[0])
         case Union():
-            found = _of_branches(below)
+            found = _window_columns_of_branches(below)
         case _:
             found = ()
     # Columns that an operator appends or computes are not bounds.
     return found + (None,) * (len(plan.schema) - len(found))
 
 
-def _of_branches(below: Sequence[WindowColumns]) -> WindowColumns:
+def _window_columns_of_branches(below: Sequence[WindowColumns]) -> WindowColumns:
     """Return the window columns of a UNION ALL: as in the first branch, where all have windows of one kind.
 
     The bounds of one window in the first branch are bounds of one window in each of the others.

@@ -40,17 +40,17 @@ def unit_us(plan: Plan, index: int) -> int:
         case Filter():
             return unit_us(plan.input, index)
         case Aggregate() | WindowAggregate() if index < len(plan.keys):
-            return _of_expression(plan.keys[index], plan.input)
+            return _expression_unit(plan.keys[index], plan.input)
         case Project():
-            return _of_expression(plan.expressions[index], plan.input)
+            return _expression_unit(plan.expressions[index], plan.input)
         case AssignWindows() | AssignSessions():
             bound = index - len(plan.input.schema)
-            return unit_us(plan.input, index) if bound < 0 else _of_bound(plan, bound)
+            return unit_us(plan.input, index) if bound < 0 else _bound_unit(plan, bound)
         case _:
             return plan.schema[index].type.unit_us
 
 
-def _of_expression(expression: Expression, below: Plan) -> int:
+def _expression_unit(expression: Expression, below: Plan) -> int:
     """Return the unit of the values of an expression."""
     match expression:
         case ColumnRef(index=index):
@@ -65,7 +65,7 @@ def _of_expression(expression: Expression, below: Plan) -> int:
             return expression.type.unit_us
 
 
-def _of_bound(windows: AssignWindows | AssignSessions, bound: int) -> int:
+def _bound_unit(windows: AssignWindows | AssignSessions, bound: int) -> int:
     """Return the unit of `window_start` (0), `window_end` (1) or `window_time` (2)."""
     if bound == 2:
         return 1

@@ -50,7 +50,7 @@ def change_delays_us(plan: Plan) -> Delays:
     Rows with the bound b are added and removed at positions up to (`close_time(b)`, PUNCTUATION), with this
     delay and the grain of the plan.
     """
-    return _of_all(plan)[plan]
+    return _delays_of_plans(plan)[plan]
 
 
 def equal_bounds(join: Join) -> EqualBounds | None:
@@ -60,12 +60,12 @@ def equal_bounds(join: Join) -> EqualBounds | None:
     """
     if join.time_range is not None or append_only(join):
         return None
-    below = _of_all(join)
+    below = _delays_of_plans(join)
     found = _equal_bounds(join, below[join.left], below[join.right])
     return min(found, key=lambda equal: equal.delay_us, default=None)
 
 
-def _of_all(plan: Plan) -> dict[Plan, Delays]:
+def _delays_of_plans(plan: Plan) -> dict[Plan, Delays]:
     found: dict[Plan, Delays] = {}
     for node in operators(plan):
         found[node] = _delays(node, [found[below] for below in node.inputs])
@@ -75,7 +75,7 @@ def _of_all(plan: Plan) -> dict[Plan, Delays]:
 def _delays(plan: Plan, below: Sequence[Delays]) -> Delays:
     match plan:
         case WindowAggregate():
-            return _of_windows(plan)
+            return _window_delays(plan)
         case Filter():
             return below[0]
         case Project(expressions=values) | Aggregate(keys=values):
@@ -85,14 +85,14 @@ def _delays(plan: Plan, below: Sequence[Delays]) -> Delays:
                 if isinstance(value, ColumnRef) and value.index in below[0]
             }
         case Union():
-            return _of_branches(below)
+            return _branch_delays(below)
         case Join():
-            return _of_join(plan, *below)
+            return _join_delays(plan, *below)
         case _:
             return _NONE
 
 
-def _of_windows(plan: WindowAggregate) -> Delays:
+def _window_delays(plan: WindowAggregate) -> Delays:
     """Return the delays of the keys that are bounds of the windows that close."""
     bounds = window_columns(plan.input)
     end = bounds[plan.window_end]
@@ -112,7 +112,7 @@ def _of_windows(plan: WindowAggregate) -> Delays:
     return found
 
 
-def _of_branches(below: Sequence[Delays]) -> Delays:
+def _branch_delays(below: Sequence[Delays]) -> Delays:
     return {
         index: max(delays[index] for delays in below)
         for index in below[0]
@@ -120,7 +120,7 @@ def _of_branches(below: Sequence[Delays]) -> Delays:
     }
 
 
-def _of_join(plan: Join, left: Delays, right: Delays) -> Delays:
+def _join_delays(plan: Join, left: Delays, right: Delays) -> Delays:
     """A pair changes when either of its rows does; so only the equal bounds limit until when.
 
     They are not those of a side that may be padded with NULLs.

@@ -170,7 +170,7 @@ def _in_python(arguments: ExpressionBinder, name: str) -> PythonAggregate | None
 def _whole(arguments: ExpressionBinder, written: syntax.Expression | syntax.Star) -> Expression:
     if isinstance(written, syntax.Star):
         raise refusal("E404", "only COUNT takes *", written.span)
-    return arguments.bind_whole(written)
+    return arguments.bind_and_check_size(written)
 
 
 def _parts(
@@ -189,7 +189,7 @@ def _parts(
     if name in _OF_CONDITION:
         return _condition(arguments, name, written), (), (), None
     if function is AggregateFunction.MODE and written.order_by and not written.arguments:
-        argument = arguments.bind_whole(written.order_by[0].expression)
+        argument = arguments.bind_and_check_size(written.order_by[0].expression)
     elif name in _BY:
         by = _whole(arguments, written.arguments[1])
         present = Call(BOOLEAN, nullable=False, function="is_not_null", arguments=(by,))
@@ -242,7 +242,7 @@ def _argument(
     if len(written.arguments) > 1 and name == "COUNT":
         return _row_without_nulls([_whole(arguments, each) for each in written.arguments])
     if not isinstance(argument, syntax.Star):
-        return arguments.bind_whole(argument)
+        return arguments.bind_and_check_size(argument)
     if name != "COUNT" or argument.qualifier:
         raise refusal("E404", f"{name} does not take *", argument.span)
     return None
@@ -283,7 +283,7 @@ def _condition(arguments: ExpressionBinder, name: str, written: syntax.FunctionC
     (argument,) = written.arguments
     if isinstance(argument, syntax.Star):
         raise refusal("E404", f"{name} does not take *", argument.span)
-    condition = arguments.bind_whole_condition(argument)
+    condition = arguments.bind_condition_and_check_size(argument)
     if name.startswith("COUNT"):
         return _where(Literal(BOOLEAN, nullable=False, value=True), condition)
     return condition
@@ -297,7 +297,7 @@ def _bind_order(
 ) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
     keys, directions = [], []
     for item in written.order_by:
-        key = arguments.bind_whole(item.expression)
+        key = arguments.bind_and_check_size(item.expression)
         if written.distinct and key is not argument:
             raise refusal(
                 "E404",
@@ -328,7 +328,7 @@ def _percentile(
     if item.descending:
         raise not_implemented(f"DESC in {name}", item.span, help="write 1 - fraction")
     fraction = _fraction(arguments, name, written.arguments[0])
-    return arguments.bind_whole(item.expression), (), (), fraction
+    return arguments.bind_and_check_size(item.expression), (), (), fraction
 
 
 def _quantile(
@@ -362,7 +362,7 @@ def _apply_filter(
     binder: ExpressionBinder, argument: Expression | None, condition: syntax.Expression
 ) -> Expression:
     """Return the argument where the condition is TRUE and NULL elsewhere, which aggregates ignore."""
-    kept = binder.bind_whole_condition(condition)
+    kept = binder.bind_condition_and_check_size(condition)
     if argument is None:
         argument = Literal(BOOLEAN, nullable=False, value=True)
     return _where(argument, kept)

@@ -111,11 +111,11 @@ class Catalog:
         self._hidden: dict[str, TableEntry] = {}
 
     def add(self, entry: Entry) -> None:
-        """Add `entry`; the caller has checked that `here` does not have its name."""
+        """Add `entry`; the caller has checked that `find_here` does not have its name."""
         self._entries[entry.name] = entry
         self._by_lower_name.setdefault(entry.name.lower(), entry)
 
-    def here(self, name: Identifier) -> Entry | None:
+    def find_here(self, name: Identifier) -> Entry | None:
         """Return the entry of that name in this catalog, ignoring `outer`."""
         exact = self._entries.get(name.name)
         if exact is not None or name.quoted:
@@ -124,7 +124,7 @@ class Catalog:
 
     def find(self, name: Identifier) -> Entry | None:
         """Return the entry of that name."""
-        found = self.here(name)
+        found = self.find_here(name)
         if found is None and self._outer is not None:
             return self._outer.find(name)
         return found
@@ -138,7 +138,7 @@ class Catalog:
 
     def drop(self, name: Identifier) -> Entry | None:
         """Remove the entry of that name from the names; a table that is in use stays part of the job."""
-        entry = self.here(name)
+        entry = self.find_here(name)
         if entry is None:
             return None
         del self._entries[entry.name]

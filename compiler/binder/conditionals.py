@@ -65,7 +65,7 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
             f"cannot cast {operand.type} to {target}",
             cast.operand.span,
             f"this is {operand.type}",
-            help=_instead(operand.type, target),
+            help=_alternative(operand.type, target),
             quote=cast.operand.span,
         )
     if cast.safe and cast_fallible(operand.type, target):
@@ -90,7 +90,7 @@ def make_cast(operand: Expression, target: SqlType) -> Expression:
     return Cast(target, operand.nullable, operand)
 
 
-def _instead(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR0911 - one a pair
+def _alternative(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR0911 - one a pair
     match source.kind, target.kind:
         case Kind.TIMESTAMP, number if number in NUMERIC:
             return "use EPOCH_MILLIS(…), the milliseconds since 1970"

@@ -133,7 +133,9 @@ def _bind_rows(
         for row in values.rows:
             with context.report.part():
                 check_row_length(row, values.rows[0])
-                rows.append(tuple((binder.bind_whole(item), item.span) for item in row.items))
+                rows.append(
+                    tuple((binder.bind_and_check_size(item), item.span) for item in row.items)
+                )
     return rows
 
 

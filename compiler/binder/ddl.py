@@ -112,7 +112,7 @@ def drop(written: syntax.Drop, context: Context) -> None:
         Refusal: E201.
     """
     name = simple_name(written.name)
-    if written.if_exists and context.catalog.here(name) is None:
+    if written.if_exists and context.catalog.find_here(name) is None:
         return
     find_kind(written.name, context, view=written.view)
     context.catalog.drop(name)
@@ -124,7 +124,7 @@ def exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) ->
     Raises:
         Refusal: E205, if it may not.
     """
-    other = context.catalog.here(name)
+    other = context.catalog.find_here(name)
     if other is not None and not if_not_exists:
         raise refusal(
             "E205",
@@ -297,7 +297,7 @@ def _computed_columns(
                     context.zone,
                 )
                 with context.report.part():
-                    expression = binder.bind_whole(written.expression)
+                    expression = binder.bind_and_check_size(written.expression)
                     computed.append(ComputedColumn(written.name.name, index, expression))
     return tuple(computed)
 

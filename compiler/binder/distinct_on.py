@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.limit import meant
+from fsql.compiler.binder.limit import resolve_item
 from fsql.compiler.binder.report import not_implemented, refusal
 
 
@@ -19,7 +19,7 @@ def as_first_rows(query: syntax.Query, select: syntax.Select) -> syntax.Select:
     Raises:
         Refusal: E301, E316.
     """
-    keys = tuple(meant(key, select) for key in select.distinct_on)
+    keys = tuple(resolve_item(key, select) for key in select.distinct_on)
     span = keys[0].span.to(keys[-1].span)
     for written in (query.limit, query.offset, select.qualify):
         if written is not None:
@@ -29,7 +29,9 @@ def as_first_rows(query: syntax.Query, select: syntax.Select) -> syntax.Select:
                 written.span,
                 help=f"write DISTINCT ON in a subquery in FROM, and {clause} outside",
             )
-    order = [replace(item, expression=meant(item.expression, select)) for item in query.order_by]
+    order = [
+        replace(item, expression=resolve_item(item.expression, select)) for item in query.order_by
+    ]
     leading, within = order[: len(keys)], tuple(order[len(keys) :])
     if any(item.expression not in keys for item in leading):
         raise refusal(

@@ -85,7 +85,7 @@ class ExpressionBinder:
         self.source_spans.add(bound, expression.span)
         return bound
 
-    def bind_whole(self, expression: syntax.Expression) -> Expression:
+    def bind_and_check_size(self, expression: syntax.Expression) -> Expression:
         """Return the bound expression after checking its size.
 
         Raises:
@@ -113,7 +113,7 @@ class ExpressionBinder:
             )
         return coerce(bound, BOOLEAN)
 
-    def bind_whole_condition(self, expression: syntax.Expression) -> Expression:
+    def bind_condition_and_check_size(self, expression: syntax.Expression) -> Expression:
         """Return the bound condition after checking its size.
 
         Raises:
@@ -197,9 +197,9 @@ def _unknown_column(
     scope: Scope,
     name: syntax.Identifier,
     qualifier: syntax.Identifier | None,
-    meant: str | None = None,
+    preferred_help: str | None = None,
 ) -> Refusal:
-    """Return the refusal of a column that does not exist, with the columns that do, or what is `meant`."""
+    """Return the refusal of a column that does not exist, with a help."""
     relations = scope.qualifiers()
     fields = [field for layer in scope.layers for field in layer]
     if qualifier is not None and not any(matches(qualifier, each) for each in relations):
@@ -221,7 +221,7 @@ def _unknown_column(
         text_help=name.quoted and qualifier is None,
         label=f"not a column of {where}" if where else "",
         note=f"{where} has {names_text(names)}" if where and names else None,
-        meant=meant,
+        preferred_help=preferred_help,
     )
 
 

@@ -72,7 +72,7 @@ class InOrder(NamedTuple):
     span: Span
 
 
-def take_following(
+def take_following_calls(
     operators: dict[Sequenced, dict[int, OverCall]], written: Mapping[Expression, Span]
 ) -> tuple[Sequenced, dict[int, OverCall]] | None:
     """Remove the calls with rows after each row, and others by rows that go with them, and return them.
@@ -110,7 +110,7 @@ def take_following(
     return found
 
 
-def over_following(
+def add_following_frames(
     ordered: InOrder,
     calls: Sequence[OverCall],
     names: tuple[str, ...],
@@ -138,7 +138,7 @@ def over_following(
     over = Over(both, tuple(columns[width + 1 :]), tuple(shifted), made_names)
     found = column_refs(over)[len(both.schema) :]
     there = call("coalesce", found[0], Literal(BOOLEAN, nullable=False, value=False))
-    made = [_as_before(value, column) for value, column in zip(found[1:], own, strict=False)]
+    made = [_original_value(value, column) for value, column in zip(found[1:], own, strict=False)]
     for value, each in zip(found[width + 1 :], calls, strict=True):
         made.append(value if each.aggregate.nullable else _not_null(value))
     return Project(filter_relation(over, [there]), tuple(made), (*inner[:width], *names))
@@ -198,7 +198,7 @@ def _exact(column: Expression) -> Expression:
     return column
 
 
-def _as_before(value: Expression, column: Column) -> Expression:
+def _original_value(value: Expression, column: Column) -> Expression:
     """Return a value of `_exact` as the column that it was."""
     if column.type.kind in FLOATING:
         value = Cast(column.type, value.nullable, value)

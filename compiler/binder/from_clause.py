@@ -193,7 +193,7 @@ class FromBinder:
             Refusal: E2xx to E4xx.
         """
         inner = clause.kind in {"CROSS", "INNER"}
-        versioned = _of_versions(clause)
+        versioned = _versioned_table(clause)
         right = (
             self._within(padded=not inner).relation(clause.right)
             if versioned is None
@@ -251,7 +251,7 @@ class FromBinder:
         if clause.condition is None:
             return []
         fields = side_by_side(left, right)
-        return conjuncts(self._binder("ON", fields).bind_whole_condition(clause.condition))
+        return conjuncts(self._binder("ON", fields).bind_condition_and_check_size(clause.condition))
 
     def _binder(self, clause: str, fields: Layer) -> ExpressionBinder:
         context = self.context
@@ -353,7 +353,7 @@ def _qualifiers(relation: Relation) -> frozenset[str]:
     return frozenset(name.lower() for name in names if name is not None)
 
 
-def _of_versions(clause: syntax.JoinClause) -> syntax.TableReference | None:
+def _versioned_table(clause: syntax.JoinClause) -> syntax.TableReference | None:
     """Return the table whose versions a clause joins with; None for relations as they are."""
     table = clause.right
     if not isinstance(table, syntax.TableReference) or clause.kind not in {"INNER", "LEFT"}:

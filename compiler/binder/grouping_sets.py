@@ -143,7 +143,7 @@ class GroupKeys:
     def _where_held(self, key: Expression, number: Expression) -> Expression:
         held = [index for index, one in enumerate(self.sets) if key in one]
         nothing = Literal(key.type, nullable=True, value=None)
-        branch = _among(number, held), key
+        branch = _is_among(number, held), key
         return Case(key.type, nullable=True, branches=(branch,), otherwise=nothing)
 
     def carry(
@@ -191,7 +191,7 @@ class GroupKeys:
             *others, last = sorted(masks)
             if not others:
                 return _number(last)
-            branches = tuple((_among(number, masks[mask]), _number(mask)) for mask in others)
+            branches = tuple((_is_among(number, masks[mask]), _number(mask)) for mask in others)
             return Case(BIGINT, nullable=False, branches=branches, otherwise=_number(last))
 
         return replace_pending(expression, replacement, groups.source_spans)
@@ -201,7 +201,7 @@ def _number(value: int) -> Expression:
     return Literal(BIGINT, nullable=False, value=value)
 
 
-def _among(number: Expression, indexes: Sequence[int]) -> Expression:
+def _is_among(number: Expression, indexes: Sequence[int]) -> Expression:
     """Return whether the set's number is one of some."""
     tests = [call("eq", number, Literal(INT, nullable=False, value=index)) for index in indexes]
     return combine_balanced("or", tests)

@@ -61,7 +61,7 @@ def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) 
 
 
 def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int) -> Item:
-    expression = binder.bind_whole(written.expression)
+    expression = binder.bind_and_check_size(written.expression)
     if written.alias is not None:
         name = written.alias.name
     elif isinstance(written.expression, syntax.ColumnReference):
@@ -106,7 +106,10 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
         name = next((name for name in named if matches(name, field.name)), None)
         if name in replaced:
             yield Item(
-                binder.bind_whole(replaced[name].expression), field.name, replaced[name].span, None
+                binder.bind_and_check_size(replaced[name].expression),
+                field.name,
+                replaced[name].span,
+                None,
             )
         elif name is None:
             reference = field.expression
@@ -157,7 +160,9 @@ def bind_key(
     if isinstance(element, syntax.GroupingSets):
         raise not_implemented(element.kind, element.span)
     item = _item_meant(binder, element, items)
-    expression = binder.bind_whole(element) if item is None else _check_key(item, element.span)
+    expression = (
+        binder.bind_and_check_size(element) if item is None else _check_key(item, element.span)
+    )
     return Key(expression, _key_name(expression, items, binder), element.span)
 
 

@@ -215,8 +215,8 @@ def refuse_lambda(_binder: ExpressionBinder, written: syntax.Lambda) -> Expressi
 
 
 def _transform(bound: _Call) -> Expression:
-    array, of_map = bound.array(map_=True)
-    if of_map:
+    array, is_map = bound.array(map_=True)
+    if is_map:
         return _transform_entries(bound, array, bound.lambdas(2))
     (written,) = bound.lambdas(1)
     own = bound.placeholder(_element(array))
@@ -254,13 +254,13 @@ def _transform_entries(
 
 
 def _filter(bound: _Call) -> Expression:
-    array, of_map = bound.array(map_=True)
+    array, is_map = bound.array(map_=True)
     (written,) = bound.lambdas(1)
     own = bound.placeholder(_element(array))
-    inner, condition = bound.body(written, _fields(own) if of_map else [own])
+    inner, condition = bound.body(written, _fields(own) if is_map else [own])
     body = inner.bind_condition(condition)
     made = bound.over(LambdaFunction.FILTER, (array,), (own,), body)
-    return call("map_from_entries", made) if of_map else made
+    return call("map_from_entries", made) if is_map else made
 
 
 def _any(bound: _Call, *, negated: bool = False) -> Expression:
@@ -274,7 +274,7 @@ def _any(bound: _Call, *, negated: bool = False) -> Expression:
 
 
 def _reduce(bound: _Call) -> Expression:
-    array, of_map = bound.array(map_=True)
+    array, is_map = bound.array(map_=True)
     others = bound.written.arguments[1:]
     if len(others) == 2 and isinstance(others[0], syntax.Lambda):
         others = others[::-1]  # DuckDB's order
@@ -288,7 +288,7 @@ def _reduce(bound: _Call) -> Expression:
         help_ = "cast it: CAST(NULL AS BIGINT)"
         raise refusal("E206", "NULL to start with has no type", start_text.span, help=help_)
     element = bound.placeholder(_element(array), 1)
-    given: Sequence[Expression] = _fields(element) if of_map else [element]
+    given: Sequence[Expression] = _fields(element) if is_map else [element]
     kinds, kind = bound.binder.parameters.kinds, start.type
     known = kinds.get(bound.written.span)
     if known is not None and common_type([kind, known]) == known:

@@ -230,7 +230,7 @@ def _select_over_unnest(
 
 
 def _conditions(binder: ExpressionBinder, condition: syntax.Expression | None) -> list[Expression]:
-    return [] if condition is None else [binder.bind_whole_condition(condition)]
+    return [] if condition is None else [binder.bind_condition_and_check_size(condition)]
 
 
 def _keys(select: syntax.Select, binder: ExpressionBinder, items: Sequence[Item]) -> list[Key]:

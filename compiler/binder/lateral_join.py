@@ -16,7 +16,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import equality_keys
 from fsql.compiler.binder.lateral import gives_elements
-from fsql.compiler.binder.limit import meant, row_bounds
+from fsql.compiler.binder.limit import resolve_item, row_bounds
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.rank import RankCall, bind_order, rank
 from fsql.compiler.binder.relation import Relation, apply_alias, project, relation_of
@@ -118,7 +118,9 @@ def _first_rows(
         context.functions,
         context.zone,
     )
-    items = [replace(item, expression=meant(item.expression, select)) for item in query.order_by]
+    items = [
+        replace(item, expression=resolve_item(item.expression, select)) for item in query.order_by
+    ]
     order = bind_order(binder, items)
     ranking = RankCall(RankFunction.ROW_NUMBER, tuple(keys), order)
     ranked = rank(subquery.rows.relation.plan, ranking, None, None, query.span)

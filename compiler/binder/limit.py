@@ -111,7 +111,7 @@ def _bind_order(
         return plan, order, len(plan.schema)
     hidden = [item for item in query.order_by if _written_position(item) is None]
     items = tuple(
-        syntax.SelectItem(item.span, _of_alias(item.expression, body), None) for item in hidden
+        syntax.SelectItem(item.span, _resolve_alias(item.expression, body), None) for item in hidden
     )
     plan = bind_body(dataclasses.replace(body, items=(*body.items, *items)), context)
     width = len(plan.schema) - len(hidden)
@@ -124,7 +124,7 @@ def _bind_order(
     return plan, order, width
 
 
-def _of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
+def _resolve_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
     """Return the expression that an item of ORDER BY means: a name may be the alias of a select item."""
     if isinstance(expression, syntax.ColumnReference) and len(expression.parts) == 1:
         items = (item for item in select.items if isinstance(item, syntax.SelectItem))
@@ -134,13 +134,13 @@ def _of_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Ex
     return expression
 
 
-def meant(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
+def resolve_item(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
     """Return what an expression means: a number is the position of an item, a name may be an alias."""
     if isinstance(expression, syntax.NumberLiteral) and expression.text.isdigit():
         position = int(expression.text[:_DIGITS_MAX])
         item = select.items[position - 1] if 1 <= position <= len(select.items) else None
         return item.expression if isinstance(item, syntax.SelectItem) else expression
-    return _of_alias(expression, select)
+    return _resolve_alias(expression, select)
 
 
 def _written_position(item: syntax.OrderItem) -> int | None:

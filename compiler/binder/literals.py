@@ -173,7 +173,7 @@ def _interval(literal: syntax.IntervalLiteral) -> Literal:
     if literal.unit is None:
         value, of_months = _with_units(literal.value)
     else:
-        value, of_months = _of_unit(literal, literal.unit), literal.unit in _UNIT_MONTHS
+        value, of_months = _interval_of_unit(literal, literal.unit), literal.unit in _UNIT_MONTHS
     if literal.negative:
         value = -value
     if not BIGINT_MIN <= value <= BIGINT_MAX:
@@ -181,7 +181,7 @@ def _interval(literal: syntax.IntervalLiteral) -> Literal:
     return Literal(MONTHS if of_months else INTERVAL, nullable=False, value=value)
 
 
-def _of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int:
+def _interval_of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int:
     """Return the months or microseconds of an interval with a unit after its text."""
     if literal.to is not None:
         return _range(literal, unit, literal.to)

@@ -188,7 +188,7 @@ def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Conte
     )
     keys: list[Expression] = []
     for each in written.partition_by:
-        key = binder.bind_whole(each)
+        key = binder.bind_and_check_size(each)
         if not isinstance(key, ColumnRef):
             raise not_implemented(
                 "PARTITION BY an expression in MATCH_RECOGNIZE",
@@ -212,7 +212,7 @@ def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Conte
             (others or [first])[0].span,
             help="order by the event-time column alone, ascending",
         )
-    time = binder.bind_whole(first.expression)
+    time = binder.bind_and_check_size(first.expression)
     partition = tuple(keys)
     plan = in_order_of_time(
         relation.plan, partition, time, first.span, context.source_spans, _CLAUSE

@@ -171,7 +171,7 @@ def pair_values(
         )
     pairs = []
     for each, item in zip(operands, subquery.items, strict=True):
-        value = binder.bind_whole(each), each.span
+        value = binder.bind_and_check_size(each), each.span
         mine, other = unify([value, (item.expression, item.span)], compared=True)
         pairs.append((mine, other))
     return pairs

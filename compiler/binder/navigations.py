@@ -88,7 +88,7 @@ class Navigations:
         """
         self.current = symbol
         with self._known_variables():
-            bound = self._binder().bind_whole_condition(written)
+            bound = self._binder().bind_condition_and_check_size(written)
         own = self._with_navigations(bound)
         pending = any(isinstance(node, NavigationValue) for node in walk(own))
         if not pending and not fallible(own):
@@ -120,7 +120,7 @@ class Navigations:
         if written.over is not None:
             raise not_implemented(f"OVER in {self.clause} of MATCH_RECOGNIZE", written.span)
         if name in _OF_MATCH:
-            return self._of_match(written, name)
+            return self._match_value(written, name)
         if name not in _EDGES and name not in AGGREGATES:
             return None
         if written.distinct or written.order_by or written.filter or written.ignore_nulls:
@@ -224,7 +224,7 @@ class Navigations:
         binder = ExpressionBinder(
             scope, f"an argument of {name}", self.source_spans, self.functions, self.zone
         )
-        bound = binder.bind_whole(written)
+        bound = binder.bind_and_check_size(written)
         width = self.relation.width
         used = {node.index // width - 1 for node in walk(bound) if isinstance(node, ColumnRef)}
         if len(used) > 1:
@@ -291,7 +291,7 @@ class Navigations:
         )
         return self._navigation(kind, self._variables(symbol), argument, 0, result)
 
-    def _of_match(self, written: syntax.FunctionCall, name: str) -> Expression:
+    def _match_value(self, written: syntax.FunctionCall, name: str) -> Expression:
         if written.arguments:
             raise refusal("E401", f"{name} takes no arguments here", written.span)
         if name == "MATCH_PROCTIME":

@@ -91,7 +91,7 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
         if changes:
             raise _changes_refusal(kind, lifetimes.span)
         whole = Join(left.plan, right.plan, *_keys(pairs), None)
-        final = _while_alive(kind, whole, rest, lifetimes, source_spans)
+        final = _join_while_kept(kind, whole, rest, lifetimes, source_spans)
     if final is not None:
         plan = final
     elif of_both:
@@ -138,7 +138,7 @@ def _changes_refusal(kind: JoinKind, span: Span) -> Refusal:
     )
 
 
-def _while_alive(
+def _join_while_kept(
     kind: JoinKind,
     whole: Join,
     conditions: Sequence[Expression],

@@ -68,7 +68,7 @@ class RunningCollector:
             aggregates=binder.aggregates,
             spans=self.spans,
         )
-        partition = tuple(inner.bind_whole(key) for key in window.partition_by)
+        partition = tuple(inner.bind_and_check_size(key) for key in window.partition_by)
         name = written.name.parts[-1].name.upper()
         function = RANK_FUNCTIONS.get(name)
         if function is not None:
@@ -182,7 +182,7 @@ class RunningCollector:
         written = None if any_order and not ascends(window) else order_of(window)
         if written is None:
             return None
-        order = binder.bind_whole(written)
+        order = binder.bind_and_check_size(written)
         self.order_spans.setdefault(order, written.span)
         return order
 

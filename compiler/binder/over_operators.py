@@ -6,13 +6,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregate import make_distinct_names
-from fsql.compiler.binder.following import InOrder, Sequenced, over_following, take_following
+from fsql.compiler.binder.following import (
+    InOrder,
+    Sequenced,
+    add_following_frames,
+    take_following_calls,
+)
 from fsql.compiler.binder.frames import in_order_of_time
 from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.binder.rank import rank
 from fsql.compiler.binder.report import not_implemented
-from fsql.compiler.binder.running_totals import over_totals
-from fsql.compiler.binder.unordered_frames import keeps_all_rows, over_ranks, over_whole
+from fsql.compiler.binder.running_totals import add_partition_frames
+from fsql.compiler.binder.unordered_frames import (
+    add_partition_aggregates,
+    add_row_frames,
+    keeps_all_rows,
+)
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 from fsql.compiler.logical import Over, OverCall, Plan, RankFunction, append_only
 
@@ -122,7 +131,7 @@ def _in_sequence(
 ) -> Plan:
     """Return `plan` with the aggregates in the total order and in that of event time."""
     written = grouped.order_spans
-    following = take_following(grouped.in_sequence, written)
+    following = take_following_calls(grouped.in_sequence, written)
     for (partition, order), calls in grouped.in_sequence.items():
         if order is not None:
             plan = in_order_of_time(plan, partition, order, written[order], spans)
@@ -136,28 +145,28 @@ def _in_sequence(
         columns |= _columns(plan, calls)
         made, names = tuple(calls.values()), _names(calls)
         ordered = InOrder(plan, partition, order.index, written[order])
-        plan = over_following(ordered, made, names, spans)
+        plan = add_following_frames(ordered, made, names, spans)
     return plan
 
 
 def _in_any_order(
     plan: Plan,
     grouped: _Grouped,
-    said: tuple[Emit | None, Report, Span],
+    context: tuple[Emit | None, Report, Span],
     columns: dict[int, int],
 ) -> Plan:
     """Return `plan` with the aggregates in other orders and over whole partitions."""
-    emit, report, span = said
+    emit, report, span = context
     below = plan
     for (partition, keys), calls in grouped.by_rank.items():
         columns |= _columns(plan, calls)
-        plan = over_ranks(plan, partition, keys, [*calls.values()], span)
+        plan = add_row_frames(plan, partition, keys, [*calls.values()], span)
     for (partition, keys), totals in grouped.totals.items():
         columns |= _columns(plan, totals)
-        plan = over_totals(plan, partition, keys, [*totals.values()], span)
+        plan = add_partition_frames(plan, partition, keys, [*totals.values()], span)
     for partition, aggregates in grouped.whole.items():
         columns |= _columns(plan, aggregates)
-        plan = over_whole(plan, partition, [*aggregates.values()], emit, span)
+        plan = add_partition_aggregates(plan, partition, [*aggregates.values()], emit, span)
     if plan is not below and not append_only(plan):
         report.warn(keeps_all_rows(below, span))
     return plan

@@ -47,7 +47,7 @@ def make_python_aggregate(
     argument = arguments[0] if strict and len(arguments) == 1 else call("row", *arguments)
     kept = [call("is_not_null", each) for each in arguments if each.nullable and strict]
     if written.filter is not None:
-        kept.insert(0, binder.bind_whole_condition(written.filter))
+        kept.insert(0, binder.bind_condition_and_check_size(written.filter))
     if kept and (argument is not arguments[0] or written.filter is not None):
         condition = combine_balanced("and", kept)
         nothing = Literal(argument.type, nullable=True, value=None)
@@ -76,7 +76,7 @@ def _arguments(
     for each in written.arguments:
         if isinstance(each, syntax.Star):
             raise refusal("E404", f"{name} does not take *", each.span)
-        bound.append(binder.bind_whole(each))
+        bound.append(binder.bind_and_check_size(each))
     parameters = function.types.parameters
     fits = len(bound) == len(parameters) and all(
         coercible(argument.type, type_) for argument, type_ in zip(bound, parameters, strict=True)

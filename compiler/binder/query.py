@@ -66,7 +66,7 @@ def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) 
     catalog = Catalog(outer=context.catalog)
     context = context.with_catalog(catalog)
     for table in tables:
-        if catalog.here(table.name) is not None:
+        if catalog.find_here(table.name) is not None:
             raise refusal(
                 "E205", f'"{table.name.name}" is declared more than once in WITH', table.name.span
             )

@@ -52,7 +52,7 @@ def bind_order(binder: ExpressionBinder, items: Sequence[syntax.OrderItem]) -> t
     Raises:
         Refusal: E2xx to E4xx.
     """
-    return tuple(order_key(binder.bind_whole(item.expression), item) for item in items)
+    return tuple(order_key(binder.bind_and_check_size(item.expression), item) for item in items)
 
 
 def order_key(expression: Expression, item: syntax.OrderItem) -> OrderKey:

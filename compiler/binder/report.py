@@ -135,12 +135,12 @@ def no_column(
     label: str = "",
     note: str | None = None,
     text_help: bool = False,
-    meant: str | None = None,
+    preferred_help: str | None = None,
 ) -> Refusal:
     """Return the refusal of a name that is not among the columns `names` (E203).
 
     With `text_help`, the help mentions string literals: other dialects allow them in double quotes.
-    `meant` is a help that is preferred to others.
+    `preferred_help` replaces the other helps.
     """
     near = near_name(name.name, names)
     help_ = f'a column with a similar name exists: "{near}"' if near else None
@@ -153,7 +153,7 @@ def no_column(
         name.span,
         label,
         note=note,
-        help=meant or help_,
+        help=preferred_help or help_,
     )
 
 

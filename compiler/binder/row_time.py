@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import Refusal, refusal
-from fsql.compiler.binder.time_zone import of_utc
+from fsql.compiler.binder.time_zone import utc_to_instant
 from fsql.compiler.expression import Cast, ColumnRef, Expression
 from fsql.compiler.logical import Project, Scan
 from fsql.compiler.sqltypes import DATE, TIME, TIMESTAMP, SqlType
@@ -98,7 +98,7 @@ def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Exp
     if name == _SECONDS:
         return call("unix_timestamp", time)
     if binder.zone != "UTC" and name != "PROCTIME":
-        instant = of_utc(time, binder.zone)
+        instant = utc_to_instant(time, binder.zone)
         return instant if name in _INSTANTS else Cast(TYPES[name], nullable=False, argument=instant)
     type_ = TYPES[name]
     return time if type_ == TIMESTAMP else Cast(type_, nullable=False, argument=time)

@@ -51,7 +51,7 @@ def bind_lag(
         first = _one_value(arguments, value, written)
         return run(OverCall(first, FrameEnd.CURRENT_ROW, number, None, number))
 
-    argument = arguments.bind_whole(given[0])
+    argument = arguments.bind_and_check_size(given[0])
     if written.ignore_nulls:
         if number != 1:
             raise not_implemented(
@@ -82,7 +82,7 @@ def nth_value(arguments: ExpressionBinder, written: syntax.FunctionCall) -> Aggr
         Refusal: E2xx to E4xx.
     """
     argument, number = _expressions(written, "NTH_VALUE", (2,))
-    value = arguments.bind_whole(argument)
+    value = arguments.bind_and_check_size(argument)
     nth = float(_number(number, "NTH_VALUE", 1))
     return _one_value(arguments, value, written, number=nth)
 

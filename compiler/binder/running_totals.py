@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
 
 
-def over_totals(
+def add_partition_frames(
     plan: Plan,
     partition: tuple[Expression, ...],
     order: Order,
@@ -85,20 +85,22 @@ def over_totals(
         by_row = (*order, OrderKey(column_refs(rows)[-1], descending=False, nulls_first=False))
     frames: dict[tuple[bool, bool, bool], list[int]] = {}
     for index, each in enumerate(calls):
-        left_out = each.call.frame_end is FrameEnd.ONE_PRECEDING
-        frames.setdefault((each.peers, each.to_end, left_out), []).append(index)
+        excludes_row = each.call.frame_end is FrameEnd.ONE_PRECEDING
+        frames.setdefault((each.peers, each.to_end, excludes_row), []).append(index)
     made, columns = rows, dict.fromkeys(range(len(calls)), 0)
-    for (peers, to_end, left_out), indexes in frames.items():
+    for (peers, to_end, excludes_row), indexes in frames.items():
         columns |= {index: len(made.schema) + i for i, index in enumerate(indexes)}
         keys = order if peers else by_row
         aggregates = [in_order(calls[index].call.aggregate, keys) for index in indexes]
         totals = _Totals(rows, partition, keys)
         grouped = group_rows(
-            totals.pairs(to_end=to_end, left_out=left_out), totals.position_columns(), aggregates
+            totals.pairs(to_end=to_end, excludes_row=excludes_row),
+            totals.position_columns(),
+            aggregates,
         )
         pairs = equal_keys(totals.own_position(), grouped)
         # A frame without its row may be empty.
-        kind = JoinKind.LEFT if left_out else JoinKind.INNER
+        kind = JoinKind.LEFT if excludes_row else JoinKind.INNER
         made = join_groups(made, grouped, pairs, kind, aggregates)
     width, values = len(plan.schema), column_refs(made)
     kept = [*values[:width], *(values[columns[index]] for index in range(len(calls)))]
@@ -135,7 +137,7 @@ class _Totals:
             for index, column in enumerate(self._positions.schema)
         )
 
-    def pairs(self, *, to_end: bool, left_out: bool) -> Plan:
+    def pairs(self, *, to_end: bool, excludes_row: bool) -> Plan:
         """Return each position with the rows of its frame."""
         pairs = equal_keys(self._partition, self._positions) or [(ZERO, ZERO)]
         both = join_rows(self._rows, self._positions, pairs, JoinKind.INNER)
@@ -147,7 +149,7 @@ class _Totals:
             if within is None:
                 within = (
                     _before(first, second, key)
-                    if left_out
+                    if excludes_row
                     else call("not", _before(second, first, key))
                 )
                 continue

@@ -52,7 +52,7 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         raise unknown_function(name, written)
     function = CALLABLE[name]
     arguments = [
-        bind_argument(binder, _word_as_text(function, index, argument))
+        bind_argument(binder, _quote_word(function, index, argument))
         for index, argument in enumerate(written.arguments)
     ]
     many = function.name == "concat" and len(arguments) > 2 and name != "CONCAT_WS"
@@ -164,7 +164,7 @@ _BARE_WORDS: Final = frozenset({"unit", "form"})
 """The literals that may be written as a word without quotes: TIMESTAMPADD(DAY, 1, t)."""
 
 
-def _word_as_text(
+def _quote_word(
     function: Function, index: int, argument: syntax.Expression | syntax.Star
 ) -> syntax.Expression | syntax.Star:
     """Return a bare word where the function takes one as a text in quotes."""

@@ -270,7 +270,7 @@ class SubqueryCollector:
         for value in self.values:
             outer_keys = value.outer_keys
             if carry is not None:
-                outer_keys = tuple(carry(key, _everywhere(value.span)) for key in outer_keys)
+                outer_keys = tuple(carry(key, _spans_at(value.span)) for key in outer_keys)
             indexes.append(len(plan.schema))
             plan = Join(plan, value.plan, outer_keys, value.keys, None, JoinKind.LEFT)
 
@@ -319,7 +319,7 @@ def _is_one_row(body: syntax.QueryBody) -> bool:
             return False
 
 
-def _everywhere(span: Span) -> Mapping[Expression, Span]:
+def _spans_at(span: Span) -> Mapping[Expression, Span]:
     """Return the spans of expressions that are all written there."""
     return defaultdict(lambda: span)
 

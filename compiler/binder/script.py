@@ -311,7 +311,7 @@ class _ScriptBinder:
 
     def _declare(self, name: syntax.Identifier) -> None:
         """Add an entry for a table that was refused, so that references to it give no further errors."""
-        if self._catalog.here(name) is None:
+        if self._catalog.find_here(name) is None:
             self._catalog.add(ViewEntry(name.name, name.span, None))
 
     def _insert(self, statement: syntax.Insert, context: Context) -> None:

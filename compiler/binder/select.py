@@ -256,7 +256,9 @@ class _SelectBinder:
                 )
             }
             with self._report.part():
-                having.append(self._having_binder.bind_whole_condition(self._select.having))
+                having.append(
+                    self._having_binder.bind_condition_and_check_size(self._select.having)
+                )
         return having
 
     def _qualify(self, items: list[Item]) -> list[Expression]:
@@ -265,7 +267,9 @@ class _SelectBinder:
         if self._select.qualify is not None:
             self._qualify_binder.aliases = _aliases(items)
             with self._report.part():
-                qualify.append(self._qualify_binder.bind_whole_condition(self._select.qualify))
+                qualify.append(
+                    self._qualify_binder.bind_condition_and_check_size(self._select.qualify)
+                )
                 if not self._running.calls and not self._running.ranks:
                     raise refusal(
                         "E404",

@@ -83,17 +83,17 @@ def partition_of_group(
     )
     found: list[Expression] = []
     for element in select.group_by or ():
-        written = _meant(element, select, relation)
+        written = _resolve_key(element, select, relation)
         if written is None or isinstance(written, syntax.GroupingSets) or is_window_call(written):
             continue
         try:
-            found.append(binder.bind_whole(written))
+            found.append(binder.bind_and_check_size(written))
         except Refusal:
             continue
     return [key for key in found if any(isinstance(node, ColumnRef) for node in walk(key))]
 
 
-def _meant(
+def _resolve_key(
     element: syntax.Expression | syntax.GroupingSets, select: syntax.Select, relation: Relation
 ) -> syntax.Expression | syntax.GroupingSets | None:
     """Return the expression of a key, also where it is the position or the alias of a select item."""
@@ -127,4 +127,4 @@ def partition_of_table(
     keys: list[syntax.Expression] = []
     for each in written:
         keys += each.items if isinstance(each, syntax.RowConstructor) else (each,)
-    return [binder.bind_whole(key) for key in keys]
+    return [binder.bind_and_check_size(key) for key in keys]

@@ -57,13 +57,13 @@ def union(branches: Sequence[Branch]) -> Plan:
         return branches[0][0]
     flat = [
         inner
-        for branch in _of_common_types(branches, "UNION")
+        for branch in _coerce_branches(branches, "UNION")
         for inner in (branch.branches if isinstance(branch, Union) else (branch,))
     ]
     return Union(tuple(flat))
 
 
-def _of_common_types(branches: Sequence[Branch], operator: str) -> list[Plan]:
+def _coerce_branches(branches: Sequence[Branch], operator: str) -> list[Plan]:
     """Return the branches with their columns coerced to common types."""
     first, first_span = branches[0]
     for plan, span in branches:
@@ -125,7 +125,7 @@ def bind_counts(left: Branch, right: Branch, term: SetTerm, context: Context) ->
             notes=("a row of the other side may come later",),
         )
     )
-    sides = _of_common_types([left, right], term.operator)
+    sides = _coerce_branches([left, right], term.operator)
     names = [column.name for column in sides[0].schema]
     if term.all:
         sides = [_number_rows(side) for side in sides]

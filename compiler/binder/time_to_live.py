@@ -55,7 +55,7 @@ class TimeToLive:
         Raises:
             Refusal: E301.
         """
-        kept = (_kept_for_ever(node) for node in operators(query) if self.of_groups is not None)
+        kept = (_unbounded_state(node) for node in operators(query) if self.of_groups is not None)
         found = next((each for each in kept if each is not None), None)
         if found is not None and self.of_groups is not None:
             raise refusal(
@@ -101,7 +101,7 @@ def read_duration(text: str, span: Span, owner: str) -> Lifetime | None:
     return Lifetime(idle_us, span) if idle_us else None
 
 
-def _kept_for_ever(node: Plan) -> str | None:
+def _unbounded_state(node: Plan) -> str | None:
     match node:
         case Aggregate(idle_us=None, keys=keys) if keys:
             return "these groups"

@@ -124,7 +124,7 @@ def in_zone(operand: Expression, zone: str, local: str) -> Expression:
     return _cast(_cast(operand, instants(zone)), instants(local))
 
 
-def of_utc(operand: Expression, local: str) -> Expression:
+def utc_to_instant(operand: Expression, local: str) -> Expression:
     """Return the instant of a time in UTC; `local` is the zone of the script."""
     return in_zone(operand, "UTC", local)
 

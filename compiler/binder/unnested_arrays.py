@@ -69,7 +69,7 @@ def _bind_array(binder: ExpressionBinder, written: syntax.Expression) -> Express
     Raises:
         Refusal: E2xx to E4xx.
     """
-    array = binder.bind_whole(written)
+    array = binder.bind_and_check_size(written)
     if array.type.element is None:
         raise refusal(
             "E218",
@@ -90,7 +90,7 @@ def bind_series(binder: ExpressionBinder, written: syntax.TableFunction) -> Expr
     for each in written.arguments:
         if isinstance(each, syntax.NamedArgument | syntax.TableArgument | syntax.Descriptor):
             raise not_implemented("named arguments and tables as arguments of functions", each.span)
-        bounds.append(binder.bind_whole(each))
+        bounds.append(binder.bind_and_check_size(each))
     made = None
     if len(bounds) in {2, 3}:
         made = make_call("sequence", *bounds, *[_ONE] * (3 - len(bounds)))

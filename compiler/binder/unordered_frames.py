@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 
-def over_ranks(
+def add_row_frames(
     plan: Plan,
     partition: tuple[Expression, ...],
     order: tuple[OrderKey, ...],
@@ -152,7 +152,7 @@ def join_groups(
     return Project(joined, (*columns[: len(rows.schema)], *values), tuple(names))
 
 
-def over_whole(
+def add_partition_aggregates(
     plan: Plan,
     partition: tuple[Expression, ...],
     aggregates: Sequence[AggregateCall],
@@ -175,7 +175,7 @@ def over_whole(
             span,
             help="group the input by a window with EMIT FINAL",
         )
-    return _of_windows(plan, complete, end, aggregates)
+    return _aggregate_windows(plan, complete, end, aggregates)
 
 
 def _join_whole(
@@ -205,7 +205,7 @@ def keeps_all_rows(plan: Plan, span: Span) -> Diagnostic:
     )
 
 
-def _of_windows(
+def _aggregate_windows(
     plan: Plan,
     keys: tuple[Expression, ...],
     end: int,

@@ -85,7 +85,7 @@ def bind_rows(
                     changes=emits_changes(select),
                 )
                 continue
-            bound = replace(own, scope=scope).bind_whole_condition(condition)
+            bound = replace(own, scope=scope).bind_condition_and_check_size(condition)
             parts = [each for each in conjuncts(bound) if each not in source.taken]
             across = [each for each in parts if any(i >= width for i in columns_in(each))]
             if collector.values:
@@ -172,5 +172,5 @@ def bind_subquery(
         items = tuple(bind_items(binder, select, context.report))
         having: tuple[Expression, ...] = ()
         if select.having is not None:
-            having = (binder.bind_whole_condition(select.having),)
+            having = (binder.bind_condition_and_check_size(select.having),)
     return Subquery(rows, items, query.span, select, collector, having, binder.spans)

@@ -240,7 +240,7 @@ def constant_interval_us(expression: syntax.Expression, zone: str) -> int | None
         Refusal: E2xx to E4xx, if it cannot be bound.
     """
     binder = ExpressionBinder(Scope(((),)), "a constant", SourceSpans(), NO_FUNCTIONS, zone)
-    bound = binder.bind_whole(expression)
+    bound = binder.bind_and_check_size(expression)
     if bound.type == MONTHS:
         raise refusal(
             "E307",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.time_zone import constant_zone, in_zone, of_utc
+from fsql.compiler.binder.time_zone import constant_zone, in_zone, utc_to_instant
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
@@ -37,7 +37,7 @@ def local_texts(made: Expression, zone: str, span: Span) -> Expression:
     _check_pattern(made, span)
     match made.function, made.arguments:
         case "from_unixtime", (seconds, *pattern):
-            at = coerce(of_utc(call("timestamp_seconds", seconds), zone), TIMESTAMP)
+            at = coerce(utc_to_instant(call("timestamp_seconds", seconds), zone), TIMESTAMP)
             return call("date_format", at, *(pattern or [_SECONDS]))
         case "unix_timestamp", (text, *pattern) if text.type == STRING:
             if _pattern_has_zone(made):
@@ -87,7 +87,7 @@ def to_timestamp_ltz(
             message = "precision of TO_TIMESTAMP_LTZ must be 0, for seconds, or 3, for milliseconds"
             raise refusal("E405", message, digits_span)
         unit = "timestamp_millis" if precision else "timestamp_seconds"
-        return of_utc(call(unit, value), binder.zone)
+        return utc_to_instant(call(unit, value), binder.zone)
     if value.type.kind not in {Kind.STRING, Kind.NULL}:
         raise refusal(
             "E401",

@@ -61,9 +61,9 @@ _INFIX: Final = {
 _POSTFIX: Final = {"is_null": "IS NULL", "is_not_null": "IS NOT NULL"}
 _PREFIX: Final = {"not": ("NOT ", _NOT), "negate": ("-", _SIGN)}
 
-_Rope = str | tuple["_Rope", ...]
+_TextTree = str | tuple["_TextTree", ...]
 """Text in pieces: a chain of ANDs may be thousands long, and each piece is copied only once."""
-_Text = tuple[_Rope, int]
+_Text = tuple[_TextTree, int]
 
 
 def expression_text(expression: Expression, names: Sequence[str], parameters: int = 0) -> str:
@@ -204,7 +204,7 @@ def _text(  # noqa: PLR0911 - one a form
             raise AssertionError(node)
 
 
-def _field_text(argument: Expression, index: int, texts: Mapping[object, _Text]) -> _Rope:
+def _field_text(argument: Expression, index: int, texts: Mapping[object, _Text]) -> _TextTree:
     fields = argument.type.fields
     name = name_text(fields[index][0]) if index < len(fields) else f"${index}"
     return (_in_brackets(texts[argument], _ATOM), ".", name)
@@ -214,7 +214,7 @@ _CAPTURED_MAX: Final = 40
 """Longer texts of what a lambda captures are written once, after it."""
 
 
-def _lambda_text(call: LambdaCall, texts: Mapping[object, _Text], parameters: int) -> _Rope:
+def _lambda_text(call: LambdaCall, texts: Mapping[object, _Text], parameters: int) -> _TextTree:
     """Return `TRANSFORM(tags, $1 -> $1 || name)`."""
     own = 2 if call.function is LambdaFunction.REDUCE else 1
     names = [f"${parameters + number}" for number in range(1, own + 1)]
@@ -233,8 +233,8 @@ def _lambda_text(call: LambdaCall, texts: Mapping[object, _Text], parameters: in
     return (f"{call.function.value}(", *listed, f"{shown} -> {inside}", *captures, ")")
 
 
-def _case_text(case: Case, texts: Mapping[object, _Text]) -> _Rope:
-    whens: list[_Rope] = []
+def _case_text(case: Case, texts: Mapping[object, _Text]) -> _TextTree:
+    whens: list[_TextTree] = []
     for condition, result in case.branches:
         whens += (" WHEN ", texts[condition][0], " THEN ", texts[result][0])
     return ("CASE", *whens, " ELSE ", texts[case.otherwise][0], " END")
@@ -263,14 +263,14 @@ def _infix_text(function: str, left: _Text, right: _Text) -> _Text:
     return (_in_brackets(left, left_level), f" {sign} ", _in_brackets(right, right_level)), level
 
 
-def _in_brackets(text: _Text, level: int) -> _Rope:
+def _in_brackets(text: _Text, level: int) -> _TextTree:
     """Return the text, in brackets if it binds less tightly than `level`."""
     return text[0] if text[1] >= level else ("(", text[0], ")")
 
 
-def _join(rope: _Rope) -> str:
+def _join(tree: _TextTree) -> str:
     pieces: list[str] = []
-    waiting: list[_Rope] = [rope]
+    waiting: list[_TextTree] = [tree]
     while waiting:
         piece = waiting.pop()
         if isinstance(piece, str):

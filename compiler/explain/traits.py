@@ -15,7 +15,7 @@ from fsql.compiler.explain.expressions import labels
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.expression import OF_ORDER, AggregateFunction
 from fsql.compiler.functions.python_aggregates import registered_aggregate
-from fsql.compiler.logical import Changes, append_only, of_expiring_rows
+from fsql.compiler.logical import Changes, append_only, has_expiring_rows
 from fsql.compiler.row_pattern import most_rows
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
             return _rows("group", keys, calls, append=True, bound=seen)
         case logical.Aggregate(keys=keys, aggregates=calls):
             return _rows("group", keys, calls, append=append_only(plan.input), bound=", unbounded")
-        case logical.WindowAggregate() if of_expiring_rows(plan):
+        case logical.WindowAggregate() if has_expiring_rows(plan):
             return "the rows that may still be joined, bounded by time"
         case logical.WindowAggregate(keys=keys, aggregates=calls):
             return _rows(
@@ -126,12 +126,12 @@ def _rows_of(plan: logical.Plan) -> str:
         case logical.AssignSessions():
             return "the rows ahead of the watermark" if plan.sorts else "the rows of open sessions"
         case logical.Join():
-            return _of_join(plan)
+            return _join_traits(plan)
         case _:
             return "none"
 
 
-def _of_join(plan: logical.Join) -> str:
+def _join_traits(plan: logical.Join) -> str:
     bound = "unbounded" if equal_bounds(plan) is None else "bounded by window"
     if not plan.kind.makes_pairs:
         return f"the rows of the left side and the keys of the right, {bound}"

@@ -199,7 +199,7 @@ def _maybe_null(name: str, *signatures: Signature) -> Function:
     return Function(name, names, signatures, Nullability.ALWAYS)
 
 
-def _of_null(name: str, signature: Signature, *others: str) -> Function:
+def _nullable_element_function(name: str, signature: Signature, *others: str) -> Function:
     """Return a function that takes NULL for an element."""
     return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS, strict=False)
 
@@ -275,20 +275,22 @@ ARRAY_OPERATIONS: Final = (
     ),
     _maybe_null("array_first", Signature((_ARRAY,), _ANY, lambda a: a[0] if a else None)),
     _maybe_null("array_last", Signature((_ARRAY,), _ANY, lambda a: a[-1] if a else None)),
-    _of_null(
+    _nullable_element_function(
         "array_append",
         Signature((_ARRAY, _ANY), _ARRAY, lambda a, x: None if a is None else (*a, x)),
     ),
-    _of_null(
+    _nullable_element_function(
         "array_prepend",
         Signature((_ARRAY, _ANY), _ARRAY, lambda a, x: None if a is None else (x, *a)),
     ),
-    _of_null("array_insert", Signature((_ARRAY, BIGINT, _ANY), _ARRAY, _insert)),
-    _of_null(
+    _nullable_element_function("array_insert", Signature((_ARRAY, BIGINT, _ANY), _ARRAY, _insert)),
+    _nullable_element_function(
         "array_replace",
         Signature(
             (_ARRAY, _ANY, _ANY), _ARRAY, lambda a, x, y: None if a is None else _replace(a, x, y)
         ),
     ),
-    _of_null("array_repeat", Signature((_ANY, BIGINT), _ARRAY, _repeat, fallible=True)),
+    _nullable_element_function(
+        "array_repeat", Signature((_ANY, BIGINT), _ARRAY, _repeat, fallible=True)
+    ),
 )

@@ -176,7 +176,7 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
     if Kind.DECIMAL in {source.kind, target.kind}:
         return decimal_cast_fallible(source, target)
     if source.zone or target.zone:
-        return zoned_cast_fallible(source, target)
+        return cast_in_zone_fallible(source, target)
     return (source.kind, target.kind) in _FALLIBLE
 
 
@@ -211,7 +211,7 @@ def _time_cast(value: Value, source: SqlType, target: SqlType) -> Value:
         assert isinstance(whole, int)
         return whole - whole % target.unit_us
     if source.zone or target.zone:
-        return _zoned_cast(value, source, target)
+        return _cast_in_zone(value, source, target)
     if source.kind is target.kind:
         return value
     if target.kind is Kind.STRING:
@@ -219,14 +219,14 @@ def _time_cast(value: Value, source: SqlType, target: SqlType) -> Value:
     return _CASTS[source.kind, target.kind](value)
 
 
-def zoned_cast_fallible(source: SqlType, target: SqlType) -> bool:
+def cast_in_zone_fallible(source: SqlType, target: SqlType) -> bool:
     """Return whether a cast from or to TIMESTAMP_LTZ can fail: with an offset a time can leave the range."""
     if source.zone and (target.zone or target.kind is Kind.STRING):
         return False
     return source.kind is Kind.STRING or (source.zone or target.zone) != "UTC"
 
 
-def _zoned_cast(value: Value, source: SqlType, target: SqlType) -> Value:
+def _cast_in_zone(value: Value, source: SqlType, target: SqlType) -> Value:
     """Return the value of a cast from or to TIMESTAMP_LTZ: all but texts are converted by the local time."""
     if source.zone:
         assert isinstance(value, int)

@@ -227,7 +227,7 @@ def _shift(name: str, sign: int) -> Function:
     )
 
 
-def _of_unit(
+def _unit_function(
     name: str, names: tuple[str, ...], signature: Signature, *, of_instants: bool = True
 ) -> Function:
     return Function(
@@ -244,13 +244,15 @@ def _of_unit(
 _TWO_TIMES: Final = (STRING, TIMESTAMP, TIMESTAMP)
 
 DATE_ARITHMETIC: Final = (
-    _of_unit(
+    _unit_function(
         "timestamp_add",
         ("TIMESTAMPADD", "TIMESTAMP_ADD", "DATEADD"),
         Signature((STRING, BIGINT, TIMESTAMP), TIMESTAMP, _add, fallible=True),
     ),
-    _of_unit("timestamp_diff", ("TIMESTAMPDIFF",), Signature(_TWO_TIMES, BIGINT, _difference)),
-    _of_unit(
+    _unit_function(
+        "timestamp_diff", ("TIMESTAMPDIFF",), Signature(_TWO_TIMES, BIGINT, _difference)
+    ),
+    _unit_function(
         "date_diff",
         ("DATE_DIFF",),
         Signature(_TWO_TIMES, BIGINT, _boundaries),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _of_double(name: str, compute: Callable[[float], float], *others: str) -> Function:
+def _double_function(name: str, compute: Callable[[float], float], *others: str) -> Function:
     def scalar(value: float) -> float:
         if math.isnan(value):
             return NAN
@@ -58,22 +58,22 @@ def _truncate(value: float) -> float:
 _TWO: Final = (BIGINT, BIGINT)
 
 ELEMENTARY = (
-    _of_double("exp", math.exp),
-    _of_double("ln", _log(math.log)),
-    _of_double("log2", _log(math.log2)),
-    _of_double("log10", _log(math.log10)),
-    _of_double("sin", math.sin),
-    _of_double("cos", math.cos),
-    _of_double("tan", math.tan),
-    _of_double("asin", math.asin),
-    _of_double("acos", math.acos),
-    _of_double("atan", math.atan),
-    _of_double("degrees", math.degrees),
-    _of_double("radians", math.radians),
+    _double_function("exp", math.exp),
+    _double_function("ln", _log(math.log)),
+    _double_function("log2", _log(math.log2)),
+    _double_function("log10", _log(math.log10)),
+    _double_function("sin", math.sin),
+    _double_function("cos", math.cos),
+    _double_function("tan", math.tan),
+    _double_function("asin", math.asin),
+    _double_function("acos", math.acos),
+    _double_function("atan", math.atan),
+    _double_function("degrees", math.degrees),
+    _double_function("radians", math.radians),
     replace(
-        _of_double("truncate", _truncate, "TRUNC"),
+        _double_function("truncate", _truncate, "TRUNC"),
         signatures=(
-            *_of_double("truncate", _truncate).signatures,
+            *_double_function("truncate", _truncate).signatures,
             TRUNCATE_TO_PLACES,
         ),
     ),

@@ -268,7 +268,7 @@ _WILD: Final = frozenset(
 """The functions whose paths may have wildcards."""
 
 
-def _of_path(
+def _value_function(
     name: str, others: tuple[str, ...], result: SqlType, scalar: Callable[..., Value]
 ) -> Function:
     signature = Signature(_TWO, result, scalar)
@@ -298,7 +298,7 @@ def _path_function(
     )
 
 
-def _of_texts(name: str, signature: Signature, *others: str) -> Function:
+def _text_function(name: str, signature: Signature, *others: str) -> Function:
     return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS)
 
 
@@ -333,14 +333,16 @@ BUILDERS: Final = frozenset({"json_object", "json_array", "json_build_array"})
 """The functions that make a document of values."""
 
 JSON_FUNCTIONS: Final = (
-    _of_path("json_value", (), STRING, _value),
-    _of_path("json_extract", (), STRING, _extract),
-    _of_path("json_extract_string", ("EXTRACTJSONFIELD", "GET_JSON_OBJECT"), STRING, _extract_text),
-    _of_path("json_exists", ("JSONB_PATH_EXISTS",), BOOLEAN, _exists),
-    _of_path("json_query_wrapped", (), STRING, _wrap),
-    _of_path("json_query_wrapped_if_needed", (), STRING, _wrap_if_needed),
-    _of_path("json_path_query_array", ("JSONB_PATH_QUERY_ARRAY",), STRING, _path_array),
-    _of_path("json_path_query_first", ("JSONB_PATH_QUERY_FIRST",), STRING, _path_first),
+    _value_function("json_value", (), STRING, _value),
+    _value_function("json_extract", (), STRING, _extract),
+    _value_function(
+        "json_extract_string", ("EXTRACTJSONFIELD", "GET_JSON_OBJECT"), STRING, _extract_text
+    ),
+    _value_function("json_exists", ("JSONB_PATH_EXISTS",), BOOLEAN, _exists),
+    _value_function("json_query_wrapped", (), STRING, _wrap),
+    _value_function("json_query_wrapped_if_needed", (), STRING, _wrap_if_needed),
+    _value_function("json_path_query_array", ("JSONB_PATH_QUERY_ARRAY",), STRING, _path_array),
+    _value_function("json_path_query_first", ("JSONB_PATH_QUERY_FIRST",), STRING, _path_first),
     _with_path("json_query", (), STRING, _query),
     _with_path("json_array_length", ("JSONB_ARRAY_LENGTH",), BIGINT, _array_length),
     _with_path("json_keys", ("JSON_OBJECT_KEYS", "JSONB_OBJECT_KEYS"), array_of(STRING), _keys),
@@ -356,11 +358,11 @@ JSON_FUNCTIONS: Final = (
         literal_word="kind",
     ),
     Function("json_quote", ("JSON_QUOTE",), (Signature(_TEXT, STRING, quote),)),
-    _of_texts("json_unquote", Signature(_TEXT, STRING, _unquote)),
-    _of_texts(
+    _text_function("json_unquote", Signature(_TEXT, STRING, _unquote)),
+    _text_function(
         "json_extract_path", Signature(_TWO, STRING, _path, variadic=True), "JSONB_EXTRACT_PATH"
     ),
-    _of_texts(
+    _text_function(
         "json_extract_path_text",
         Signature(_TWO, STRING, _path_text, variadic=True),
         "JSONB_EXTRACT_PATH_TEXT",
@@ -374,8 +376,8 @@ JSON_FUNCTIONS: Final = (
         )
         for name, scalar in (("json_get", _get_json), ("json_get_text", _get_text))
     ),
-    _of_texts("json_merge_patch", Signature(_TWO, STRING, _on_documents(merge_patch))),
-    _of_texts("json_strip_nulls", Signature(_TEXT, STRING, _on_documents(without_nulls))),
+    _text_function("json_merge_patch", Signature(_TWO, STRING, _on_documents(merge_patch))),
+    _text_function("json_strip_nulls", Signature(_TEXT, STRING, _on_documents(without_nulls))),
     Function(
         "json_array_contains",
         ("JSON_ARRAY_CONTAINS",),

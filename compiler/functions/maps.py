@@ -31,7 +31,7 @@ def _has_value(entries: Map, wanted: Value) -> bool:
     return any(compare(value, wanted) == 0 for _, value in entries)
 
 
-def _of_arrays(keys: tuple[Value, ...], values: tuple[Value, ...]) -> Map:
+def _map_of_arrays(keys: tuple[Value, ...], values: tuple[Value, ...]) -> Map:
     if len(keys) != len(values):
         raise NoMapFailure(f"MAP of {len(keys)} keys and {len(values)} values")
     return map_of_entries(zip(keys, values, strict=True))
@@ -41,7 +41,7 @@ def _concat(*maps: Map) -> Map:
     return map_of_entries(entry for each in maps for entry in each)
 
 
-def _of_text(text: str, between: str = ",", within: str = "=") -> Map:
+def _map_of_text(text: str, between: str = ",", within: str = "=") -> Map:
     """Return the map of `a=1,b=2`; a part without a separator is a key whose value is NULL."""
     parts = text.split(between) if between else [text]
     pairs = (part.partition(within) if within else (part, "", "") for part in parts)
@@ -61,7 +61,7 @@ MAPS: Final = (
     Function(
         "map_from_arrays",
         ("MAP_FROM_ARRAYS", "AS_MAP"),
-        (Signature((TypeVariable.KEYS, TypeVariable.VALUES), _MAP, _of_arrays, fallible=True),),
+        (Signature((TypeVariable.KEYS, TypeVariable.VALUES), _MAP, _map_of_arrays, fallible=True),),
     ),
     Function(
         "map_keys",
@@ -97,9 +97,9 @@ MAPS: Final = (
         "str_to_map",
         ("STR_TO_MAP",),
         (
-            Signature((STRING,), _TEXTS, _of_text),
-            Signature((STRING, STRING), _TEXTS, _of_text),
-            Signature((STRING, STRING, STRING), _TEXTS, _of_text),
+            Signature((STRING,), _TEXTS, _map_of_text),
+            Signature((STRING, STRING), _TEXTS, _map_of_text),
+            Signature((STRING, STRING, STRING), _TEXTS, _map_of_text),
         ),
     ),
 )

@@ -49,7 +49,7 @@ def _guard(compute: Callable[..., float]) -> Callable[..., float]:
     return scalar
 
 
-def _of_double(name: str, compute: Callable[..., float], *, count: int = 1) -> Function:
+def _double_function(name: str, compute: Callable[..., float], *, count: int = 1) -> Function:
     signature = Signature((DOUBLE,) * count, DOUBLE, _guard(compute))
     return Function(name, (name.upper(),), (signature,))
 
@@ -240,7 +240,7 @@ def _try(
     )
 
 
-def _of_integers(
+def _integer_function(
     name: str, compute: Callable[..., Value], count: int = 2, *others: str, fallible: bool = False
 ) -> Function:
     signature = Signature((BIGINT,) * count, BIGINT, compute, fallible=fallible)
@@ -293,39 +293,39 @@ MATHEMATICS: Final = (
         literal_index=4,
         literal_word="unit",
     ),
-    _of_double("cbrt", _cbrt),
-    _of_double("sinh", _sinh),
-    _of_double("cosh", math.cosh),
-    _of_double("tanh", math.tanh),
-    _of_double("asinh", math.asinh),
-    _of_double("acosh", math.acosh),
-    _of_double("atanh", _atanh),
-    _of_double("atan2", math.atan2, count=2),
-    _of_double("cot", _cot),
-    _of_double("hypot", math.hypot, count=2),
-    _of_double("log1p", _log1p),
-    _of_double("expm1", math.expm1),
-    _of_double("gamma", _gamma),
-    _of_double("lgamma", _lgamma),
-    _of_double("erf", math.erf),
-    _of_double("erfc", math.erfc),
-    _of_double("nextafter", math.nextafter, count=2),
-    _of_double("rint", _rint),
-    _of_double("even", _even),
+    _double_function("cbrt", _cbrt),
+    _double_function("sinh", _sinh),
+    _double_function("cosh", math.cosh),
+    _double_function("tanh", math.tanh),
+    _double_function("asinh", math.asinh),
+    _double_function("acosh", math.acosh),
+    _double_function("atanh", _atanh),
+    _double_function("atan2", math.atan2, count=2),
+    _double_function("cot", _cot),
+    _double_function("hypot", math.hypot, count=2),
+    _double_function("log1p", _log1p),
+    _double_function("expm1", math.expm1),
+    _double_function("gamma", _gamma),
+    _double_function("lgamma", _lgamma),
+    _double_function("erf", math.erf),
+    _double_function("erfc", math.erfc),
+    _double_function("nextafter", math.nextafter, count=2),
+    _double_function("rint", _rint),
+    _double_function("even", _even),
     Function("e", ("E",), (Signature((), DOUBLE, lambda: math.e),)),
     _test("isnan", math.isnan),
     _test("isinf", math.isinf),
     _test("isfinite", math.isfinite),
-    _of_integers("gcd", _check_range(math.gcd), fallible=True),
-    _of_integers("lcm", _check_range(math.lcm), fallible=True),
-    _of_integers("factorial", _factorial, 1, fallible=True),
-    _of_integers("div", _check_range(divide_integers), fallible=True),
-    _of_integers("pmod", _positive_modulo, fallible=True),
-    _of_integers("bitnot", lambda value: ~value, 1),
-    _of_integers("bit_count", _bit_count, 1),
-    _of_integers("shiftleft", _shift_left),
-    _of_integers("shiftright", _shift_right),
-    _of_integers("shiftrightunsigned", _shift_right_unsigned),
+    _integer_function("gcd", _check_range(math.gcd), fallible=True),
+    _integer_function("lcm", _check_range(math.lcm), fallible=True),
+    _integer_function("factorial", _factorial, 1, fallible=True),
+    _integer_function("div", _check_range(divide_integers), fallible=True),
+    _integer_function("pmod", _positive_modulo, fallible=True),
+    _integer_function("bitnot", lambda value: ~value, 1),
+    _integer_function("bit_count", _bit_count, 1),
+    _integer_function("shiftleft", _shift_left),
+    _integer_function("shiftright", _shift_right),
+    _integer_function("shiftrightunsigned", _shift_right_unsigned),
     _nullable("getbit", Signature((BIGINT, BIGINT), BIGINT, _get_bit), "BIT_GET"),
     _nullable(
         "width_bucket",

@@ -140,7 +140,7 @@ def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match |
         return function.of_types(arguments)
     zone = next((type_.zone for type_ in arguments if type_.zone), "")
     if zone and function.of_instants:
-        return _of_instants(function, arguments, zone)
+        return _match_instants(function, arguments, zone)
     if function.of_decimals is not None and any(type_.kind is Kind.DECIMAL for type_ in arguments):
         derived = function.of_decimals(arguments)
         if derived is not None:
@@ -152,7 +152,7 @@ def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match |
     return None
 
 
-def _of_instants(function: Function, arguments: tuple[SqlType, ...], zone: str) -> Match | None:
+def _match_instants(function: Function, arguments: tuple[SqlType, ...], zone: str) -> Match | None:
     """Return the signature for TIMESTAMP, applied to TIMESTAMP_LTZ."""
 
     def zoned(type_: SqlType) -> SqlType:

@@ -95,7 +95,7 @@ def drops_late_rows(plan: Plan) -> TypeGuard[WindowAggregate | AssignSessions | 
     )
 
 
-def of_expiring_rows(plan: Plan) -> bool:
+def has_expiring_rows(plan: Plan) -> bool:
     """Return whether `plan` is of windows that end when rows can no longer be joined: no row is late."""
     below = plan.input if isinstance(plan, WindowAggregate) else None
     while isinstance(below, Filter):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import SinkTable
 
-_ROWS_LEAST: Final = 5
+_ROWS_MIN: Final = 5
 _AROUND_ROWS: Final = 6
 """Lines of the terminal that the head of the table, its end and the prompt take."""
 _BETWEEN_SECONDS: Final = 0.1
@@ -65,7 +65,7 @@ class LiveTable:
         return len(self._rows)
 
     def _table(self) -> Table:
-        most = max(_ROWS_LEAST, self._console.height - _AROUND_ROWS)
+        most = max(_ROWS_MIN, self._console.height - _AROUND_ROWS)
         rows = self._rows.rows()
         table = Table(
             box=None, pad_edge=False, header_style="" if self._console.no_color else "bold"

@@ -131,15 +131,15 @@ def _read(slices: Slices, quoted: bool, column: Column) -> Read:  # noqa: FBT001
             return _uncertain(len(slices.starts), column)
         return _OF_TEXT[kind](slices, column.type)
     if not (slices.firsts() == _LETTER_N).any():
-        return _of_bare(slices, column)
+        return _bare_column(slices, column)
     null = slices.equal(b"null")
-    array, read = _of_bare(slices.filter(~null), column)
+    array, read = _bare_column(slices.filter(~null), column)
     certain = np.full(len(null), column.nullable)
     certain[~null] = read
     return array.take(pa.array(np.cumsum(~null) - 1, mask=null)), certain
 
 
-def _of_bare(slices: Slices, column: Column) -> Read:
+def _bare_column(slices: Slices, column: Column) -> Read:
     """Return the column of values without quotes, none of which is `null`."""
     kind = column.type.kind
     if not len(slices.starts) or kind not in _OF_BARE:

@@ -1,7 +1,7 @@
 """When to try again after a failure that may or may not persist: a full disk, a locked store.
 
 Contract.  The first failure is followed by an attempt at once.  The delay before further attempts doubles,
-from `FIRST_SECONDS` up to `MOST_SECONDS`.  It starts from zero again when an attempt has made progress.
+from `FIRST_SECONDS` up to `SECONDS_MAX`.  It starts from zero again when an attempt has made progress.
 Progress is a position that only grows while every output stores what it is given.
 """
 
@@ -12,7 +12,7 @@ from typing import Final
 from fsql.runtime.batch import START, Root
 
 FIRST_SECONDS: Final = 0.125
-MOST_SECONDS: Final = 8.0
+SECONDS_MAX: Final = 8.0
 
 
 INVARIANT_FAILURES_MAX: Final = 3
@@ -78,7 +78,7 @@ class Backoff:
         if done > self._done:
             self._done, self._wait = done, 0.0
         self._not_before = now + self._wait
-        self._wait = min(max(2 * self._wait, FIRST_SECONDS), MOST_SECONDS)
+        self._wait = min(max(2 * self._wait, FIRST_SECONDS), SECONDS_MAX)
 
     def retry_at(self, now: float) -> float | None:
         """Return when to try again, None if that may be done now."""

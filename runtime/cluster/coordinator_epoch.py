@@ -316,10 +316,10 @@ class CoordinatorEpoch:
         self.ticks.switch_if_agreed(now)
         self.snapshots.on_min_time(self.output.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
-        lull = has_stored and self.output.out_below() >= max(promises, default=END)
+        caught_up = has_stored and self.output.out_below() >= max(promises, default=END)
         stored_below = self.deliveries.stored_below_any()
         if not self.ticks.advance(promises, self.output.min_time, now):
-            due = self.snapshots.due(promises, now, lull=lull, stored_below=stored_below)
+            due = self.snapshots.due(promises, now, caught_up=caught_up, stored_below=stored_below)
             if isinstance(due, CancelSnapshot):
                 self.ticks.cancel(due)
             elif due is not None:

@@ -38,7 +38,7 @@ from fsql.runtime.cluster.coordinator_events import (
 )
 from fsql.runtime.cluster.delivery import PositionRefusedError
 from fsql.runtime.cluster.frames import (
-    UNHEARD,
+    NOTHING_RECEIVED,
     Frame,
     Goodbye,
     Heartbeat,
@@ -242,7 +242,7 @@ class CoordinatorNode:
         why = f"worker {goodbye.sender} has left: {goodbye.reason}"
         if goodbye.broken_invariant:
             return self._on_broken_invariant(why, now)
-        if goodbye.reason == UNHEARD:
+        if goodbye.reason == NOTHING_RECEIVED:
             self._restarts.timeouts.on_silence(epoch.deliveries.stored_below_all())
         return self._fail(why, now, disk_failed=goodbye.disk_failed)
 

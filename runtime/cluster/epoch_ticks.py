@@ -22,7 +22,7 @@ from fsql.runtime.cluster.frames import (
     TickPrepared,
 )
 from fsql.runtime.cluster.layout_tick import LayoutTick, TickPhase
-from fsql.runtime.cluster.snapshots import HURRIED_AT_FIRST
+from fsql.runtime.cluster.snapshots import FREQUENT_AT_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ class EpochTicks:
             layout=layout,
             members=members,
         )
-        hurries = self._snapshots.hurry(HURRIED_AT_FIRST)
+        hurries = self._snapshots.begin_frequent(FREQUENT_AT_FIRST)
         preparation = tick.preparation(self.readers, snapshots=hurries)
         self._links.put_each(members, preparation)
 
@@ -111,14 +111,14 @@ class EpochTicks:
         match item:
             case TickCopied():
                 if tick.on_copied(worker) and not tick.refused:
-                    self._snapshots.hurry()
+                    self._snapshots.begin_frequent()
             case TickPrepared():
                 tick.on_prepared(worker)
             case TickDeclined():
                 if not tick.refused:
                     tick.refused = f"worker {worker}: {item.reason}"
                     self._links.put_each(tick.members, AbandonTick(tick.number))
-                    self._snapshots.end_hurry()
+                    self._snapshots.end_frequent()
             case BinsReleased():
                 tick.on_released(worker)
             case BinsAdopted():
@@ -159,7 +159,7 @@ class EpochTicks:
         if tick is None or not self.is_under_way:
             return False
         if tick.phase is TickPhase.PREPARED:
-            self.cancel(self._snapshots.give_way(now))
+            self.cancel(self._snapshots.cancel_if_undecided(now))
             announce = self._snapshots.announce_tick(tick.number, tick.members, promises)
             if announce is None:
                 return False

@@ -36,32 +36,32 @@ class FailureDetector(Generic[PeerT]):
     def __init__(self, timeout: float) -> None:
         """Start without watched peers; `timeout` is in seconds."""
         self.timeout = timeout
-        self._heard_at: dict[PeerT, float] = {}
+        self._received_at: dict[PeerT, float] = {}
 
     def watch(self, peers: Iterable[PeerT], now: float) -> None:
         """Watch these peers from now on, as if each had just sent a frame."""
-        self._heard_at |= dict.fromkeys(peers, now)
+        self._received_at |= dict.fromkeys(peers, now)
 
     def forget(self, peer: PeerT) -> None:
         """Stop watching a peer."""
-        self._heard_at.pop(peer, None)
+        self._received_at.pop(peer, None)
 
     def on_heartbeat(self, peer: PeerT, now: float) -> None:
         """Record a sign of life of a peer."""
-        if peer in self._heard_at:
-            self._heard_at[peer] = now
+        if peer in self._received_at:
+            self._received_at[peer] = now
 
     def silence(self, peer: PeerT, now: float) -> float:
         """Return for how many seconds a peer has been silent, 0 if it is not watched."""
-        return now - self._heard_at.get(peer, now)
+        return now - self._received_at.get(peer, now)
 
     def has_failed(self, peer: PeerT, now: float) -> bool:
         """Return whether a peer is watched and has been silent for the timeout."""
-        return peer in self._heard_at and now >= self._heard_at[peer] + self.timeout
+        return peer in self._received_at and now >= self._received_at[peer] + self.timeout
 
     def silent(self, now: float) -> PeerT | None:
         """Return a peer that has been silent for the timeout, None if there is none."""
-        for peer in self._heard_at:
+        for peer in self._received_at:
             if self.has_failed(peer, now):
                 return peer
         return None
@@ -75,7 +75,7 @@ class FailureDetector(Generic[PeerT]):
 
     def next_timer(self) -> float:
         """Return when the first peer will have been silent for the timeout, infinity for never."""
-        return min(self._heard_at.values(), default=float("inf")) + self.timeout
+        return min(self._received_at.values(), default=float("inf")) + self.timeout
 
 
 def longer_timeout(timeout: float, most: float) -> float:
@@ -89,14 +89,14 @@ class Timeouts:
     def __init__(self, settings: Settings) -> None:
         self.silence = settings.failure_after
         self.loading = settings.loading_at_most
-        self._silence_most = settings.failure_after_most
-        self._loading_least = settings.loading_at_most
+        self._silence_max = settings.failure_after_most
+        self._loading_min = settings.loading_at_most
         self._done = START
 
     def on_silence(self, done: Root) -> None:
         """Record an epoch lost to silence, at which all sinks have stored what is below `done`."""
         if done <= self._done:
-            self.silence = longer_timeout(self.silence, self._silence_most)
+            self.silence = longer_timeout(self.silence, self._silence_max)
         self._done = max(done, self._done)
 
     def on_loading_too_long(self) -> None:
@@ -105,4 +105,4 @@ class Timeouts:
 
     def on_loaded(self) -> None:
         """Record that all workers have loaded."""
-        self.loading = self._loading_least
+        self.loading = self._loading_min

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COORDINATOR: Final = -1
 """The coordinator's number as a sender or receiver; workers are numbered from 0."""
 
-UNHEARD: Final = "no message from the others"
+NOTHING_RECEIVED: Final = "no message from the others"
 """The reason of a worker that leaves because its coordinator or a peer has been silent for too long."""
 
 

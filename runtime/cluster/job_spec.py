@@ -9,7 +9,7 @@ from fsql.compiler.tick_plan import FoldHead
 from fsql.runtime.batch import START, Root, origin_parts
 from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
-from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
+from fsql.runtime.dataflow.read_ahead import BYTES_MIN
 from fsql.runtime.dataflow.stage_pipeline import Uninstrumented
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Settings:
     """
 
     read_ahead_seconds: float = 0.5
-    read_ahead_bytes_least: int = LEAST_BYTES
+    read_ahead_bytes_least: int = BYTES_MIN
     read_ahead_rows: int = 1_000_000
     chunk_rows: int = 65_536
     hello_every: float = 0.05

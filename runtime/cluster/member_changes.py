@@ -46,7 +46,7 @@ class MemberChanges:
         effects: list[Transmit] = []
         if missing > 0 and not epoch.snapshots.is_committing:
             # A manifest that is being committed does not know their stores.
-            joining = self._members.let_join(missing, members.next_number, now)
+            joining = self._members.assign_idle(missing, members.next_number, now)
             members.join(joining, now)
             if joining:
                 self._next_begin = now

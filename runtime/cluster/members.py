@@ -68,7 +68,7 @@ class Members:
         """Return whether there are enough workers to begin an epoch."""
         return len(self._idle(now)) >= self.wanted
 
-    def let_join(self, count: int, first: int, now: float) -> dict[int, str]:
+    def assign_idle(self, count: int, first: int, now: float) -> dict[int, str]:
         """Give numbers from `first` on to idle workers, at most `count`; return addresses by number."""
         joining = {}
         for number, member in enumerate(self._idle(now)[:count], first):

@@ -1,7 +1,7 @@
 """The workers that write shards, as the coordinator of one epoch knows them.
 
 Contract.  `docs/internals/distribution.md`, section 5.  The writers of an epoch are those of its workers that
-it began with, for as long as it lasts.  Each is told the released position when it has stored all below the
+it began with, for as long as it lasts.  Each receives the released position when it has stored all below the
 one before, so that a slow writer gets few large steps.  Before a manifest is committed, all writers have to
 sync what they have stored.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ShardWriters:
-    """What the writers have been told, and what they have stored."""
+    """The bounds that were sent to writers, and those below which they have stored everything."""
 
     def __init__(
         self, outputs: Sequence[Output], workers: int, start: Root, settings: Settings
@@ -40,8 +40,8 @@ class ShardWriters:
         }
         self.are_waited_for = any(outputs[number].option.is_waited_for for number in self._writers)
         self._bound = start
-        self._told = dict.fromkeys(sorted(set(self._writers.values())), start)
-        self._stored = dict(self._told)
+        self._bounds = dict.fromkeys(sorted(set(self._writers.values())), start)
+        self._stored = dict(self._bounds)
         self._committing: CommitManifest | None = None
         self._unsynced: set[int] = set()
 
@@ -64,25 +64,25 @@ class ShardWriters:
         self._bound = max(self._bound, bound)
 
     def take_releases(self) -> list[tuple[int, ReleaseShards]]:
-        """Return what is to be sent to writers: to those that have stored all that they were told."""
+        """Return what is to be sent to writers: to those that have stored everything below their bound."""
         due = [
             writer
-            for writer, told in self._told.items()
-            if told == self._stored[writer] and told < self._bound
+            for writer, bound in self._bounds.items()
+            if bound == self._stored[writer] and bound < self._bound
         ]
-        self._told |= dict.fromkeys(due, self._bound)
+        self._bounds |= dict.fromkeys(due, self._bound)
         return [(writer, ReleaseShards(self._bound)) for writer in due]
 
     def on_released(self, writer: int, item: ShardsReleased) -> None:
         """Record what a writer has stored."""
-        assert item.bound == self._told[writer]
+        assert item.bound == self._bounds[writer]
         self._stored[writer] = item.bound
 
     def sync(self, commit: CommitManifest) -> list[tuple[int, SyncShards]]:
         """Let all writers sync before a manifest is committed; return what to send to them."""
-        if self._told:
-            self._committing, self._unsynced = commit, set(self._told)
-        return [(writer, SyncShards(commit.manifest.snapshot)) for writer in self._told]
+        if self._bounds:
+            self._committing, self._unsynced = commit, set(self._bounds)
+        return [(writer, SyncShards(commit.manifest.snapshot)) for writer in self._bounds]
 
     def on_synced(
         self, writer: int, item: ShardsSynced

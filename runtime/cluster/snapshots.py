@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 EARLY_SECONDS: Final = 0.05
 """How many seconds early a snapshot may be taken, but never by more than half an interval."""
 
-HURRIED_AT_FIRST: Final = 4 * SNAPSHOTS_OF_COMPARISON
+FREQUENT_AT_FIRST: Final = 4 * SNAPSHOTS_OF_COMPARISON
 """How many snapshots show whether a tick's state changes faster than it is sent."""
 
-HURRIED_SECONDS: Final = 0.05
+FREQUENT_SECONDS: Final = 0.05
 """The most seconds from one snapshot to the next while a tick is prepared."""
 
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
@@ -78,7 +78,7 @@ class Snapshots:
         self._number = first_number(epoch) + 1
         self._has_tick = False
         """Whether a tick waits for snapshots."""
-        self._hurried = 0.0
+        self._frequent_count = 0.0
         """How many of the next snapshots are taken at short intervals."""
         self._pending: AnnounceSnapshot | None = None
         self._distance = SnapshotDistance(every)
@@ -102,23 +102,27 @@ class Snapshots:
         self._newest = 0
         self.skipped: tuple[SkippedRange, ...] = ()
 
-    def hurry(self, snapshots: float = math.inf) -> bool:
+    def begin_frequent(self, snapshots: float = math.inf) -> bool:
         """Take a number of snapshots at short intervals for a tick; return whether any are taken."""
         if self._every is None:
             return False
-        self._hurried = snapshots
+        self._frequent_count = snapshots
         self._has_tick = True
         self._next_at = 0.0
         return True
 
-    def end_hurry(self) -> None:
+    def end_frequent(self) -> None:
         """Take snapshots at the usual interval again."""
-        self._hurried = 0
+        self._frequent_count = 0
         self._has_tick = False
 
     @property
     def _interval(self) -> float | None:
-        return min(self._every, HURRIED_SECONDS) if self._every and self._hurried else self._every
+        return (
+            min(self._every, FREQUENT_SECONDS)
+            if self._every and self._frequent_count
+            else self._every
+        )
 
     @property
     def position(self) -> Root | None:
@@ -178,12 +182,12 @@ class Snapshots:
     ) -> AnnounceSnapshot | None:
         """Return the announcement of a snapshot at which a tick begins, if there is a position for it."""
         greatest = max(promises, default=START)
-        self.end_hurry()
+        self.end_frequent()
         if self._pending is not None or greatest == START:
             return None
         return self._announce(greatest, self._distance.position(greatest), tuple(members), tick)
 
-    def give_way(self, now: float) -> CancelSnapshot | None:
+    def cancel_if_undecided(self, now: float) -> CancelSnapshot | None:
         """Return the cancellation of an announced snapshot that a tick need not wait for.
 
         That is one to whose position not all workers have agreed, and that was not requested.
@@ -212,7 +216,7 @@ class Snapshots:
         promises: Iterable[Root],
         now: float,
         *,
-        lull: bool = False,
+        caught_up: bool = False,
         stored_below: Root = START,
     ) -> AnnounceSnapshot | CancelSnapshot | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
@@ -228,12 +232,14 @@ class Snapshots:
             return self._cancel(now) if out_of_reach else None
         asked = self.requested.is_due or self._is_asked
         every = self._interval
-        if not asked and (every is None or now < self._next_at - (self._early if lull else 0.0)):
+        if not asked and (
+            every is None or now < self._next_at - (self._early if caught_up else 0.0)
+        ):
             return None
         if every is not None:
             # An early or late snapshot does not shift the following ones; missed ones are skipped.
             self._next_at = max(self._next_at, now - every / 2) + every
-            self._hurried = max(0, self._hurried - 1)
+            self._frequent_count = max(0, self._frequent_count - 1)
         position = self._distance.position(greatest)
         wanted = asked or self._has_tick
         if greatest == START or (not wanted and self._kept_at == (position,) * KEPT):

@@ -18,7 +18,7 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.cluster.delivery import PositionRefusedError
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
-    UNHEARD,
+    NOTHING_RECEIVED,
     Begin,
     Failure,
     Frame,
@@ -94,7 +94,7 @@ class WorkerNode:
         if isinstance(event, TimerFired) and self.epoch is not None:
             # Only on timers, since then all input is processed.
             if self.epoch.has_failed(now):
-                effects += self._leave(UNHEARD, now)
+                effects += self._leave(NOTHING_RECEIVED, now)
             else:
                 effects += self.epoch.go_on(now)
                 effects += self.epoch.flush_links(now)

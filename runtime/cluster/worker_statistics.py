@@ -79,7 +79,7 @@ class WorkerStatistics:
                 for name, counters in times
                 if any(since := self._since(("operators", name), counters)) or name == "read"
             ],
-            "folds": self._of_folds(folds),
+            "folds": self._fold_rows(folds),
             "fronts": [
                 (
                     front.table.name,
@@ -101,7 +101,7 @@ class WorkerStatistics:
             RecordStatistics(begin.job, begin.epoch, begin.number, seconds, tables, loads),
         ]
 
-    def _of_folds(self, folds: Iterable[Fold]) -> Rows:
+    def _fold_rows(self, folds: Iterable[Fold]) -> Rows:
         return [
             (
                 fold.operator,

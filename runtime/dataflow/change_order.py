@@ -12,8 +12,8 @@ from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.order import (
     canonical_rank,
     fixed_width,
+    identity_codes,
     lexicographic_order,
-    sameness,
     starts_of_runs,
 )
 from fsql.runtime.ties import tie_breaking_codes
@@ -83,7 +83,7 @@ def _all_differ(columns: list[pa.Array], some: Ints, others: Ints) -> bool:
     for column in sorted(columns, key=lambda column: not fixed_width(column.type)):
         if not len(some):
             break
-        codes = sameness(column.take(pa.array(np.concatenate([some, others]))))
+        codes = identity_codes(column.take(pa.array(np.concatenate([some, others]))))
         same = codes[: len(some)] == codes[len(some) :]
         some, others = some[same], others[same]
     return not len(some)

@@ -4,7 +4,7 @@ Contract.  The rows in flight of a front are those that it has read and that are
 may read more while they are fewer than the rows released in the last `seconds`.  By Little's law a row is
 then released about that long after it was read, whatever the speed of the job, and no queue holds more.  Two
 rules keep the limit from being too low.  If a chunk that was alone in flight takes longer, the period is
-one and a half times that; and `LEAST_BYTES` may always be in flight, so that no part of a job is idle.
+one and a half times that; and `BYTES_MIN` may always be in flight, so that no part of a job is idle.
 
 Rows count `ROW_BYTES` each, in addition to the bytes that they were read from, since some have none.
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.front import Front
 
-LEAST_BYTES: Final = 8 << 20
+BYTES_MIN: Final = 8 << 20
 """About two large chunks."""
 
 ROW_BYTES: Final = 64
@@ -41,9 +41,9 @@ class _Chunk(NamedTuple):
 class ReadAhead:
     """The read-ahead of one front."""
 
-    def __init__(self, seconds: float, least_bytes: int = LEAST_BYTES) -> None:
+    def __init__(self, seconds: float, bytes_min: int = BYTES_MIN) -> None:
         self._seconds = seconds
-        self._least = least_bytes
+        self._least = bytes_min
         self._read = 0
         self._chunks: deque[_Chunk] = deque()
         self._under_way = 0

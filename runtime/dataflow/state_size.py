@@ -48,21 +48,21 @@ class _Estimate:
         if isinstance(value, _ARRAYS):
             return value.nbytes
         if isinstance(value, dict):
-            return self._of_container(value) + self._of_elements(value.values())
+            return self._container_bytes(value) + self._elements_bytes(value.values())
         if isinstance(value, _CONTAINERS):
-            return self._of_container(value)
-        return self._of_attributes(value, kind) if _is_own(kind) else 0
+            return self._container_bytes(value)
+        return self._attributes_bytes(value, kind) if _is_own(kind) else 0
 
-    def _of_container(self, container: Collection[object]) -> float:
-        return sys.getsizeof(container) + self._of_elements(container)
+    def _container_bytes(self, container: Collection[object]) -> float:
+        return sys.getsizeof(container) + self._elements_bytes(container)
 
-    def _of_elements(self, elements: Collection[object]) -> float:
+    def _elements_bytes(self, elements: Collection[object]) -> float:
         if not elements:
             return 0
         looked_at = islice(elements, _LOOKED_AT)
         return sum(map(self.of, looked_at)) * len(elements) / min(len(elements), _LOOKED_AT)
 
-    def _of_attributes(self, value: object, kind: type) -> float:
+    def _attributes_bytes(self, value: object, kind: type) -> float:
         size = sum(map(self.of, getattr(value, "__dict__", {}).values()))
         for name in _slots(kind):
             size += self.of(getattr(value, name, None))

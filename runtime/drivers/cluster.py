@@ -1,9 +1,9 @@
 """The in-process driver: it steps the machines and carries the messages over in-memory channels.
 
 There is one channel for each pair of sender and receiver, first in, first out.  A `Schedule` chooses the
-order in which channels deliver: `Fair` delivers everything before it reads more, which is fastest in one
-process; `Seeded` draws the order from a seed, so that there is disorder in one process.  A driver over a
-network replaces the channels; the machines are the same.
+order in which channels deliver: `BarrierFirst` delivers everything before it reads more, which is fastest in
+one process; `RandomSchedule` draws the order from a seed, so that there is disorder in one process.  A driver
+over a network replaces the channels; the machines are the same.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ Channel = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class GoOn:
+class ContinueFolds:
     """The message that a worker sends to itself while one of its folds is behind."""
 
 
-Carried = Message | Acknowledgement | Promise | MinTime | GoOn
-_GO_ON: Final = GoOn()
+ChannelMessage = Message | Acknowledgement | Promise | MinTime | ContinueFolds
+_CONTINUE: Final = ContinueFolds()
 BarrierOutput = Released | LateRows | DeadLetters | Stopped
 
 
@@ -61,7 +61,7 @@ class Schedule(Protocol):
         """Return the index of one of the channels that are not empty."""
 
 
-class Fair:
+class BarrierFirst:
     """Delivers to the barrier if it can, so that rows are released first; otherwise the oldest message."""
 
     def choose(self, channels: Sequence[Channel]) -> int:
@@ -70,7 +70,7 @@ class Fair:
 
 
 @dataclass(slots=True)
-class FrontAt:
+class PlacedFront:
     """A front, the worker that has it now, and the ordinal of its table."""
 
     front: Front
@@ -78,11 +78,11 @@ class FrontAt:
     ordinal: int
 
 
-def fronts_of(plan: TickPlan, splits: Mapping[int, Sized]) -> list[FrontAt]:
+def fronts_of(plan: TickPlan, splits: Mapping[int, Sized]) -> list[PlacedFront]:
     """Return new fronts for a job with these splits of its tables, by ordinal."""
     tables = plan.tables
     return [
-        FrontAt(
+        PlacedFront(
             Front(task.number, tables[task.ordinal], task.split),
             plan.assignment.owner_of_front(task.number),
             task.ordinal,
@@ -97,7 +97,7 @@ class Cluster:
     def __init__(  # noqa: PLR0913 - all of them are of one job
         self,
         plan: TickPlan,
-        fronts: Sequence[FrontAt],
+        fronts: Sequence[PlacedFront],
         schedule: Schedule,
         *,
         epoch: int = 1,
@@ -115,7 +115,7 @@ class Cluster:
         self.barrier = Barrier(plan.sinks, len(plan.late_windows), start, encodings)
         self._release = instrument("barrier", self.barrier.advance)
         self._schedule = schedule
-        self._channels: dict[Channel, deque[Carried]] = {}
+        self._channels: dict[Channel, deque[ChannelMessage]] = {}
         self.messages = 0
 
     def load(self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root) -> None:
@@ -130,12 +130,14 @@ class Cluster:
         """Return whether all channels are empty."""
         return not self._channels
 
-    def read(self, at: FrontAt, chunk: Chunk, source_offset: SourceOffset | None = None) -> None:
+    def read(
+        self, at: PlacedFront, chunk: Chunk, source_offset: SourceOffset | None = None
+    ) -> None:
         """Hand a chunk to the worker of a front; `source_offset` is needed only to resume."""
         worker = self.workers[at.worker]
         self.carry(at.worker, worker.read(at.front, at.ordinal, chunk, source_offset))
 
-    def end(self, at: FrontAt) -> None:
+    def end(self, at: PlacedFront) -> None:
         """End a front at its worker."""
         self.carry(at.worker, self.workers[at.worker].end(at.front))
 
@@ -144,18 +146,18 @@ class Cluster:
         channels = list(self._channels)
         channel = channels[self._schedule.choose(channels)]
         queue = self._channels[channel]
-        carried = queue.popleft()
+        message = queue.popleft()
         if not queue:
             del self._channels[channel]
         self.messages += 1
-        return self._deliver(channel[1], carried)
+        return self._deliver(channel[1], message)
 
     def deliver_all(self) -> Iterator[BarrierOutput]:
         """Deliver until all channels are empty."""
         while self._channels:
             yield from self.deliver()
 
-    def may_read(self, at: FrontAt, read_ahead: int) -> bool:
+    def may_read(self, at: PlacedFront, read_ahead: int) -> bool:
         """Return whether a front may send: within its read-ahead, or least and all delivered."""
         front = at.front
         if front.ended or self.barrier.stopped:
@@ -172,30 +174,30 @@ class Cluster:
 
     def rows_buffered(self) -> int:
         """Return how many rows and groups the folds, the channels and the barrier hold."""
-        carried = [item for queue in self._channels.values() for item in queue]
+        message = [item for queue in self._channels.values() for item in queue]
         return (
             sum(fold.state_rows() for worker in self.workers for fold in worker.folds.values())
-            + sum(m.parcel.rows for m in carried if isinstance(m, Message))
+            + sum(m.parcel.rows for m in message if isinstance(m, Message))
             + self.barrier.rows_buffered()
         )
 
-    def _deliver(self, receiver: int, carried: Carried) -> list[BarrierOutput]:
-        match carried:
+    def _deliver(self, receiver: int, message: ChannelMessage) -> list[BarrierOutput]:
+        match message:
             case Acknowledgement():
-                self.acker.acknowledge(carried)
+                self.acker.acknowledge(message)
                 self._announce(self.acker.take_advanced())
             case Promise():
-                self.acker.promise(carried)
+                self.acker.promise(message)
                 self._announce(self.acker.take_advanced())
             case Message() if receiver == BARRIER:
-                self._at_barrier(carried)
+                self._at_barrier(message)
             case Message():
-                self.carry(receiver, self.workers[receiver].receive(carried))
+                self.carry(receiver, self.workers[receiver].receive(message))
             case MinTime() if receiver == BARRIER:
-                return self._release(carried.root)
+                return self._release(message.root)
             case MinTime():
-                self.carry(receiver, self.workers[receiver].advance(carried))
-            case GoOn():
+                self.carry(receiver, self.workers[receiver].advance(message))
+            case ContinueFolds():
                 self.carry(receiver, self.workers[receiver].go_on())
         return []
 
@@ -221,7 +223,7 @@ class Cluster:
             else:
                 self._put(sender, ACKER, effect)
         if self.workers[sender].is_behind and (sender, sender) not in self._channels:
-            self._put(sender, sender, _GO_ON)
+            self._put(sender, sender, _CONTINUE)
 
-    def _put(self, sender: int, receiver: int, carried: Carried) -> None:
-        self._channels.setdefault((sender, receiver), deque()).append(carried)
+    def _put(self, sender: int, receiver: int, message: ChannelMessage) -> None:
+        self._channels.setdefault((sender, receiver), deque()).append(message)

@@ -17,7 +17,7 @@ from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import TIME_START, Root
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.drivers.cluster import BarrierOutput, Cluster, FrontAt, Schedule, fronts_of
+from fsql.runtime.drivers.cluster import BarrierOutput, Cluster, PlacedFront, Schedule, fronts_of
 from fsql.runtime.drivers.packed_rows import packed_rows, unpack
 from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter, SourceOffset
 
@@ -50,18 +50,18 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class SnapshotStart:
     """A snapshot: a position, and the incremental snapshots of each operator up to it, oldest first."""
 
     position: Root
     state: Mapping[str, tuple[IncrementalSnapshot, ...]]
 
 
-class Watcher(Protocol):
+class SnapshotObserver(Protocol):
     """Takes snapshots of a run, and chooses the one from which it continues."""
 
     @property
-    def begin(self) -> Beginning | None:
+    def begin(self) -> SnapshotStart | None:
         """Return the snapshot from which to continue: rows below its position are skipped."""
 
     @property
@@ -72,7 +72,7 @@ class Watcher(Protocol):
         """Observe the run; called before each of its steps, and at its end."""
 
 
-class Seeded:
+class RandomSchedule:
     """Delivers from a channel drawn at random."""
 
     def __init__(self, seed: int) -> None:
@@ -90,13 +90,13 @@ def run_in_memory(
     seed: int,
     batch_rows: int = 8,
     read_ahead: int = 1_000_000,
-    watcher: Watcher | None = None,
+    watcher: SnapshotObserver | None = None,
 ) -> Outcome:
     """Run `plan` over `inputs` (table ordinal to splits of rows) until everything is released.
 
     With an odd seed workers encode the rows.
     """
-    schedule = Seeded(seed)
+    schedule = RandomSchedule(seed)
     fronts = fronts_of(plan, inputs)
     encodings = packed_rows(plan) if seed % 2 else {}
     begin = None if watcher is None else watcher.begin
@@ -137,9 +137,9 @@ def run_in_memory(
 
 def _cluster(
     plan: TickPlan,
-    fronts: Sequence[FrontAt],
+    fronts: Sequence[PlacedFront],
     schedule: Schedule,
-    begin: Beginning | None,
+    begin: SnapshotStart | None,
     encodings: Mapping[int, RowEncoding],
 ) -> Cluster:
     """Return a cluster as of the snapshot, if one is given; the fronts skip the rows that it has."""

@@ -16,7 +16,7 @@ from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.holder import Holder
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
-from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, fronts_of
+from fsql.runtime.drivers.cluster import BarrierFirst, Cluster, PlacedFront, fronts_of
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
@@ -117,7 +117,9 @@ class LocalRun:
             FsqlError: if a source or a sink fails.
         """
         readers = self._open()
-        cluster = Cluster(self.plan, [at for at, _ in readers], Fair(), instrument=self.instrument)
+        cluster = Cluster(
+            self.plan, [at for at, _ in readers], BarrierFirst(), instrument=self.instrument
+        )
         started = time.monotonic()
         try:
             while self._read_round(cluster, readers):
@@ -129,8 +131,8 @@ class LocalRun:
                 reader.close()
         yield self.metrics
 
-    def _open(self) -> list[tuple[FrontAt, SplitReader]]:
-        readers: list[tuple[FrontAt, SplitReader]] = []
+    def _open(self) -> list[tuple[PlacedFront, SplitReader]]:
+        readers: list[tuple[PlacedFront, SplitReader]] = []
         for at in fronts_of(self.plan, self.edges.splits):
             front = at.front
             split = self.edges.splits[at.ordinal][front.split]
@@ -138,7 +140,7 @@ class LocalRun:
             readers.append((at, split.open()))
         return readers
 
-    def _read_round(self, cluster: Cluster, readers: list[tuple[FrontAt, SplitReader]]) -> bool:
+    def _read_round(self, cluster: Cluster, readers: list[tuple[PlacedFront, SplitReader]]) -> bool:
         """Read from each front that may send, the least promise first; return whether to continue."""
         waits = []
         read = False

@@ -174,14 +174,14 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         """Report progress, with the figures that only the host has."""
         troubles = (
             *progress.troubles,
-            *self._coordination_troubles(),
+            *self._coordination_problems(),
             *self._missing_sinks(),
             *self._version_troubles(),
         )
         metrics = merge([progress.metrics, Metrics(operators={"write": self._write_metrics})])
         self._monitor.report(replace(progress, metrics=metrics, troubles=troubles))
 
-    def _coordination_troubles(self) -> Iterator[str]:
+    def _coordination_problems(self) -> Iterator[str]:
         if self._coordination_error:
             yield f"coordination: {self._coordination_error}; snapshots wait"
 

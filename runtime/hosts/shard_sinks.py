@@ -66,14 +66,14 @@ class ShardSinks:
         except (SinkLostError, FsqlError) as error:
             self._step(_lost(self._epoch, error))
             return
-        self._hear(effect.number, sink)
+        self._collect_acknowledgements(effect.number, sink)
 
-    def hear(self) -> None:
+    def collect_acknowledgements(self) -> None:
         """Pass on the acknowledgements of all sinks."""
         for number, sink in list(self._sinks.items()):
-            self._hear(number, sink)
+            self._collect_acknowledgements(number, sink)
 
-    def _hear(self, number: int, sink: Sink) -> None:
+    def _collect_acknowledgements(self, number: int, sink: Sink) -> None:
         try:
             positions = sink.take_acknowledged()
         except (SinkLostError, FsqlError) as error:

@@ -88,7 +88,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._state: WorkerState | None = None
         self._statistics: StatisticsLog | None = None
         self._shards = ShardSinks(self.step)
-        self.hear = self._shards.hear
+        self.collect_acknowledgements = self._shards.collect_acknowledgements
         """Passes on what the sinks of shards have acknowledged."""
 
     def close(self) -> None:

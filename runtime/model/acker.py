@@ -1,6 +1,6 @@
 """The acker computes min time, the bound below which nothing is in flight.
 
-Every message has an id and is in the table under the root of its item.  When a station has processed a
+Every message has an id and is in the table under the root of its item.  When an instance has processed a
 message, it sends one *combined* acknowledgement, applied atomically: the message's id under its root, and
 the ids of all messages that it sent for it, each under its own root, which is never less.  Then
 
@@ -17,7 +17,7 @@ A front sends the promise "nothing below p from me" after the acknowledgements o
 * Min time never decreases.
 
 Ids are 64 bits, mixed: ids that are not equal do not cancel by accident.  Acknowledgements of
-different stations may overtake one another; those of one station and its promises may not.
+different instances may overtake one another; those of one instance and its promises may not.
 
 `tests/unit/model/test_acker.py` checks both sentences under random delivery.
 """

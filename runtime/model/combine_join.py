@@ -68,7 +68,7 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
     pairs: list[Row] = []
     if function.kind is not JoinKind.INNER:
         pairs.extend(
-            replace(each, path=(*path, 0)) for each in _of_one_side(function, sides, after)
+            replace(each, path=(*path, 0)) for each in _unpaired_changes(function, sides, after)
         )
     if not function.kind.makes_pairs:
         return State(row, tuple(pairs), after)
@@ -82,7 +82,7 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
     return State(row, tuple(pairs), after)
 
 
-def _of_one_side(function: CombineJoin, before: Sides, after: Sides) -> Iterator[Row]:
+def _unpaired_changes(function: CombineJoin, before: Sides, after: Sides) -> Iterator[Row]:
     """Yield the changes of the rows that have no partner, or for a SEMI join have one."""
     kind = function.kind
     widths = function.left_width, function.right_width

@@ -1,9 +1,9 @@
 """The machine: a graph on several workers, executed item by item.
 
-Every worker has a station for every vertex.  A message carries one item to one station; links keep order,
-and the network picks the next link at random.  A station processes a message in one step: it takes the item,
-sends the outputs of the vertex for it, and acknowledges.  Fronts, acker and barrier are stations too, so that
-promises, acknowledgements and min times are delayed like any item.
+Every worker has an instance of every vertex.  A message carries one item to one instance; links keep order,
+and the network picks the next link at random.  An instance processes a message in one step: it takes the
+item, sends the outputs of the vertex for it, and acknowledges.  Fronts, acker and barrier are instances too,
+so that promises, acknowledgements and min times are delayed like any item.
 
 A tombstone that would be sent on a link on which its victim still waits removes the victim instead, and
 neither is delivered.  For the receiver this is equivalent to receiving both.  Without it repairs multiply: a
@@ -144,16 +144,16 @@ class Execution:
             self._barrier.releases,
         )
 
-    def _work(self, station: int, message: Delivery) -> None:
-        """Process an item at a station."""
-        vertex, worker = divmod(station, self._routing.workers)
+    def _work(self, instance: int, message: Delivery) -> None:
+        """Process an item at an instance of a vertex."""
+        vertex, worker = divmod(instance, self._routing.workers)
         sent: list[tuple[Root, int]] = []
-        for reader, item in self._outputs(vertex, station, message):
-            self._send(station, worker, reader, item, sent)
-        self._acknowledge(station, message, sent)
+        for reader, item in self._outputs(vertex, instance, message):
+            self._send(instance, worker, reader, item, sent)
+        self._acknowledge(instance, message, sent)
 
-    def _outputs(self, vertex: int, station: int, message: Delivery) -> Iterator[tuple[int, Item]]:
-        """Yield the outputs of a station for an item, each with the vertex that reads it."""
+    def _outputs(self, vertex: int, instance: int, message: Delivery) -> Iterator[tuple[int, Item]]:
+        """Yield the outputs of an instance for an item, each with the vertex that reads it."""
         meta, payload = item = message.item
         readers = self._readers[vertex]
         match self._vertices[vertex].operation:
@@ -161,7 +161,7 @@ class Execution:
                 for ordinal, made in enumerate(map_item(function, item)):
                     yield readers[0], Item(meta.output(ordinal, vertex), made)
             case g.Grouping() | GroupBy():
-                for window in self._groupings[station].accept(item, message.key):
+                for window in self._groupings[instance].accept(item, message.key):
                     yield readers[0], window
             case g.Broadcast():
                 for ordinal, reader in enumerate(readers):
@@ -194,11 +194,11 @@ class Execution:
         self._network.send(sender, address, message, name=item.meta)
 
     def _acknowledge(
-        self, station: int, message: Delivery | Arrival, sent: list[tuple[Root, int]]
+        self, instance: int, message: Delivery | Arrival, sent: list[tuple[Root, int]]
     ) -> None:
         """Send the acker one message: `message` was processed, with the ids sent for it."""
         entries = [(message.item.meta.global_time, message.message_id), *sent]
-        self._network.send(station, ACKER, Acknowledgement(entries))
+        self._network.send(instance, ACKER, Acknowledgement(entries))
         self._acknowledgements += 1
 
     def _notify_front(self, number: int, message: ReadOn | MinTime) -> None:

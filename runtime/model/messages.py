@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(NamedTuple):
-    """An item on its way to the station of a vertex; `key` is the key that it was routed by."""
+    """An item on its way to the instance of a vertex; `key` is the key that it was routed by."""
 
     item: Item
     message_id: int
@@ -28,7 +28,7 @@ class Arrival(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """The combined acknowledgement of a station: ids under their roots."""
+    """The combined acknowledgement of an instance: ids under their roots."""
 
     entries: Sequence[tuple[Root, int]]
 

@@ -45,10 +45,10 @@ def ordered_result(
     if not rows:
         return None
     rows.sort(key=cmp_to_key(partial(_compare, call)))
-    return _of_sorted(call, rows)
+    return _sorted_result(call, rows)
 
 
-def _of_sorted(call: AggregateCall, rows: Sequence[Values]) -> Value:  # noqa: PLR0911 - one line for each function
+def _sorted_result(call: AggregateCall, rows: Sequence[Values]) -> Value:  # noqa: PLR0911 - one line for each function
     values = [row[0] for row in rows]
     match call.function:
         case _F.ARRAY_AGG:

@@ -2,7 +2,7 @@
 
 * Into a Grouping, and into a Map with a balancing function, to the worker that owns the key's hash;
 * to the barrier for a port of the job, and for failures and malformed rows at any vertex;
-* otherwise to the station of the same worker.
+* otherwise to the instance on the same worker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ACKER: Final = -1
 BARRIER: Final = -2
 FIRST_FRONT: Final = -3
-"""Addresses: front i is `FIRST_FRONT - i`, the station of a vertex `vertex * workers + worker`."""
+"""Addresses: front i is `FIRST_FRONT - i`, the instance of a vertex `vertex * workers + worker`."""
 
 FAILURES: Final = -1
 """The barrier's port for failures."""

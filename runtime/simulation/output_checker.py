@@ -68,7 +68,7 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
     if output.insert is not None:
         released = outcome.released[output.insert]
         if output.shard is not None:
-            released = _of_shard(released, output.shard)
+            released = _shard_rows(released, output.shard)
         rows += [(root, 0, f"{op} {row!r}") for root, op, row in released]
     for window in sorted(output.windows):
         rows += [(root, window, f"late {window} {row!r}") for root, row in outcome.late[window]]
@@ -81,7 +81,7 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
     return [(root, text) for root, _, text in rows]
 
 
-def _of_shard(rows: list[ReleasedRow], shard: Shard) -> list[ReleasedRow]:
+def _shard_rows(rows: list[ReleasedRow], shard: Shard) -> list[ReleasedRow]:
     """Return the rows of a shard; by their roots."""
     roots = np.array([root for root, _, _ in rows], np.int64).reshape(-1, 2)
     release = Release([pa.array(range(len(rows)))], None, roots[:, 0], roots[:, 1])

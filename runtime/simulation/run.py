@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.cluster.backoff import MOST_SECONDS
+from fsql.runtime.cluster.backoff import SECONDS_MAX
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.codec import WireCodec
 from fsql.runtime.simulation.coverage import Coverage
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RECOVERY_US: Final = 10 * SECOND
 """How long a recovery of the job may take."""
 
-RETRY_US: Final = round(MOST_SECONDS * SECOND)
+RETRY_US: Final = round(SECONDS_MAX * SECOND)
 """How long after the last fault the job may wait before it tries again, if all earlier attempts failed."""
 
 PROGRESS_US: Final = 5 * SECOND

@@ -14,7 +14,7 @@ from fsql.compiler.tick_plan import Policy
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.link_settings import LinkSettings
-from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
+from fsql.runtime.dataflow.read_ahead import BYTES_MIN
 from fsql.runtime.drivers.packed_rows import packed_rows
 from fsql.runtime.simulation.faults import FAULTS
 from fsql.runtime.simulation.network import NetworkSettings
@@ -138,7 +138,7 @@ def _nodes(choices: Stream, lead: Stream) -> Settings:
     )
     return Settings(
         read_ahead_seconds=lead.one_of((0.5, 0.01, 5.0)),
-        read_ahead_bytes_least=lead.one_of((LEAST_BYTES, 1, 500, 5_000)),
+        read_ahead_bytes_least=lead.one_of((BYTES_MIN, 1, 500, 5_000)),
         read_ahead_rows=choices.one_of((1_000_000, 1, 6, 50)),
         heartbeat_every=failure_after / 6,
         failure_after=failure_after,

@@ -113,7 +113,7 @@ class WorkerProgram:
 
     def _shard_sink(self, number: int) -> SimulatedSink:
         sink = self._cluster.sinks[number]
-        return SimulatedSink(self._process, sink, lambda: None, self._host.hear)
+        return SimulatedSink(self._process, sink, lambda: None, self._host.collect_acknowledgements)
 
     def _read(self) -> None:
         self._reads = False

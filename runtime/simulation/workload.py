@@ -9,7 +9,7 @@ from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.cluster.shards import RowSharder, Shard
 from fsql.runtime.dataflow.front import Front
-from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
+from fsql.runtime.drivers.cluster import BarrierFirst, Cluster, PlacedFront
 from fsql.runtime.drivers.in_memory import Outcome, chunk_of, collect, run_in_memory
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ class Workload:
     def outcome_without(self, skipped: Ranges) -> Outcome:
         """Return what is released if fronts skip the rows within some ranges of roots."""
         plan = self.plan_of(1, None)
-        fronts: list[tuple[FrontAt, Rows, Table]] = []
+        fronts: list[tuple[PlacedFront, Rows, Table]] = []
         for stage in plan.stages:
             if isinstance(stage.head, SourceHead):
                 table = stage.head.table
                 for split, rows in enumerate(self.inputs[table.ordinal]):
                     front = _SkippingFront(len(fronts), table, split, skipped)
-                    fronts.append((FrontAt(front, 0, table.ordinal), rows, table))
-        cluster = Cluster(plan, [at for at, _, _ in fronts], Fair())
+                    fronts.append((PlacedFront(front, 0, table.ordinal), rows, table))
+        cluster = Cluster(plan, [at for at, _, _ in fronts], BarrierFirst())
         for at, rows, table in fronts:
             cluster.read(at, chunk_of(rows, 0, table))
             cluster.end(at)

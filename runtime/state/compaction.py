@@ -37,7 +37,7 @@ _SAMPLES: Final = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class ChainPiece:
     """A segment of a chain, with a sample of the expiry times of its rows, ascending.
 
     `text` has the number of bytes of each of its columns of strings and arrays.
@@ -54,31 +54,31 @@ class Piece:
 
 
 def expiry(snapshot: IncrementalSnapshot) -> NDArray[np.int64]:
-    """Return the sample of expiry times for the `Piece` of an incremental snapshot, which is not empty."""
+    """Return the sample of expiry times for the `ChainPiece` of a non-empty incremental snapshot."""
     times = snapshot.rows.column(EXPIRES).to_numpy(zero_copy_only=False)
     indexes = np.linspace(0, len(times) - 1, min(_SAMPLES, len(times))).astype(np.int64)
     return np.sort(times[indexes])
 
 
-class Plan(NamedTuple):
+class CompactionPlan(NamedTuple):
     """How an incremental snapshot is added: it and the pieces from `start` on become one of `level`."""
 
     start: int
     level: int
 
 
-def plan(chain: Sequence[Piece], size: int, time: int) -> Plan:
+def plan(chain: Sequence[ChainPiece], size: int, time: int) -> CompactionPlan:
     """Return how to add an incremental snapshot of about `size` bytes to `chain` at `time`."""
     if not chain:
-        return Plan(0, 0)
+        return CompactionPlan(0, 0)
     base = chain[0]
     total = size + sum(piece.segment.size for piece in chain)
     live = size + sum(piece.live_bytes(time) for piece in chain)
     if total > SPACE_FACTOR * min(base.segment.size, live) + SLACK_BYTES:
-        return Plan(0, 0)
+        return CompactionPlan(0, 0)
     levels = [piece.segment.level for piece in chain[1:]]
     start, level = len(chain), 0
     while levels[-FAN + 1 :] == [level] * (FAN - 1):
         del levels[-FAN + 1 :]
         start, level = start - FAN + 1, level + 1
-    return Plan(start, level)
+    return CompactionPlan(start, level)

@@ -28,7 +28,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     rows_of_bins,
     text_bytes,
 )
-from fsql.runtime.state.compaction import Piece, expiry, plan
+from fsql.runtime.state.compaction import ChainPiece, expiry, plan
 from fsql.runtime.state.encoding import encode_snapshot, hash_of
 from fsql.runtime.state.loading import read_segment
 
@@ -57,7 +57,7 @@ class Merge(Protocol):
 class _ChainUpdate(NamedTuple):
     """The new chain of an operator, and the values to put for it."""
 
-    chain: list[Piece]
+    chain: list[ChainPiece]
     values: dict[str, Octets]
 
 
@@ -85,7 +85,7 @@ class StateSegments:
         self._store = store
         self._epoch = epoch
         self._merge = merge
-        self._chains: dict[str, list[Piece]] = {}
+        self._chains: dict[str, list[ChainPiece]] = {}
         self._pending: dict[str, IncrementalSnapshot] = {}
 
     def resume(
@@ -98,7 +98,7 @@ class StateSegments:
             )
             chain = self._chains.setdefault(segment.operator, [])
             change = state[segment.operator][len(chain)]
-            chain.append(Piece(segment, expiry(change), tuple(text_bytes([change]))))
+            chain.append(ChainPiece(segment, expiry(change), tuple(text_bytes([change]))))
 
     def change_bins(self, bins: BinRanges) -> None:
         """Own other bins from now on; the stored state of bins that were given away is no longer valid."""
@@ -153,7 +153,7 @@ class StateSegments:
         """
         for operator, change in changes:
             self._add_pending(operator, change)
-        chains: dict[str, list[Piece]] = {}
+        chains: dict[str, list[ChainPiece]] = {}
         values: dict[str, Octets] = {}
         for operator in sorted(self._pending):
             update = self._update(operator, snapshot, position)
@@ -229,7 +229,7 @@ class StateSegments:
             hash=hash_of(data),
             bins=self.bins,
         )
-        piece = Piece(segment, expiry(change), tuple(text_bytes([change])))
+        piece = ChainPiece(segment, expiry(change), tuple(text_bytes([change])))
         return _ChainUpdate([*kept, piece], {key: data})
 
     def remove(self, keys: Collection[str]) -> None:
@@ -254,7 +254,7 @@ class StateSegments:
         self._store.remove([key for key in self._store.keys() if key not in needed])  # noqa: SIM118
 
 
-def _overflows(chain: Sequence[Piece], change: IncrementalSnapshot) -> bool:
+def _overflows(chain: Sequence[ChainPiece], change: IncrementalSnapshot) -> bool:
     """Return whether a column of all pieces and a new snapshot may exceed the size limit."""
     texts = [piece.text for piece in chain]
     sums = map(sum, zip(*texts, text_bytes([change]), strict=True))

@@ -84,7 +84,7 @@ class NoSnapshotError(Exception):
         """Whether another attempt may succeed."""
 
 
-class Found(NamedTuple):
+class FoundSnapshots(NamedTuple):
     """The newest snapshot that verifies (None if none was committed), and newer ones that do not."""
 
     manifest: Manifest | None
@@ -200,7 +200,7 @@ class Snapshots:
 
         return store_of
 
-    def newest(self, committed: Committed | None) -> Found:
+    def newest(self, committed: Committed | None) -> FoundSnapshots:
         """Return the newest snapshot that verifies, up to the committed one.
 
         Raises:
@@ -209,7 +209,7 @@ class Snapshots:
             OSError: if the manifests cannot be read.
         """
         if committed is None:
-            return Found(None, ())
+            return FoundSnapshots(None, ())
         older = [number for number in self.numbers() if number < committed.snapshot]
         refused = []
         for number in (committed.snapshot, *older):
@@ -221,7 +221,7 @@ class Snapshots:
             except DamagedSnapshotError as error:
                 refused.append(error)
             else:
-                return Found(manifest, tuple(refused))
+                return FoundSnapshots(manifest, tuple(refused))
         raise NoSnapshotError(tuple(refused))
 
     def retire(self, newest: int) -> dict[int, tuple[str, ...]]:

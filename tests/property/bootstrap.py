@@ -11,7 +11,7 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
 from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.outbox import BARRIER
-from fsql.runtime.drivers.in_memory import Beginning, Outcome, chunk_of, collect
+from fsql.runtime.drivers.in_memory import Outcome, SnapshotStart, chunk_of, collect
 from fsql.runtime.drivers.stage_tasks import (
     FoldTask,
     SourceTask,
@@ -70,7 +70,7 @@ class RowSplit:
 class Computed:
     """The state as of a position, what was released below it, and where each front ends up."""
 
-    begin: Beginning
+    begin: SnapshotStart
     outcome: Outcome
 
 
@@ -100,7 +100,7 @@ def compute(case: Case, workers: int, position: Root, random: Random) -> Compute
             if (part := fold.state()) is not None:
                 state[part[0]] = (*state.get(part[0], ()), part[1])
     to_barrier = received.get((len(plan.stages), BARRIER), [])
-    return Computed(Beginning(position, state), _released(plan, to_barrier, position))
+    return Computed(SnapshotStart(position, state), _released(plan, to_barrier, position))
 
 
 def _released(plan: TickPlan, messages: list[Message], position: Root) -> Outcome:

@@ -16,7 +16,7 @@ from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
 from fsql.runtime import few_rows
 from fsql.runtime.batch import END, PUNCTUATION, START, Root
-from fsql.runtime.drivers.in_memory import Beginning, run_in_memory
+from fsql.runtime.drivers.in_memory import SnapshotStart, run_in_memory
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.ways import Outcome, outcome_of, pre_aggregating
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fsql.runtime.drivers.cluster import Cluster
-    from fsql.runtime.drivers.in_memory import Watcher
+    from fsql.runtime.drivers.in_memory import SnapshotObserver
     from fsql.tests.property.cases import Case
     from fsql.tests.property.ways import Schedule
 
@@ -45,10 +45,10 @@ class Snapshots:
     state: State
     often: float
     met: Counter[str]
-    begin: Beginning | None = None
+    begin: SnapshotStart | None = None
     early: Root | None = None
     cancels: float = 0.02
-    taken: list[Beginning] = field(default_factory=list)
+    taken: list[SnapshotStart] = field(default_factory=list)
     _position: Root | None = None
     _missing: set[int] = field(default_factory=set)
 
@@ -63,7 +63,7 @@ class Snapshots:
         return self._position is not None
 
     def observe(self, cluster: Cluster) -> None:
-        """Do what this moment brings; see `in_memory.Watcher`."""
+        """Do what this moment brings; see `in_memory.SnapshotObserver`."""
         if self._position is not None:
             self._collect(cluster)
         elif self.early is not None:
@@ -116,7 +116,7 @@ class Snapshots:
                 for operator, part in parts:
                     self.add(operator, part, self._position)
         if not self._missing:
-            self.taken.append(Beginning(self._position, dict(self.state)))
+            self.taken.append(SnapshotStart(self._position, dict(self.state)))
             self._position = None
 
     def add(self, operator: str, part: IncrementalSnapshot, position: Root) -> None:
@@ -130,7 +130,7 @@ class Snapshots:
 
 
 def run_with_snapshots(
-    case: Case, schedule: Schedule, snapshots: Snapshots, watcher: Watcher | None = None
+    case: Case, schedule: Schedule, snapshots: Snapshots, watcher: SnapshotObserver | None = None
 ) -> Outcome:
     """Run a case by the engine, and take snapshots; they are taken by `watcher`, if there is one."""
     fronts = {ordinal: len(splits) for ordinal, splits in case.inputs.items()}
@@ -168,7 +168,7 @@ def check_snapshots(
     Raises:
         AssertionError: something else was released.
     """
-    begin: Beginning | None = None
+    begin: SnapshotStart | None = None
     state: State = {}
     for generation in range(random.choice((2, 3, 4))):
         schedule = replace(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.runtime.drivers.cluster import Cluster
-    from fsql.runtime.drivers.in_memory import Beginning
+    from fsql.runtime.drivers.in_memory import SnapshotStart
     from fsql.tests.property.inputs import Splits
 
 SECOND = 1_000_000
@@ -239,7 +239,7 @@ def test_groups_over_joins() -> None:
 class MostState:
     """Watches how many rows of state each fold of a run has at most."""
 
-    begin: Beginning | None = None
+    begin: SnapshotStart | None = None
     busy: bool = False
 
     def __init__(self) -> None:

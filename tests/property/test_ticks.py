@@ -39,7 +39,7 @@ from fsql.tests.simulation.mutants_of_fronts import (
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.schema import Schema
-    from fsql.runtime.drivers.in_memory import Beginning
+    from fsql.runtime.drivers.in_memory import SnapshotStart
     from fsql.tests.property.cases import Case
     from fsql.tests.property.snapshots import State
 
@@ -75,7 +75,7 @@ def none_is_null(schema: Schema) -> Expression:
 def check_layouts(case: Case, random: Random, met: Counter[str]) -> None:
     """Check that a run with changes, and one from a snapshot of it, release what the oracle does."""
     expected = by_oracle(case.job, case.inputs)
-    begin: Beginning | None = None
+    begin: SnapshotStart | None = None
     state: State = {}
     for generation in range(2):
         schedule = replace(random_schedule(random), workers=random.choice((2, 3, 4)))

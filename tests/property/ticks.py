@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.worker import Worker
     from fsql.runtime.drivers.cluster import Cluster
-    from fsql.runtime.drivers.in_memory import Beginning
+    from fsql.runtime.drivers.in_memory import SnapshotStart
     from fsql.tests.property.snapshots import Snapshots
 
 _COORDINATOR = 1
@@ -87,8 +87,8 @@ class Ticks:
     _last: OwnerMap | None = None
 
     @property
-    def begin(self) -> Beginning | None:
-        """Return the snapshot that the run goes on from; see `in_memory.Watcher`."""
+    def begin(self) -> SnapshotStart | None:
+        """Return the snapshot that the run goes on from; see `in_memory.SnapshotObserver`."""
         return self.snapshots.begin
 
     @property

@@ -91,7 +91,7 @@ def _demands(plan: logical.Plan, wanted: Columns, *, late_rows: bool) -> tuple[C
             return _join_demands(plan, wanted)
         case _:
             (below,) = plan.inputs
-            if _goes_by_all_columns(plan, late_rows=late_rows):
+            if _depends_on_all_columns(plan, late_rows=late_rows):
                 return (all_columns(below),)
             columns = _row_demands(plan, wanted) & all_columns(below)
             return (columns or frozenset((_narrowest(below),)),)
@@ -122,7 +122,7 @@ def aggregates(plan: Aggregating) -> tuple[AggregateCall, ...]:
     return plan.aggregates
 
 
-def _goes_by_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
+def _depends_on_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
     """Return whether columns of the input show in what `plan` does without being referred to.
 
     Rows that share a position are ordered by all their columns.  Late rows are written with them; and

@@ -35,7 +35,7 @@ NODE_KEY: Final = "node.key"
 PREVIOUS_KEY: Final = "previous.key"
 AUTHORIZED: Final = "authorized"
 _HEADER: Final = "# NAME PUBLIC-KEY of each node that may connect to this one\n"
-_ZEROMQ_LEAST: Final = (4, 3, 5)
+_ZEROMQ_VERSION_MIN: Final = (4, 3, 5)
 """Before 4.3.3, peers without a key could stop a node; 4.3.5 has the corrections since."""
 _OWNER_ONLY: Final = 0o700
 _FINGERPRINT_DIGITS: Final = 32
@@ -72,7 +72,7 @@ class NodeKeys:
             FsqlError: E646, if a file is missing, damaged or not private, no pair has the fingerprint, or the
                 ZeroMQ library is too old or without CURVE.
         """
-        if zmq.zmq_version_info() < _ZEROMQ_LEAST or not zmq.has("curve"):
+        if zmq.zmq_version_info() < _ZEROMQ_VERSION_MIN or not zmq.has("curve"):
             reason = f"ZeroMQ {zmq.zmq_version()} is older than 4.3.5, or has no CURVE"
             raise keys_error(directory, reason, "install the wheel of pyzmq 26 or later")
         self.directory = directory

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 STANDARD: Final = (0, 1, 2)
 """Standard input, output and error."""
 
-_DESCRIPTOR_MOST: Final = 1 << 20
+_DESCRIPTOR_MAX: Final = 1 << 20
 
 
 def take_descriptors(sources: Sequence[int], numbers: Sequence[int]) -> None:
@@ -24,4 +24,4 @@ def take_descriptors(sources: Sequence[int], numbers: Sequence[int]) -> None:
             os.closerange(max(last, STANDARD[-1]) + 1, number)
         os.dup2(each, number)
         last = number
-    os.closerange(last + 1, _DESCRIPTOR_MOST)
+    os.closerange(last + 1, _DESCRIPTOR_MAX)

@@ -101,7 +101,7 @@ def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -
         )
     if call.function is AggregateFunction.PYTHON:
         return _in_python(call, shown=shown)
-    made = _of_all(call, append_only=append_only, shown=shown)
+    made = _new_accumulator(call, append_only=append_only, shown=shown)
     return Distinct(call, made) if call.distinct else made
 
 
@@ -136,7 +136,7 @@ def struct_of(columns: Sequence[pa.Array]) -> pa.StructArray:
     return pa.StructArray.from_arrays([decode_dictionary(column) for column in columns], names)
 
 
-def _of_all(call: AggregateCall, *, append_only: bool, shown: bool) -> Accumulator:  # noqa: PLR0911 - one line for each kind
+def _new_accumulator(call: AggregateCall, *, append_only: bool, shown: bool) -> Accumulator:  # noqa: PLR0911 - one line for each kind
     """Return an empty accumulator of all values, distinct or not."""
     match call.function:
         case AggregateFunction.FIRST_VALUE | AggregateFunction.LAST_VALUE:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-class Held(NamedTuple):
+class SlotRows(NamedTuple):
     """The rows of some slots, slot after slot, and how many each has; None for no rows."""
 
     sizes: Ints
@@ -66,13 +66,13 @@ class FrameRows:
         """Return how many rows each slot holds."""
         return Values(pa.array(self._size.values[slots]))
 
-    def take(self, slots: Ints) -> Held:
+    def take(self, slots: Ints) -> SlotRows:
         """Return the rows of slots."""
         sizes = self._size.values[slots]
         numbers = ranges(self._start.values[slots], sizes)
-        return Held(sizes, self._rows.take(numbers) if len(numbers) else None)
+        return SlotRows(sizes, self._rows.take(numbers) if len(numbers) else None)
 
-    def put(self, slots: Ints, held: Held) -> None:
+    def put(self, slots: Ints, held: SlotRows) -> None:
         """Replace the rows of slots."""
         self.clear(slots)
         if held.rows is not None:
@@ -92,18 +92,18 @@ class FrameRows:
         if len(numbers):
             self._start.values[slots] = numbers[0] + np.cumsum(size) - size
 
-    def save(self, slots: Ints) -> Held:
+    def save(self, slots: Ints) -> SlotRows:
         """See `Accumulator`."""
         return self.take(slots)
 
-    def restore(self, slots: Ints, saved: Held, kept: Ints) -> None:
+    def restore(self, slots: Ints, saved: SlotRows, kept: Ints) -> None:
         """See `Accumulator`."""
         sizes = saved.sizes[kept]
         if saved.rows is None or not sizes.any():
             self.clear(slots[kept])
             return
         start = np.cumsum(saved.sizes) - saved.sizes
-        self.put(slots[kept], Held(sizes, saved.rows.take(ranges(start[kept], sizes))))
+        self.put(slots[kept], SlotRows(sizes, saved.rows.take(ranges(start[kept], sizes))))
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
         """See `Accumulator`: NULL for slots that hold nothing."""
@@ -128,7 +128,7 @@ class FrameRows:
         sizes = lists[0].value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         time, *arguments = (each.flatten() for each in lists)
         if len(time):
-            self.put(slots, Held(sizes.astype(np.int64), rows_of(arguments, time.to_numpy())))
+            self.put(slots, SlotRows(sizes.astype(np.int64), rows_of(arguments, time.to_numpy())))
 
 
 def rows_of(arguments: Sequence[pa.Array], time: Ints) -> Batch:

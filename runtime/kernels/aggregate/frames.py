@@ -25,7 +25,7 @@ from fsql.compiler.sqltypes import FLOATING
 from fsql.runtime.arrow_types import arrow_type, from_arrow, to_arrow
 from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator, by_total_order
-from fsql.runtime.kernels.aggregate.frame_rows import FrameRows, Held, ranges, rows_of
+from fsql.runtime.kernels.aggregate.frame_rows import FrameRows, SlotRows, ranges, rows_of
 from fsql.runtime.kernels.aggregate.ordered_values import canonical
 from fsql.runtime.kernels.aggregate.steps import Steps, Values
 from fsql.runtime.order import concat, concat_arrays, starts_of_runs
@@ -204,7 +204,7 @@ class Frames:
                 start = np.minimum(leaves, merged.end - 1 - self._behind)
                 start = np.maximum(start, merged.first)
             sizes = merged.end - start
-            self.rows.put(slots, Held(sizes, merged.rows.take(ranges(start, sizes))))
+            self.rows.put(slots, SlotRows(sizes, merged.rows.take(ranges(start, sizes))))
 
 
 def _events(start_before: Ints, end_before: Ints, start: Ints, end: Ints, frames: Steps) -> _Events:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.order import concat_arrays, sameness
+from fsql.runtime.order import concat_arrays, identity_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
-class Groups(NamedTuple):
+class GroupValues(NamedTuple):
     """The values of groups; which groups have a row, and which exist and fail."""
 
     values: list[Values]
@@ -46,11 +46,11 @@ def same_value(one: pa.Array, other: pa.Array) -> bool:
     """Return whether two columns of one row have the same value (-0.0 is not 0.0)."""
     if pa.types.is_integer(one.type):
         return bool(one.equals(other))
-    first, second = sameness(concat_arrays([one, other])).tolist()
+    first, second = identity_codes(concat_arrays([one, other])).tolist()
     return bool(first == second)
 
 
-class Changes(NamedTuple):
+class GroupChanges(NamedTuple):
     """Which steps retract their group's previous row, and which add a new one; both if they differ.
 
     `shown_before` and `shown_after` mark the steps before and after which the group has a row.
@@ -65,7 +65,7 @@ class Changes(NamedTuple):
     columns: list[pa.Array]
 
 
-def changes_of(steps: Steps, before: Groups, after: Groups) -> Changes:
+def changes_of(steps: Steps, before: GroupValues, after: GroupValues) -> GroupChanges:
     """Return how the rows of groups change, from their values before the steps and after each."""
     size = len(steps.slot)
     columns = [
@@ -76,12 +76,14 @@ def changes_of(steps: Steps, before: Groups, after: Groups) -> Changes:
     differs = np.zeros(size, np.bool_)
     for column in columns:
         codes = (
-            sameness(column) if not pa.types.is_integer(column.type) or column.null_count else None
+            identity_codes(column)
+            if not pa.types.is_integer(column.type) or column.null_count
+            else None
         )
         if codes is None:
             codes = column.to_numpy(zero_copy_only=False)
         differs |= codes[:size] != steps.before(codes[:size], codes[size:])
-    return Changes(
+    return GroupChanges(
         np.flatnonzero(shown_before & (differs | ~shown_after)),
         np.flatnonzero(shown_after & (differs | ~shown_before)),
         np.flatnonzero(failing),

@@ -23,9 +23,9 @@ from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.accumulators import struct_of
 from fsql.runtime.kernels.aggregate.closings import ClosedColumns, split_slots
 from fsql.runtime.kernels.aggregate.group_changes import (
-    Changes,
     Group,
-    Groups,
+    GroupChanges,
+    GroupValues,
     changes_of,
     same_value,
 )
@@ -223,7 +223,7 @@ class AggregateKernel(GroupKernel[_Undo]):
             results.append(one.add(values, weights, steps))
         return results
 
-    def _groups(self, values: list[Values]) -> Groups:
+    def _groups(self, values: list[Values]) -> GroupValues:
         """Return the state of groups from the values of their accumulators."""
         exists = values[0].array.to_numpy() > 0
         shown = [values[index] for index in self._shown]
@@ -231,10 +231,10 @@ class AggregateKernel(GroupKernel[_Undo]):
         for value in shown:
             if value.failed is not None:
                 failed |= value.failed
-        return Groups(shown, exists & ~failed, exists & failed)
+        return GroupValues(shown, exists & ~failed, exists & failed)
 
     def _rows(
-        self, batch: Batch, roots: Roots, first_rows: Ints, steps: Steps, changes: Changes
+        self, batch: Batch, roots: Roots, first_rows: Ints, steps: Steps, changes: GroupChanges
     ) -> KeyedRows | None:
         removed, added = changes.removed, changes.added
         if self._marks_replacements:

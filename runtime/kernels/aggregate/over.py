@@ -116,7 +116,7 @@ class OverKernel:
             undo = _RunningUndo(steps.slots, [one.save(steps.slots) for one in self._states])
         weights = batch.weight if order is None or batch.weight is None else batch.weight[order]
 
-        def given(part: Expression | None) -> pa.Array | None:
+        def order_values(part: Expression | None) -> pa.Array | None:
             if part is None:
                 return None
             values = batch.columns[self._column_of[part]]
@@ -126,11 +126,11 @@ class OverKernel:
         found: dict[int, Values] = {}
         for index, call in enumerate(self._combine.calls):
             if call.is_running:
-                one, values = self._accumulators[index], given(call.aggregate.argument)
+                one, values = self._accumulators[index], order_values(call.aggregate.argument)
                 found[index] = _running(one, call.frame_end, values, weights, steps)
         for indexes, time, frames in self._framed:
-            arguments = [given(argument) for argument in frames.arguments]
-            times = None if time is None else integers(given(time))[0]
+            arguments = [order_values(argument) for argument in frames.arguments]
+            times = None if time is None else integers(order_values(time))[0]
             found |= zip(indexes, frames.add(arguments, times, steps), strict=True)
         columns: list[pa.Array] = []
         failed = None

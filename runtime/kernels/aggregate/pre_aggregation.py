@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 SAMPLED: Final = 512
 """The number of rows of a batch that are sampled to find its hot keys."""
-_SEEN_LEAST: Final = 4
+_SEEN_MIN: Final = 4
 """The least number of rows of a hot key in the sample, if that is not the whole batch."""
 HOT_MAX: Final = 16
 """The most keys of a batch that are pre-aggregated."""
 _LOW: Final = 0xFFFFFFFF
-_SUMMED_MOST: Final = 1 << 32
+_SUMMED_MAX: Final = 1 << 32
 """Fewer than 2**31 values below this can be added in 64 bits."""
 
 
@@ -71,7 +71,7 @@ class _Runs(NamedTuple):
     """Integers of a summed column; else numbers of rows of the batch."""
 
 
-class _Standing(NamedTuple):
+class _Combined(NamedTuple):
     """The rows that stand for others of one key: their index in the batch, their weights and columns."""
 
     first: int
@@ -96,10 +96,10 @@ class PreAggregation:
             return None
         kept, made = np.ones(len(batch), np.bool_), []
         for hot in _hot_hashes(hashes, self._least):
-            rows = self._of_first_key(batch, np.flatnonzero(hashes == hot))
+            rows = self._rows_of_first_key(batch, np.flatnonzero(hashes == hot))
             if len(rows) < self._least:
                 continue
-            standing = self._make_standing(batch, rows)
+            standing = self._combine_rows(batch, rows)
             if len(standing.weights) < len(rows):
                 kept[rows] = False
                 made.append(standing)
@@ -109,7 +109,7 @@ class PreAggregation:
         greatest = max(each.greatest for each in made)
         return PreAggregated(*self._assemble(batch, np.flatnonzero(kept), made), greatest)
 
-    def _of_first_key(self, batch: Batch, rows: Ints) -> Ints:
+    def _rows_of_first_key(self, batch: Batch, rows: Ints) -> Ints:
         """Return the rows among `rows` that have the key of the first one: others may share its hash."""
         for index in self._columns.keys:
             if len(rows) and not _is_constant(batch.columns[index]):
@@ -117,7 +117,7 @@ class PreAggregation:
                 rows = rows if same.all() else rows[same]
         return rows
 
-    def _make_standing(self, batch: Batch, rows: Ints) -> _Standing:
+    def _combine_rows(self, batch: Batch, rows: Ints) -> _Combined:
         """Return the rows that stand for `rows`."""
         runs = dict(self._runs(batch, rows))
         ends = {index: list(accumulate(run.counts)) for index, run in runs.items()}
@@ -127,7 +127,7 @@ class PreAggregation:
         values = {
             index: [runs[index].values[run] for run in run_of_row[index]] for index in sorted(runs)
         }
-        return _Standing(*_bounds(batch, rows), weights, values)
+        return _Combined(*_bounds(batch, rows), weights, values)
 
     def _runs(self, batch: Batch, rows: Ints) -> Iterator[tuple[int, _Runs]]:
         read = self._columns
@@ -138,9 +138,9 @@ class PreAggregation:
                 valid, null = rows[is_valid], rows[~is_valid]
             runs = _Runs([], [])
             if len(valid) and index in read.summed:
-                runs = _of_sum(_integers_at(column, valid))
+                runs = _sum_runs(_integers_at(column, valid))
             elif len(valid) and index in read.compared:
-                runs = _of_extremes(_integers_at(column, valid), valid)
+                runs = _extreme_runs(_integers_at(column, valid), valid)
             elif len(valid):
                 runs = _Runs([len(valid)], [int(valid[0])])
             if len(null):
@@ -148,7 +148,7 @@ class PreAggregation:
                 runs.values.append(None if index in read.summed else int(null[0]))
             yield index, runs
 
-    def _assemble(self, batch: Batch, kept: Ints, made: Sequence[_Standing]) -> tuple[Batch, Ints]:
+    def _assemble(self, batch: Batch, kept: Ints, made: Sequence[_Combined]) -> tuple[Batch, Ints]:
         """Return the rows that are kept and those that stand for others, ordered as before.
 
         `made` is in the order of their first rows.
@@ -193,7 +193,7 @@ def _hot_hashes(hashes: Hashes, least: int) -> list[int]:
         return []
     stride = -(-len(hashes) // SAMPLED)
     found, counts = np.unique(hashes[::stride], return_counts=True)
-    often = np.flatnonzero(counts >= max(-(-least // stride), _SEEN_LEAST if stride > 1 else 1))
+    often = np.flatnonzero(counts >= max(-(-least // stride), _SEEN_MIN if stride > 1 else 1))
     most = often[np.argsort(-counts[often], kind="stable")]
     hot: list[int] = found[most[:HOT_MAX]].tolist()
     return hot
@@ -266,12 +266,12 @@ def _integers_at(column: pa.Array, rows: Ints) -> Ints:
     return integers(column.take(pa.array(rows)))[0]
 
 
-def _of_sum(values: Ints) -> _Runs:
+def _sum_runs(values: Ints) -> _Runs:
     """Return runs of integers with the same sum, least and greatest value as the given ones."""
     least, greatest = int(values.min()), int(values.max())
     if len(values) == 1:
         return _Runs([1], [least])
-    if max(-least, greatest) < _SUMMED_MOST:
+    if max(-least, greatest) < _SUMMED_MAX:
         total = int(values.sum())
     else:
         total = int((values & _LOW).sum()) + (int((values >> 32).sum()) << 32)
@@ -285,7 +285,7 @@ def _of_sum(values: Ints) -> _Runs:
     return runs
 
 
-def _of_extremes(values: Ints, rows: Ints) -> _Runs:
+def _extreme_runs(values: Ints, rows: Ints) -> _Runs:
     """Return runs of the rows with the least and the greatest value."""
     least, greatest = int(rows[values.argmin()]), int(rows[values.argmax()])
     if least == greatest:

@@ -58,7 +58,7 @@ _VALUE_BY_VALUE: Final = (
 """The functions that are computed value by value, unless a table below has a columnar form."""
 
 
-def _of_one_argument(call: Call) -> Kernel:
+def _unary_kernel(call: Call) -> Kernel:
     """Return the kernel of a function that has a columnar form for one argument only."""
     if len(call.arguments) > 1:
         return per_value(call)
@@ -72,7 +72,7 @@ MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **functions_arithmetic.MAKERS,
     **functions_string.MAKERS,
     **functions_regexp.MAKERS,
-    **dict.fromkeys(("trim", "ltrim", "rtrim", "round"), _of_one_argument),
+    **dict.fromkeys(("trim", "ltrim", "rtrim", "round"), _unary_kernel),
     **functions_array.MAKERS,
     **functions_map.MAKERS,
     **functions_time.MAKERS,

@@ -278,7 +278,7 @@ def _power(base: Doubles, exponent: Doubles) -> Doubles:
     return np.array(raised)
 
 
-def _of_doubles(operation: Callable[..., Doubles]) -> Callable[[Call], Kernel]:
+def _double_kernel(operation: Callable[..., Doubles]) -> Callable[[Call], Kernel]:
     def make(_call: Call) -> Kernel:
         return _doubles(operation)
 
@@ -293,9 +293,9 @@ MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "modulo": _make_modulo,
     "negate": _sign_change(np.negative),
     "abs": _sign_change(np.abs),
-    "floor": _of_doubles(np.floor),
-    "ceil": _of_doubles(np.ceil),
-    "sqrt": _of_doubles(np.sqrt),
-    "round": _of_doubles(_round),
-    "power": _of_doubles(_power),
+    "floor": _double_kernel(np.floor),
+    "ceil": _double_kernel(np.ceil),
+    "sqrt": _double_kernel(np.sqrt),
+    "round": _double_kernel(_round),
+    "power": _double_kernel(_power),
 }

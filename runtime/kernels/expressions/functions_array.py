@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
-from fsql.runtime.kernels.expressions.functions_map import make_value_at, of_map
+from fsql.runtime.kernels.expressions.functions_map import is_map_call, make_value_at
 from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import all_valid, leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import (
@@ -38,7 +38,7 @@ def _cardinality(arguments: Sequence[Vector]) -> Vector:
 
 
 def _make_element_at(call: Call) -> Kernel:
-    if of_map(call):
+    if is_map_call(call):
         return make_value_at(call)
     element = call.type
 

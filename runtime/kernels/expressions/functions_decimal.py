@@ -144,9 +144,9 @@ def decimal_cast(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 -
     if source.kind is Kind.STRING:
         return over_dictionary(_make_reader(target))
     if source.kind is Kind.FLOAT:
-        return partial(lambda values: _of_doubles(shortest_doubles(values), target))
+        return partial(lambda values: _doubles_to_decimals(shortest_doubles(values), target))
     if source.kind is Kind.DOUBLE:
-        return partial(lambda values: _of_doubles(values, target))
+        return partial(lambda values: _doubles_to_decimals(values, target))
     if target.kind is Kind.FLOAT:
         return total(lambda values: nearest_floats(doubles_of(values, source.scale)))
     if target.kind is Kind.DOUBLE:
@@ -176,7 +176,9 @@ def _to_integers(values: Integers, source: SqlType, target: Kind) -> tuple[Integ
 
 
 @np.errstate(all="ignore")
-def _of_doubles(values: NDArray[np.float64], target: SqlType) -> tuple[Integers, Codes | None]:
+def _doubles_to_decimals(
+    values: NDArray[np.float64], target: SqlType
+) -> tuple[Integers, Codes | None]:
     """Return the decimals that the shortest texts of doubles stand for.
 
     The doubles themselves are rounded, unless they are large or near the middle between two decimals.

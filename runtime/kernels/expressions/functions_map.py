@@ -127,7 +127,7 @@ def by_keys(cast: Kernel, target: SqlType) -> Kernel:
     return kernel
 
 
-def of_map(call: Call) -> bool:
+def is_map_call(call: Call) -> bool:
     """Return whether the first argument of a call is a map."""
     return call.arguments[0].type.kind is Kind.MAP
 

@@ -24,8 +24,8 @@ from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
+    common_value,
     from_array,
-    of_all_rows,
     plain_values,
     validity,
 )
@@ -51,7 +51,7 @@ def _make_like(call: Call) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         strings, pattern = arguments
-        regexp = of_all_rows(pattern)
+        regexp = common_value(pattern)
         if len(strings.values) <= FEW_ROWS or regexp is None:
             return one_by_one(arguments)
         try:
@@ -69,7 +69,7 @@ def _make_extract(call: Call) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         strings, *constants = arguments
-        pattern, *numbers = map(of_all_rows, constants)
+        pattern, *numbers = map(common_value, constants)
         rewritten = None
         if len(strings.values) > FEW_ROWS and pattern is not None and None not in numbers:
             rewritten = with_one_group(pattern, *numbers)

@@ -30,7 +30,7 @@ from fsql.runtime.kernels.expressions.strict import (
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
     common_length,
-    of_all_rows,
+    common_value,
     offsets,
     plain_values,
     stretched_values,
@@ -213,7 +213,7 @@ def _make_split_index(call: Call) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         strings, *constants = arguments
-        separator, ordinal = map(of_all_rows, constants)
+        separator, ordinal = map(common_value, constants)
         if len(strings.values) <= FEW_ROWS or not separator or ordinal is None:
             return one_by_one(arguments)
         if not 0 <= ordinal < _LONGEST:

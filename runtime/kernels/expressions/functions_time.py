@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _MILLISECOND_US: Final = 1_000
 
 
-def _of_millis(millis: NDArray[np.int64]) -> tuple[NDArray[Any], Codes | None]:
+def _millis_to_timestamps(millis: NDArray[np.int64]) -> tuple[NDArray[Any], Codes | None]:
     least, greatest = TIMESTAMP_MIN // _MILLISECOND_US, TIMESTAMP_MAX // _MILLISECOND_US
     outside = (millis < least) | (millis > greatest)
     return millis * _MILLISECOND_US, codes_where(outside, TIMESTAMP_RANGE)
@@ -65,7 +65,7 @@ def _to_timestamp(call: Call) -> Kernel:
 
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "to_timestamp": _to_timestamp,
-    "timestamp_millis": lambda _call: partial(_of_millis),
+    "timestamp_millis": lambda _call: partial(_millis_to_timestamps),
     "epoch_millis": lambda _call: total(_to_millis),
     "date_trunc": _date_trunc,
 }

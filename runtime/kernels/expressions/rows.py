@@ -86,13 +86,13 @@ def cast_lists(source: SqlType, target: SqlType, cast: Kernel) -> Kernel:
         missing = None if argument.valid is None else pa.array(~argument.valid)
         kind = arrow_type(target)
         values = pa.ListArray.from_arrays(pa.array(ends), elements, type=kind, mask=missing)
-        failed = first_failure(argument.failed, _of_lists(made.failed, ends))
+        failed = first_failure(argument.failed, _list_failures(made.failed, ends))
         return Vector(values, argument.valid, failed)
 
     return kernel
 
 
-def _of_lists(failed: Codes | None, ends: np.ndarray) -> Codes | None:
+def _list_failures(failed: Codes | None, ends: np.ndarray) -> Codes | None:
     """Return the failure of each array: that of its first element that fails."""
     if failed is None:
         return None

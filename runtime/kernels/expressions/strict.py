@@ -16,9 +16,9 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
+    arrow_argument,
     both_valid,
     common_length,
-    datum,
     first_failure,
     from_array,
     indices,
@@ -87,7 +87,7 @@ def arrow(compute: Callable[..., pa.Array], sql_type: SqlType) -> Kernel:
     def kernel(arguments: Sequence[Vector]) -> Vector:
         count = common_length(arguments)
         first = stretched_values(arguments[0], count)
-        others = [datum(plain_values(argument), count) for argument in arguments[1:]]
+        others = [arrow_argument(plain_values(argument), count) for argument in arguments[1:]]
         result = compute(first, *others)
         values, valid, _ = from_array(result, sql_type)
         return Vector(values, valid, leftmost_failure(arguments))

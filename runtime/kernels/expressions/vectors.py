@@ -16,8 +16,8 @@ results; STRING, ARRAY, ROW and NULL stay Arrow arrays.
 | ARRAY, ROW, NULL              | `ListArray`, `StructArray`, `NullArray`                       |
 
 The values have the length of the batch, or length 1 where they are the same for every row; NULLs and
-failures likewise have the length of the values, or 1.  NumPy broadcasts arrays of length 1; `datum` makes
-scalars of them for Arrow functions.
+failures likewise have the length of the values, or 1.  NumPy broadcasts arrays of length 1;
+`arrow_argument` makes scalars of them for Arrow functions.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def to_array(vector: Vector, sql_type: SqlType, count: int) -> pa.Array:
     if sql_type.kind is Kind.DECIMAL:
         if valid is not None and len(valid) != count:
             valid = np.repeat(valid, count)
-        return column_of(_of_type(values, sql_type), arrow_type(sql_type), valid)
+        return column_of(_fit_precision(values, sql_type), arrow_type(sql_type), valid)
     bitmap = None
     if valid is not None:
         bitmap = _bitmap(valid if len(valid) == count else np.repeat(valid, count))
@@ -170,7 +170,7 @@ def to_array(vector: Vector, sql_type: SqlType, count: int) -> pa.Array:
     return pa.Array.from_buffers(arrow_type(sql_type), count, [bitmap, data])
 
 
-def _of_type(values: NDArray[Any], sql_type: SqlType) -> NDArray[Any]:
+def _fit_precision(values: NDArray[Any], sql_type: SqlType) -> NDArray[Any]:
     """Return integers of a DECIMAL, 0 for those with too many digits, whose rows have failed."""
     beyond = too_long(values, sql_type.precision)
     return np.where(beyond, 0, values) if np.count_nonzero(beyond) else values
@@ -210,7 +210,7 @@ def common_length(vectors: Sequence[Vector]) -> int:
     return lengths.pop() if lengths else 1
 
 
-def datum(values: pa.Array, count: int) -> pa.Array | pa.Scalar:
+def arrow_argument(values: pa.Array, count: int) -> pa.Array | pa.Scalar:
     """Return an Arrow argument for functions over `count` rows: the array, or its only value."""
     return values if len(values) == count else values[0]
 
@@ -240,7 +240,7 @@ def codes_where(mask: Bools, code: int) -> Codes | None:
     return np.where(mask, np.int16(code), np.int16(0)) if np.count_nonzero(mask) else None
 
 
-def of_all_rows(vector: Vector) -> Any:  # noqa: ANN401 - a value of its type
+def common_value(vector: Vector) -> Any:  # noqa: ANN401 - a value of its type
     """Return the value that all rows have; None if they differ, or where it is NULL or has failed."""
     if len(vector.values) != 1 or vector.valid is not None or vector.failed is not None:
         return None

@@ -19,7 +19,7 @@ import numpy as np
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.join.keyed_join import LEFT, PAIRS_MAX, RIGHT, KeyedJoin
 from fsql.runtime.kernels.join.net_rows import ranges
-from fsql.runtime.kernels.join.rows import JoinRows, Stored
+from fsql.runtime.kernels.join.rows import JoinRows, StoredRows
 from fsql.runtime.kernels.join.snapshots import JoinSnapshots
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows, split_at_position
 from fsql.runtime.order import concat, lexicographic_order, starts_of_runs
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
-class _Meeting(NamedTuple):
+class _Candidates(NamedTuple):
     """New rows, and for each of them the range of rows in a run of the other side that it may join with.
 
     `ranks` has the ranks of both in the total order, if the range has rows that are not earlier.
@@ -68,13 +68,15 @@ class JoinKernel(KeyedJoin):
         self._depth = max(combine.left_depth, combine.right_depth)
         self._snapshots = JoinSnapshots(combine, schemas, self._rows)
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Stored]:
-        new, meetings = self._meetings(sides)
-        rest = _root_of_rest(meetings)
+    def apply(
+        self, sides: Sequence[KeyedRows | None], *, undoable: bool
+    ) -> ApplyResult[StoredRows]:
+        new, candidates = self._meetings(sides)
+        rest = _root_of_rest(candidates)
         if rest is not None:
-            new, meetings = self._meetings(split_at_position(sides, rest)[0])
-        rows = merge_rows([self._pairs(side, meetings[side]) for side in (LEFT, RIGHT)])
-        undo = Stored(new)
+            new, candidates = self._meetings(split_at_position(sides, rest)[0])
+        rows = merge_rows([self._pairs(side, candidates[side]) for side in (LEFT, RIGHT)])
+        undo = StoredRows(new)
         if undoable:
             self._rows.add(undo)
             return ApplyResult(rows, None, undo, rest)
@@ -83,7 +85,7 @@ class JoinKernel(KeyedJoin):
 
     def _meetings(
         self, sides: Sequence[KeyedRows | None]
-    ) -> tuple[list[KeyedRows | None], list[list[_Meeting]]]:
+    ) -> tuple[list[KeyedRows | None], list[list[_Candidates]]]:
         """Return the new rows, sorted as runs, and by side the rows that its new rows may join with."""
         new: list[KeyedRows | None] = [None, None]
         ranks: list[Ints] = [_NO_ROWS, _NO_ROWS]
@@ -92,30 +94,30 @@ class JoinKernel(KeyedJoin):
                 order = self._rows.run_order(side, rows)
                 ranks[side] = rank[order]
                 new[side] = KeyedRows(rows.batch.take(order), rows.slot[order])
-        meetings: list[list[_Meeting]] = [[], []]
+        candidates: list[list[_Candidates]] = [[], []]
         for side, rows in enumerate(new):
             if rows is None:
                 continue
             for run in self._rows.stored(1 - side):
                 low, high = self._rows.range(side, rows, run)
-                meetings[side].append(_Meeting(rows, run, low, high - low))
+                candidates[side].append(_Candidates(rows, run, low, high - low))
             other = new[1 - side]
             if other is not None:
-                meetings[side].append(self._new_meeting(side, rows, other, ranks))
-        return new, meetings
+                candidates[side].append(self._new_candidates(side, rows, other, ranks))
+        return new, candidates
 
-    def _new_meeting(
+    def _new_candidates(
         self, side: int, rows: KeyedRows, other: KeyedRows, ranks: Sequence[Ints]
-    ) -> _Meeting:
+    ) -> _Candidates:
         """Return the earlier new rows of the other side that new rows may join with."""
         low, high = self._rows.range(side, rows, other)
         own_rank, other_rank = ranks[side], ranks[1 - side]
         if self._combine.time_range is not None:
-            return _Meeting(rows, other, low, high - low, (own_rank, other_rank))
+            return _Candidates(rows, other, low, high - low, (own_rank, other_rank))
         # The rows of a slot are in the total order, so the earlier ones are first.
         count = len(own_rank) + len(other_rank)
         high = (other.slot * count + other_rank).searchsorted(rows.slot * count + own_rank)
-        return _Meeting(rows, other, low, high - low)
+        return _Candidates(rows, other, low, high - low)
 
     def _ranks(self, sides: Sequence[KeyedRows | None]) -> list[Ints]:
         """Return the ranks of the new rows in the total order of both sides; of equal ones, left first."""
@@ -138,10 +140,10 @@ class JoinKernel(KeyedJoin):
         missing = self._depth - len(batch.path)
         return [batch.time, batch.origin, *batch.path, *(padding for _ in range(missing))]
 
-    def _pairs(self, side: int, meetings: list[_Meeting]) -> KeyedRows | None:
+    def _pairs(self, side: int, candidates: list[_Candidates]) -> KeyedRows | None:
         """Return the pairs whose later row is a new row of the side, at that row's position."""
         laters, earliers = [], []
-        for meeting in meetings:
+        for meeting in candidates:
             later, earlier = meeting.pairs()
             if len(later):
                 laters.append(later)
@@ -152,7 +154,7 @@ class JoinKernel(KeyedJoin):
         order = lexicographic_order([later_row, *self._position(earlier_rows)])
         if order is not None:
             later_row, earlier_rows = later_row[order], earlier_rows.take(order)
-        new = meetings[0].new
+        new = candidates[0].new
         later_rows = new.batch.take(later_row)
         ordinal = _ordinals(later_row, self._position(earlier_rows))
         left, right = (later_rows, earlier_rows) if side == LEFT else (earlier_rows, later_rows)
@@ -164,15 +166,15 @@ class JoinKernel(KeyedJoin):
     def snapshots(self) -> JoinSnapshots:
         return self._snapshots
 
-    def restore(self, undo: Stored, affected: Bools) -> None:
+    def restore(self, undo: StoredRows, affected: Bools) -> None:
         undo.forget(affected)
 
-    def settle(self, undo: Stored | None) -> None:
+    def settle(self, undo: StoredRows | None) -> None:
         assert undo is not None
         self._rows.remove(undo)
         self._settle(undo)
 
-    def _settle(self, stored: Stored) -> None:
+    def _settle(self, stored: StoredRows) -> None:
         self._snapshots.on_settle(stored)
         self._rows.settle(stored)
 
@@ -190,12 +192,12 @@ class JoinKernel(KeyedJoin):
 _NO_ROWS: Final = np.empty(0, np.int64)
 
 
-def _root_of_rest(meetings: Sequence[Sequence[_Meeting]]) -> Root | None:
+def _root_of_rest(candidates: Sequence[Sequence[_Candidates]]) -> Root | None:
     """Return the root from which on the new rows make too many pairs; None if all rows can be applied.
 
     The least root is always applied.
     """
-    of_all = [meeting for of_side in meetings for meeting in of_side]
+    of_all = [meeting for of_side in candidates for meeting in of_side]
     if sum(int(meeting.size.sum()) for meeting in of_all) <= PAIRS_MAX:
         return None
     time = np.concatenate([meeting.new.batch.time for meeting in of_all])

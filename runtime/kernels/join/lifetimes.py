@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from fsql.runtime.kernels.join.net_rows import WeightedRows, ranges
-from fsql.runtime.order import lexicographic_order, sameness, starts_of_runs
+from fsql.runtime.order import identity_codes, lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class History(NamedTuple):
 
 def history(rows: WeightedRows, root: Ints, keys: int) -> History:
     """Return the history that rows make, each with its root; the first `keys` columns are the key."""
-    codes = [rows.slot, *(sameness(column) for column in rows.columns[keys:]), root]
+    codes = [rows.slot, *(identity_codes(column) for column in rows.columns[keys:]), root]
     order = lexicographic_order(codes)
     if order is None:
         order = np.arange(len(root))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
+from fsql.runtime.order import concat_arrays, identity_codes, lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,7 +65,7 @@ def net(rows: WeightedRows, keys: int) -> WeightedRows:
     """
     if len(rows.slot) == 0:
         return rows
-    codes = [rows.slot, *(sameness(column) for column in rows.columns[keys:])]
+    codes = [rows.slot, *(identity_codes(column) for column in rows.columns[keys:])]
     order = lexicographic_order(codes)
     if order is None:
         order = np.arange(len(rows.slot))

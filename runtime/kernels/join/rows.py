@@ -32,7 +32,7 @@ _Time = TypeVar("_Time", int, "NDArray[np.int64]")
 
 
 @dataclass(slots=True, eq=False)
-class Stored:
+class StoredRows:
     """The rows that one application stored, for each side; they settle when they are final."""
 
     sides: list[KeyedRows | None]
@@ -53,7 +53,7 @@ class JoinRows:
         self._combine = combine
         self._keys = len(combine.left_keys)
         self._settled: tuple[list[KeyedRows], list[KeyedRows]] = ([], [])
-        self._pending: list[Stored] = []
+        self._pending: list[StoredRows] = []
         self._bound: int | None = None
 
     def stored(self, side: int) -> list[KeyedRows]:
@@ -65,15 +65,15 @@ class JoinRows:
         runs = [stored.sides[side] for stored in self._pending]
         return [run for run in runs if run is not None]
 
-    def add(self, stored: Stored) -> None:
+    def add(self, stored: StoredRows) -> None:
         """Add rows that are not final."""
         self._pending.append(stored)
 
-    def remove(self, stored: Stored) -> None:
+    def remove(self, stored: StoredRows) -> None:
         """Remove rows that are not final."""
         self._pending.remove(stored)
 
-    def settle(self, stored: Stored) -> None:
+    def settle(self, stored: StoredRows) -> None:
         """Make rows final."""
         merged = [
             self._store(side, rows) for side, rows in enumerate(stored.sides) if rows is not None

@@ -14,7 +14,7 @@ import pyarrow as pa
 from fsql.runtime.batch import Batch
 from fsql.runtime.kernels.join.encoding import KeysAndState, rows_of_side
 from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
-from fsql.runtime.kernels.join.rows import JoinRows, Stored
+from fsql.runtime.kernels.join.rows import JoinRows, StoredRows
 from fsql.runtime.kernels.join.side_snapshots import SideSnapshots
 from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER, WEIGHT, IncrementalSnapshot
 from fsql.runtime.kernels.keyed.kernel import KeyedRows
@@ -44,7 +44,7 @@ class JoinSnapshots(SideSnapshots[Batch]):
         self._depths = (combine.left_depth, combine.right_depth)
         self._settled: tuple[list[Batch], list[Batch]] | None = None
 
-    def on_settle(self, stored: Stored) -> None:
+    def on_settle(self, stored: StoredRows) -> None:
         """Record that rows are final.  After a repair they may have been saved already."""
         if self._settled is not None:
             for side, rows in enumerate(stored.sides):
@@ -82,7 +82,7 @@ class JoinSnapshots(SideSnapshots[Batch]):
             indexes = rows_of_side(state, side)
             rows = self._keyed_rows(side, state.rows.take(pa.array(indexes)), slots[indexes])
             loaded.append(self._rows.sorted_run(side, rows) if len(rows.slot) else None)
-        self._rows.settle(Stored(loaded))
+        self._rows.settle(StoredRows(loaded))
 
     def _keyed_rows(self, side: int, rows: pa.RecordBatch, slots: Ints) -> KeyedRows:
         path = [f"path_{level}" for level in range(self._depths[side])]

@@ -38,7 +38,7 @@ from fsql.runtime.kernels.join.lifetimes import (
 from fsql.runtime.kernels.join.markers import flips, marker
 from fsql.runtime.kernels.join.net_rows import all_rows, ranges
 from fsql.runtime.kernels.join.updates_snapshots import JoinUpdatesSnapshots
-from fsql.runtime.kernels.join.updating_sides import Changes, UpdatingSides, weighted
+from fsql.runtime.kernels.join.updating_sides import SideChanges, UpdatingSides, weighted
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows, split_at_position
 from fsql.runtime.order import lexicographic_order, starts_of_runs
 
@@ -95,7 +95,9 @@ class JoinUpdatesKernel(KeyedJoin):
         self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
         self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Changes]:
+    def apply(
+        self, sides: Sequence[KeyedRows | None], *, undoable: bool
+    ) -> ApplyResult[SideChanges]:
         rest = None
         numbers, times, origins = _number_roots(sides)
         products = self._products(sides, numbers)
@@ -105,7 +107,7 @@ class JoinUpdatesKernel(KeyedJoin):
             sides = split_at_position(sides, rest)[0]
             numbers, times, origins = _number_roots(sides)
             products = self._products(sides, numbers)
-        changes = Changes([_changes(one, times, origins) for one in products.sides])
+        changes = SideChanges([_changes(one, times, origins) for one in products.sides])
         made = [self._rows(*one, times, origins) for one in products.both]
         rows = merge_rows(made) if self._combine.kind is not JoinKind.INNER else made[0]
         self._sides.add(changes, undoable=undoable)
@@ -198,10 +200,10 @@ class JoinUpdatesKernel(KeyedJoin):
     def snapshots(self) -> JoinUpdatesSnapshots:
         return self._snapshots
 
-    def restore(self, undo: Changes, affected: Bools) -> None:
+    def restore(self, undo: SideChanges, affected: Bools) -> None:
         self._sides.take_back(undo, affected)
 
-    def settle(self, undo: Changes | None) -> None:
+    def settle(self, undo: SideChanges | None) -> None:
         assert undo is not None
         self._sides.settle(undo)
         self._snapshots.on_settle(undo)
@@ -285,11 +287,11 @@ def _pairs(left: History, right: History, roots: int) -> _Pairs:
     staying_left, passing_left = _split(left, roots)
     staying_right, passing_right = _split(right, roots)
     parts = [
-        _of_changes(left, staying_right, swap=False),
-        _of_changes(right, staying_left, swap=True),
+        _pairs_of_changes(left, staying_right, swap=False),
+        _pairs_of_changes(right, staying_left, swap=True),
     ]
     if len(passing_left.row) and len(passing_right.row):
-        parts.append(_of_lifetimes(passing_left, passing_right, roots))
+        parts.append(_pairs_of_lifetimes(passing_left, passing_right, roots))
     return _Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -304,7 +306,7 @@ def _split(of: History, end: int) -> tuple[Lifetimes, Lifetimes]:
     return lives.take(np.flatnonzero(stays)), lives.take(np.flatnonzero(~stays))
 
 
-def _of_changes(of: History, staying: Lifetimes, *, swap: bool) -> _Pairs:
+def _pairs_of_changes(of: History, staying: Lifetimes, *, swap: bool) -> _Pairs:
     """Return the pairs of the changes of a side with rows of the other side that do not change."""
     changes = np.flatnonzero(of.root > BEFORE)
     slots = of.rows.slot[changes]
@@ -317,7 +319,7 @@ def _of_changes(of: History, staying: Lifetimes, *, swap: bool) -> _Pairs:
     return _Pairs(left, right, of.root[mine], weight)
 
 
-def _of_lifetimes(left: Lifetimes, right: Lifetimes, end: int) -> _Pairs:
+def _pairs_of_lifetimes(left: Lifetimes, right: Lifetimes, end: int) -> _Pairs:
     """Return the additions and removals of pairs whose lifetimes overlap."""
     lefts, rights = overlaps(left, right, end)
     one, other = left.take(lefts), right.take(rights)

@@ -16,7 +16,7 @@ from fsql.runtime.kernels.join.encoding import KeysAndState, rows_of_side
 from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
 from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows, concat_rows
 from fsql.runtime.kernels.join.side_snapshots import SideSnapshots
-from fsql.runtime.kernels.join.updating_sides import Changes, UpdatingSides, weighted
+from fsql.runtime.kernels.join.updating_sides import SideChanges, UpdatingSides, weighted
 from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER, WEIGHT, IncrementalSnapshot
 from fsql.runtime.kernels.keyed.kernel import filter_rows
 from fsql.runtime.order import below
@@ -44,7 +44,7 @@ class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
         self._position_columns = (2 + combine.left_depth, 2 + combine.right_depth)
         self._settled: tuple[NetRows, NetRows] | None = None
 
-    def on_settle(self, changes: Changes) -> None:
+    def on_settle(self, changes: SideChanges) -> None:
         """Record that changes are final.  After a repair they may have been saved already."""
         if self._settled is None:
             return

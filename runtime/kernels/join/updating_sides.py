@@ -24,7 +24,7 @@ _KEYS_MIN = 1024
 
 
 @dataclass(slots=True, eq=False)
-class Changes:
+class SideChanges:
     """The changes of one application in each side; rows are sorted by slot."""
 
     sides: list[KeyedRows | None]
@@ -41,10 +41,10 @@ class UpdatingSides:
         self.closed = closed
         left, right = (NetRows(keys, counted=counted, closed=closed) for _ in (LEFT, RIGHT))
         self.rows = (left, right)
-        self.pending: list[Changes] = []
+        self.pending: list[SideChanges] = []
         """The changes that may be undone, in the order in which they were applied."""
 
-    def add(self, changes: Changes, *, undoable: bool) -> None:
+    def add(self, changes: SideChanges, *, undoable: bool) -> None:
         """Add the changes of an application."""
         if undoable:
             self.pending.append(changes)
@@ -56,7 +56,7 @@ class UpdatingSides:
         if any(merged):
             self._forget_slots()
 
-    def take_back(self, changes: Changes, affected: Bools) -> None:
+    def take_back(self, changes: SideChanges, affected: Bools) -> None:
         """Undo the changes of the slots that are marked."""
         for side, rows in enumerate(changes.sides):
             changes.sides[side], taken = split_rows(rows, affected)
@@ -70,7 +70,7 @@ class UpdatingSides:
         for changes in self.pending:
             changes.sides = [split_rows(rows, marks)[0] for rows in changes.sides]
 
-    def settle(self, changes: Changes) -> None:
+    def settle(self, changes: SideChanges) -> None:
         """Record that an application will not be undone."""
         self.pending.remove(changes)
 

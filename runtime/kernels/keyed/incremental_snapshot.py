@@ -31,8 +31,8 @@ from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.keyed.null_fields import null_fields
 from fsql.runtime.order import (
     canonical_rank,
+    identity_codes,
     lexicographic_order,
-    sameness,
     stable_order,
     starts_of_runs,
 )
@@ -228,7 +228,7 @@ def _sum_weights(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
     columns = _key_columns(rows, keys)
     for name, column in zip(rows.schema.names[keys:], rows.columns[keys:], strict=True):
         if name not in {WEIGHT, HASH, EXPIRES}:
-            columns.append(sameness(column))
+            columns.append(identity_codes(column))
     order = _order(columns, rows.num_rows)
     starts = starts_of_runs(*(column[order] for column in columns))
     sums = _integers(rows, WEIGHT)[order]

@@ -21,7 +21,7 @@ import pyarrow as pa
 from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.keyed.key_objects import keys_of_rows
-from fsql.runtime.order import sameness
+from fsql.runtime.order import identity_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ class LoadedKeys:
         """Return the slots of the keys that sleep."""
         return np.flatnonzero(self._asleep)
 
-    def asleep(self, slots: Ints) -> Bools:
+    def sleeping(self, slots: Ints) -> Bools:
         """Return for each slot whether its key sleeps."""
         within = slots < len(self._asleep)
         within[within] = self._asleep[slots[within]]
@@ -97,6 +97,6 @@ def starts_of_keys(keys: Sequence[pa.Array], hashes: Ints) -> Ints:
     rows = np.union1d(sharing, sharing - 1)
     indexes = np.searchsorted(rows, sharing)
     for key in keys if len(rows) else ():
-        codes = sameness(key.take(pa.array(rows)))
+        codes = identity_codes(key.take(pa.array(rows)))
         begins[sharing] |= codes[indexes] != codes[indexes - 1]
     return np.flatnonzero(begins)

@@ -210,7 +210,7 @@ class SlotTable:
         keys: Sequence[pa.Array],
         codes: Ints | None,
     ) -> None:
-        """Fill in the slots of values whose keys are asleep."""
+        """Fill in the slots of values whose keys are sleeping."""
         missing = np.flatnonzero(np.array(known) == NO_SLOT)
         rows = missing if codes is None else a_row_of_each(codes, len(values))[missing]
         wanted = [values[index] for index in missing.tolist()]
@@ -306,16 +306,16 @@ class SlotTable:
         words = [] if integers is None else integers.words(slots[whole])
         if words and whole.all():
             return partial(columns_of_words, words, types)
-        asleep = np.zeros(len(slots), np.bool_) if loaded is None else loaded.asleep(slots)
-        awake = self._keys_awake(slots[~(asleep | whole)])
+        sleeping = np.zeros(len(slots), np.bool_) if loaded is None else loaded.sleeping(slots)
+        awake = self._keys_awake(slots[~(sleeping | whole)])
 
         def columns() -> list[pa.Array]:
             parts = [key_columns(awake, types)]
             if loaded is not None:
-                parts.append(loaded.columns(slots[asleep]))
+                parts.append(loaded.columns(slots[sleeping]))
             if words:
                 parts.append(columns_of_words(words, types))
-            order = np.argsort(asleep + 2 * whole, kind="stable")
+            order = np.argsort(sleeping + 2 * whole, kind="stable")
             back = pa.array(np.argsort(order, kind="stable"))
             return [pa.concat_arrays(column).take(back) for column in zip(*parts, strict=True)]
 
@@ -360,11 +360,11 @@ class SlotTable:
             self._integers.remove(slots[whole])
             slots = slots[~whole]
         if self._loaded is not None:
-            asleep = self._loaded.asleep(slots)
-            self._loaded.wake(slots[asleep])
-            for slot in slots[asleep].tolist():
+            sleeping = self._loaded.sleeping(slots)
+            self._loaded.wake(slots[sleeping])
+            for slot in slots[sleeping].tolist():
                 self._key_of[slot] = _FREED
-            slots = slots[~asleep]
+            slots = slots[~sleeping]
         for slot in slots.tolist():
             del self._slot_of[self._key_of[slot]]
             self._key_of[slot] = _FREED

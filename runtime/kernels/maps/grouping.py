@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _RADIX_CARD: Final = 1 << 16
 
 
-class Groups(NamedTuple):
+class ElementGroups(NamedTuple):
     """The groups of the elements, ordered by row and within a row by first element.
 
     `order` has the elements group by group, within a group in their order (None: unchanged); `sizes` the
@@ -42,7 +42,7 @@ class Groups(NamedTuple):
     lengths: Ints
 
 
-def group(keys: KeyCodes, row: Rows, rows: int) -> Groups:
+def group(keys: KeyCodes, row: Rows, rows: int) -> ElementGroups:
     """Group elements by (row, key); rows ascend and are less than `rows`."""
     codes = keys.codes
     if keys.card <= _RADIX_CARD:
@@ -61,8 +61,10 @@ def group(keys: KeyCodes, row: Rows, rows: int) -> Groups:
     order, sizes, first = _by_first_element(order, start, sizes)
     if rows == 1:
         ordinal = np.arange(len(first))
-        return Groups(order, sizes, first, row[: len(first)], ordinal, np.array([len(first)]))
-    return Groups(order, sizes, first, *_number_groups(row[first], rows))
+        return ElementGroups(
+            order, sizes, first, row[: len(first)], ordinal, np.array([len(first)])
+        )
+    return ElementGroups(order, sizes, first, *_number_groups(row[first], rows))
 
 
 def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
@@ -99,9 +101,9 @@ def _number_groups(row: Rows, rows: int) -> tuple[Rows, Ints, Ints]:
     return row, ordinal, lengths
 
 
-def one_group_a_row(elements: Elements) -> Groups:
+def one_group_a_row(elements: Elements) -> ElementGroups:
     """Return the groups without keys: one for each row, even if it is empty."""
     rows = len(elements.lengths)
     first = elements.lengths.cumsum() - elements.lengths
     row, ordinal = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)
-    return Groups(None, elements.lengths, first, row, ordinal, np.ones(rows, np.int64))
+    return ElementGroups(None, elements.lengths, first, row, ordinal, np.ones(rows, np.int64))

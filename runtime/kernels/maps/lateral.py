@@ -12,7 +12,7 @@ from fsql.runtime.kernels.expressions import Program
 from fsql.runtime.kernels.expressions.strict import leftmost_failure
 from fsql.runtime.kernels.expressions.vectors import Vector, first_failure, truth, validity
 from fsql.runtime.kernels.maps.explode import Elements, compile_unnest
-from fsql.runtime.kernels.maps.grouping import Groups, group, one_group_a_row
+from fsql.runtime.kernels.maps.grouping import ElementGroups, group, one_group_a_row
 from fsql.runtime.kernels.maps.key_codes import KeyCodes, combined_codes, key_codes, keys_at
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
 from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column
@@ -100,7 +100,7 @@ def _compile_aggregate(
 
 def _group_elements(
     keys: Sequence[Vector], expressions: Sequence[Expression], elements: Elements
-) -> Groups:
+) -> ElementGroups:
     varying = [
         key_codes(key, expression.type, distinct=key.values is elements.values)
         for key, expression in zip(keys, expressions, strict=True)

@@ -51,7 +51,7 @@ class _Undo(NamedTuple):
     changes: dict[int, list[Change]]
 
 
-class _Made(NamedTuple):
+class _VisibleChange(NamedTuple):
     """A change of the visible rows."""
 
     row: Row
@@ -108,7 +108,7 @@ class RankKernel(PartitionedKernel[_Undo]):
             self._emptied.on_apply(slots, undoable=undoable)
         journal: dict[int, list[Change]] = {}
         roots = roots_of(batch)
-        made: list[_Made] = []
+        made: list[_VisibleChange] = []
         for of, root, changes in self._changes(batch, slot, roots.number):
             partition = self._rows.partition(of)
             if self._combine.final:
@@ -116,7 +116,9 @@ class RankKernel(PartitionedKernel[_Undo]):
                     partition.add(change)
             else:
                 shown = self._apply_shown(partition, changes)
-                made.extend(_Made(row, rank, weight, root, of) for row, rank, weight in shown)
+                made.extend(
+                    _VisibleChange(row, rank, weight, root, of) for row, rank, weight in shown
+                )
             journal.setdefault(of, []).extend(changes)
             if self._forgets:
                 journal[of].extend(self._forget(partition))
@@ -223,7 +225,9 @@ class RankKernel(PartitionedKernel[_Undo]):
             partition.add(change)
         return forgotten
 
-    def _make_rows(self, made: Sequence[_Made], times: Ints, origins: Ints) -> KeyedRows | None:
+    def _make_rows(
+        self, made: Sequence[_VisibleChange], times: Ints, origins: Ints
+    ) -> KeyedRows | None:
         if not made:
             return None
         rows, ranks, weights, roots, slots = zip(*made, strict=True)
@@ -254,11 +258,11 @@ class RankKernel(PartitionedKernel[_Undo]):
         return merge_results(closed)
 
     def _final_rows(self, time: int, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
-        made: list[_Made] = []
+        made: list[_VisibleChange] = []
         for slot in slots.tolist():
             partition = self._rows.partition(slot)
             made.extend(
-                _Made(partition.rows[key][0], rank, 1, 0, slot)
+                _VisibleChange(partition.rows[key][0], rank, 1, 0, slot)
                 for key, rank in self._ranks.shown(partition.keys)
             )
         rows = self._make_rows(made, np.array([time]), np.array([PUNCTUATION]))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
-class Coming(NamedTuple):
+class NewRanks(NamedTuple):
     """New ranks, at least one, slot by slot, all different.
 
     `first` has the first row of each slot, `group` the first row of each root of a slot.  `held` has the
@@ -45,7 +45,7 @@ class Coming(NamedTuple):
     empty: int
 
 
-class Changes(NamedTuple):
+class RegisterChanges(NamedTuple):
     """Changes of registers from the beginning of a root to its end: first row of the root, rank, weight."""
 
     row: Ints
@@ -53,27 +53,27 @@ class Changes(NamedTuple):
     rank: Ints
     weight: Ints
 
-    def without_moved(self, empty: int) -> Changes:
+    def without_moved(self, empty: int) -> RegisterChanges:
         """Return the changes without those of ranks that move from one register to another."""
         change = self.row * (empty + 1) + self.rank
         removed, added = change[self.weight < 0], change[self.weight > 0]
         moved = np.intersect1d(removed, added, assume_unique=True)
         return self.take(~np.isin(change, moved))
 
-    def take(self, changes: Ints | Bools) -> Changes:
+    def take(self, changes: Ints | Bools) -> RegisterChanges:
         """Return some of the changes."""
-        return Changes(*(column[changes] for column in self))
+        return RegisterChanges(*(column[changes] for column in self))
 
 
-class Passed(NamedTuple):
+class RegisterResult(NamedTuple):
     """The final ranks in the registers, the rows that entered a register, and the changes of registers."""
 
     held: Ints
     entered: Ints
-    changes: Changes
+    changes: RegisterChanges
 
 
-def pass_registers(coming: Coming, skipped: int, few_rows: int = FEW_ROWS) -> Passed:
+def pass_registers(coming: NewRanks, skipped: int, few_rows: int = FEW_ROWS) -> RegisterResult:
     """Pass ranks through the registers; the changes are those of the registers from `skipped` on.
 
     `few_rows` affects speed only.
@@ -82,7 +82,7 @@ def pass_registers(coming: Coming, skipped: int, few_rows: int = FEW_ROWS) -> Pa
     return _pass_one_by_one(coming, skipped) if few else _pass_together(coming, skipped)
 
 
-def _pass_together(coming: Coming, skipped: int) -> Passed:
+def _pass_together(coming: NewRanks, skipped: int) -> RegisterResult:
     rows = len(coming.rank)
     last = np.append(coming.first[1:], rows) - 1
     group_last = np.append(coming.group[1:], rows) - 1
@@ -101,10 +101,12 @@ def _pass_together(coming: Coming, skipped: int) -> Passed:
             ]
     group, register, rank, weight = map(np.concatenate, zip(*changes, strict=True))
     entered = np.flatnonzero(coming.rank <= greatest)
-    return Passed(held, entered, Changes(coming.group[group], register, rank, weight))
+    return RegisterResult(
+        held, entered, RegisterChanges(coming.group[group], register, rank, weight)
+    )
 
 
-def _registers(coming: Coming) -> Iterator[tuple[Ints, Ints]]:
+def _registers(coming: NewRanks) -> Iterator[tuple[Ints, Ints]]:
     """Yield the rank in each register before and after each row, one register after the other."""
     first, rows = coming.first, len(coming.rank)
     # A running minimum begins again where a slot does: all ranks of a slot are less than those before it.
@@ -122,7 +124,7 @@ def _registers(coming: Coming) -> Iterator[tuple[Ints, Ints]]:
         passed_on = np.maximum(before, passed_on)
 
 
-def _pass_one_by_one(coming: Coming, skipped: int) -> Passed:
+def _pass_one_by_one(coming: NewRanks, skipped: int) -> RegisterResult:
     ranks, empty = coming.rank.tolist(), coming.empty
     starts, groups = {*coming.first.tolist()}, coming.group.tolist()
     held, registers = iter(coming.held.tolist()), []
@@ -143,4 +145,6 @@ def _pass_one_by_one(coming: Coming, skipped: int) -> Passed:
                     changes.append((start, number, before[number], -1))
                 changes.append((start, number, own[number], 1))
     columns = np.array(changes, np.int64).reshape(-1, 4).T
-    return Passed(np.array(registers), np.array(entered, np.int64), Changes(*columns))
+    return RegisterResult(
+        np.array(registers), np.array(entered, np.int64), RegisterChanges(*columns)
+    )

@@ -25,7 +25,7 @@ from fsql.runtime.batch import Batch
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.ranking.partitioned import PartitionedKernel
-from fsql.runtime.kernels.ranking.registers import Changes, Coming, pass_registers
+from fsql.runtime.kernels.ranking.registers import NewRanks, RegisterChanges, pass_registers
 from fsql.runtime.kernels.ranking.sort_codes import CODES_OF_KEY, has_sort_codes, sort_codes
 from fsql.runtime.kernels.ranking.top_rows import NONE, TopRows, TopUndo
 from fsql.runtime.order import (
@@ -64,7 +64,7 @@ def shows_first_rows(combine: CombineRank) -> bool:
     )
 
 
-class _New(NamedTuple):
+class _NewRows(NamedTuple):
     """New rows by slot, within a slot in the total order: their indexes in the batch, and their ranks.
 
     `slot` has for each row the number of its slot, `first` the first row of each slot; `slots` and `held`
@@ -78,7 +78,7 @@ class _New(NamedTuple):
     slots: Ints
     held: Ints
 
-    def entering(self) -> _New:
+    def entering(self) -> _NewRows:
         """Return the rows without those after all rows of a full slot."""
         kept = np.flatnonzero(self.rank < self.held[self.slot, -1])
         if len(kept) == len(self.slot):
@@ -87,7 +87,7 @@ class _New(NamedTuple):
         first = starts_of_runs(slot)
         some = slot[first]
         number = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(slot))))
-        return _New(
+        return _NewRows(
             self.row[kept], self.rank[kept], number, first, self.slots[some], self.held[some]
         )
 
@@ -135,7 +135,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
         number_of = np.full(len(ranks) + 1, NONE)
         number_of[ranks[: len(shown)]] = shown
         of_slot = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
-        new = _New(order, ranks[len(shown) :][order], of_slot, first, slots, held).entering()
+        new = _NewRows(order, ranks[len(shown) :][order], of_slot, first, slots, held).entering()
         rows = self._enter(batch, keys, new, number_of) if len(new.row) else None
         self._rows.drop_unused()
         return ApplyResult(rows, None, undo)
@@ -147,7 +147,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
             self._emptied.on_apply(slots, undoable=True)
         return undo
 
-    def _enter(self, batch: Batch, keys: Ints, new: _New, number_of: Ints) -> KeyedRows | None:
+    def _enter(self, batch: Batch, keys: Ints, new: _NewRows, number_of: Ints) -> KeyedRows | None:
         """Pass new ranks through the registers; set the state, and return its changes.
 
         `number_of` has the numbers of rows by rank; those of new rows are filled in.
@@ -155,7 +155,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
         group = starts_of_runs(new.slot, roots_of(batch).number[new.row])
         empty = len(number_of) - 1
         passed = pass_registers(
-            Coming(new.rank, new.first, group, new.held, empty), self._combine.skipped
+            NewRanks(new.rank, new.first, group, new.held, empty), self._combine.skipped
         )
         if len(passed.entered) == 0:
             return None
@@ -178,7 +178,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
         return self._make_rows(changes, number_of[changes.rank], root, slot)
 
     def _make_rows(
-        self, changes: Changes, numbers: Ints, root: tuple[Ints, Ints], slot: Ints
+        self, changes: RegisterChanges, numbers: Ints, root: tuple[Ints, Ints], slot: Ints
     ) -> KeyedRows:
         """Return the rows of changes, with their ranks if the query returns ranks."""
         columns = list(self._rows.take(numbers).columns)

@@ -47,7 +47,7 @@ class ClosedRows(NamedTuple):
 class OpenRows(Protocol):
     """The rows of the open sessions of all slots."""
 
-    def place(
+    def insert(
         self, rows: SessionRows, in_total_order: Callable[[SessionRows], SessionRows]
     ) -> SessionRows:
         """Add rows, except those that are late, which are returned.
@@ -82,7 +82,7 @@ def close_times(ends: Ints, closing: SessionClosing) -> Ints:
     return (ends // closing.grain_us + 1) * closing.grain_us + closing.delay_us
 
 
-def tardy_rows(rows: SessionRows, closing: SessionClosing) -> Bools:
+def rows_behind_watermark(rows: SessionRows, closing: SessionClosing) -> Bools:
     """Return which rows are earlier than the watermark at their position."""
     close = close_times(rows.start, closing)
     is_tardy: Bools = rows.time > close

@@ -22,7 +22,7 @@ import numpy as np
 
 from fsql.compiler.logical import session_close_time
 from fsql.runtime.batch import PUNCTUATION, Root
-from fsql.runtime.kernels.sessions.open_rows import ClosedRows, tardy_rows
+from fsql.runtime.kernels.sessions.open_rows import ClosedRows, rows_behind_watermark
 from fsql.runtime.kernels.sessions.sessions_of_slot import Session, SessionsOfSlot
 from fsql.runtime.order import lexicographic_order
 
@@ -49,11 +49,11 @@ class OpenSessions:
     def _close_time(self, end: int) -> int:
         return session_close_time(end, self._closing.delay_us, self._closing.grain_us)
 
-    def place(
+    def insert(
         self, rows: SessionRows, in_total_order: Callable[[SessionRows], SessionRows]
     ) -> SessionRows:
         """Add rows, except those that are late, which are returned; see `OpenRows`."""
-        tardy = tardy_rows(rows, self._closing)
+        tardy = rows_behind_watermark(rows, self._closing)
         if not tardy.any():
             self.add(rows)
             return rows.take(tardy)

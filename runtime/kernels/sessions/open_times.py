@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.runtime.batch import PUNCTUATION, Root
-from fsql.runtime.kernels.sessions.open_rows import ClosedRows, close_times, tardy_rows
+from fsql.runtime.kernels.sessions.open_rows import ClosedRows, close_times, rows_behind_watermark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +34,11 @@ class OpenTimes:
         self._chunks: list[ClosedRows] = []
         """Rows that will close, sorted by `close`; none is empty."""
 
-    def place(
+    def insert(
         self, rows: SessionRows, in_total_order: Callable[[SessionRows], SessionRows]
     ) -> SessionRows:
         """Add rows, except those that are late, which are returned in the total order."""
-        late = tardy_rows(rows, self._closing)
+        late = rows_behind_watermark(rows, self._closing)
         self.add(rows.take(~late) if late.any() else rows)
         return in_total_order(rows.take(late)) if late.any() else rows.take(late)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _NO_ROWS = np.empty(0, np.int64)
 
 
-class Placed(NamedTuple):
+class InsertResult(NamedTuple):
     """The result of placing rows: their slots, and the late rows."""
 
     slots: Ints
@@ -124,7 +124,7 @@ class SessionState:
         roots = [self.open.least(), *(each.least for each in self._pending if len(each))]
         return min([root for root in roots if root is not None], default=None)
 
-    def place_below(self, bound: Root) -> Placed | None:
+    def place_below(self, bound: Root) -> InsertResult | None:
         """Place the pending rows below `bound`, all of which are final; None if there are no such rows."""
         parts, kept = [], []
         for pending in self._pending:
@@ -141,18 +141,18 @@ class SessionState:
         self._pending = kept
         if not parts:
             return None
-        return self._place(SessionRows(*map(np.concatenate, zip(*parts, strict=True))))
+        return self._insert(SessionRows(*map(np.concatenate, zip(*parts, strict=True))))
 
-    def _place(self, rows: SessionRows) -> Placed:
+    def _insert(self, rows: SessionRows) -> InsertResult:
         # Later applications to a slot have later rows, so the last row of a slot is the greatest.
         order = np.argsort(rows.slot, kind="stable")
         in_order = rows.slot[order]
         last = order[np.append(np.flatnonzero(in_order[1:] != in_order[:-1]), len(order) - 1)]
         slots = rows.slot[last]
         self._placed_time[slots], self._placed_origin[slots] = rows.time[last], rows.origin[last]
-        late = self.open.place(rows, self._in_total_order)
+        late = self.open.insert(rows, self._in_total_order)
         np.subtract.at(self._count.values, late.slot, 1)
-        return Placed(slots, late if len(late.slot) else None)
+        return InsertResult(slots, late if len(late.slot) else None)
 
     def _in_total_order(self, rows: SessionRows) -> SessionRows:
         """Return rows in the total order, and by their time where positions are equal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.backoff import MOST_SECONDS, Backoff
+from fsql.runtime.cluster.backoff import SECONDS_MAX, Backoff
 
 
 def waits(backoff: Backoff, done: list[Root]) -> list[float]:
@@ -21,7 +21,7 @@ def waits(backoff: Backoff, done: list[Root]) -> list[float]:
 def test_what_keeps_failing_is_tried_less_and_less_often() -> None:
     doubling = [0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
     assert waits(Backoff(), [START] * 9) == doubling
-    assert doubling[-1] == MOST_SECONDS
+    assert doubling[-1] == SECONDS_MAX
 
 
 def test_what_gets_something_done_in_between_begins_anew() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.coordinator_events import SinkOpened
 from fsql.runtime.cluster.failure_detector import Timeouts
-from fsql.runtime.cluster.frames import UNHEARD, Begin, Goodbye, Heartbeat
+from fsql.runtime.cluster.frames import NOTHING_RECEIVED, Begin, Goodbye, Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
 from fsql.runtime.cluster.worker_events import Leave, Load
@@ -45,7 +45,7 @@ def test_a_worker_at_a_step_that_takes_longer_than_that_is_waited_for_in_the_end
 def test_workers_bear_as_much_as_their_coordinator() -> None:
     led = Led()
     assert begun(led).failure_after == BASE
-    led.step(Received(Goodbye("job", 1, 0, finished=False, reason=UNHEARD), "there"))
+    led.step(Received(Goodbye("job", 1, 0, finished=False, reason=NOTHING_RECEIVED), "there"))
     begin = begun(led)
     assert begin.failure_after == 2 * BASE
 
@@ -58,7 +58,7 @@ def test_workers_bear_as_much_as_their_coordinator() -> None:
     assert node.epoch is not None
     effects = node.step(TimerFired(), 100.0 + 4 * BASE)
     assert Leave() not in effects
-    goodbye = Goodbye("job", 2, 0, finished=False, reason=UNHEARD)
+    goodbye = Goodbye("job", 2, 0, finished=False, reason=NOTHING_RECEIVED)
     assert Transmit("here", goodbye) in effects
 
 

@@ -102,13 +102,13 @@ def test_one_that_is_due_soon_comes_in_a_lull_and_does_not_make_the_next_early()
     snapshots = of_rows()
     assert snapshots.idle(0.94)
     assert not snapshots.idle(0.96)
-    assert snapshots.due([at(10)], 0.94, lull=True) is None
+    assert snapshots.due([at(10)], 0.94, caught_up=True) is None
     assert snapshots.due([at(10)], 0.96) is None
-    assert snapshots.due([at(10)], 0.96, lull=True) == AnnounceSnapshot(NUMBER + 1, at(10))
+    assert snapshots.due([at(10)], 0.96, caught_up=True) == AnnounceSnapshot(NUMBER + 1, at(10))
     agree(snapshots, NUMBER + 1)
     commit(snapshots, NUMBER + 1)
     assert snapshots.next_timer() == 2.0
-    assert snapshots.due([at(20)], 1.9, lull=True) is None
+    assert snapshots.due([at(20)], 1.9, caught_up=True) is None
     assert snapshots.due([at(20)], 2.0) == AnnounceSnapshot(NUMBER + 2, at(20))
 
 
@@ -232,10 +232,10 @@ def test_one_that_cannot_be_stored_leaves_the_next_alone() -> None:
 
 def test_a_snapshot_that_is_not_agreed_to_gives_way_to_a_tick() -> None:
     snapshots = of_rows()
-    assert snapshots.give_way(0.0) is None
+    assert snapshots.cancel_if_undecided(0.0) is None
     assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
     assert snapshots.announce_tick(7, (0,), [at(10)]) is None
-    assert snapshots.give_way(1.0) == CancelSnapshot(NUMBER + 1)
+    assert snapshots.cancel_if_undecided(1.0) == CancelSnapshot(NUMBER + 1)
     assert snapshots.announce_tick(7, (0,), [at(10)]) == AnnounceSnapshot(NUMBER + 2, at(10), 7)
 
 
@@ -243,11 +243,11 @@ def test_one_that_is_agreed_to_or_requested_does_not() -> None:
     snapshots = of_rows()
     assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
     agree(snapshots, NUMBER + 1)
-    assert snapshots.give_way(1.0) is None
+    assert snapshots.cancel_if_undecided(1.0) is None
     requested = of_rows()
     requested.requested.ask(SnapshotRequested("a", last=True))
     assert requested.due([at(10)], 0.5) == AnnounceSnapshot(NUMBER + 1, at(10))
-    assert requested.give_way(0.5) is None
+    assert requested.cancel_if_undecided(0.5) is None
 
 
 def test_snapshots_for_a_tick_follow_each_other_closely_at_first_and_at_the_end() -> None:
@@ -266,10 +266,10 @@ def test_snapshots_for_a_tick_follow_each_other_closely_at_first_and_at_the_end(
         return count
 
     assert taken(0.0, 10.0) == 9
-    snapshots.hurry(20)
+    snapshots.begin_frequent(20)
     assert taken(10.0, 1.0) == 21  # one at once, and 20 close behind it
     assert taken(11.0, 10.0) == 10
-    snapshots.hurry()
+    snapshots.begin_frequent()
     assert taken(21.0, 10.0) == 201
-    snapshots.end_hurry()
+    snapshots.end_frequent()
     assert taken(31.0, 10.0) == 10

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.fold_output import FoldOutput
-    from fsql.runtime.kernels.join.rows import Stored
+    from fsql.runtime.kernels.join.rows import StoredRows
     from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 
     Ints = NDArray[np.int64]
@@ -161,7 +161,7 @@ def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
 
     def counted(
         kernel: JoinKernel, sides: Sequence[KeyedRows | None], *, undoable: bool
-    ) -> ApplyResult[Stored]:
+    ) -> ApplyResult[StoredRows]:
         nonlocal given, parts
         parts += 1
         given += sum(len(rows.slot) for rows in sides if rows is not None)

@@ -107,7 +107,7 @@ def test_little_is_never_held_back() -> None:
 
 
 def test_rows_count_where_there_are_no_bytes() -> None:
-    read_ahead = ReadAhead(0.5, least_bytes=10 * ROW_BYTES)
+    read_ahead = ReadAhead(0.5, bytes_min=10 * ROW_BYTES)
     seen = [read_ahead.is_open]
     for rows in (9, 10):
         front: Any = SimpleNamespace(rows_read=rows, bytes_read=0, promised=Root(rows, 0))

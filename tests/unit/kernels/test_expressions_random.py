@@ -59,15 +59,15 @@ def column(random: Random, values: Sequence[Value], type_: SqlType) -> pa.Array:
 
 def by_row(expression: Expression, row: Sequence[Value]) -> tuple[str, object]:
     try:
-        return "is", sameness(evaluate(expression, row))
+        return "is", identity_codes(evaluate(expression, row))
     except RowFailure as failure:
         return "fails", failure.code
 
 
-def sameness(value: Value) -> object:
+def identity_codes(value: Value) -> object:
     """Return what tells values apart that Python has equal, and has NaN equal itself."""
     if isinstance(value, tuple):
-        return tuple(sameness(element) for element in value)
+        return tuple(identity_codes(element) for element in value)
     return type(value), repr(value)
 
 
@@ -80,7 +80,7 @@ def by_column(
         array.validate(full=True)
         encoded = isinstance(array, pa.DictionaryArray)
         assert (array.type.value_type if encoded else array.type) == arrow_type(expression.type)
-        values = [("is", sameness(value)) for value in from_arrow(array, expression.type)]
+        values = [("is", identity_codes(value)) for value in from_arrow(array, expression.type)]
         codes = [0] * count if failed is None else failed.tolist()
         assert len(values) == len(codes) == count
         results.append(

@@ -72,7 +72,7 @@ def test_rows_close_as_sessions_of_one_time_do(seed: int) -> None:
         high = Root(low.time + random.randint(1, 20), random.choice((0, PUNCTUATION + 1)))
         rows = drawn_rows(random, made, low, high)
         made += len(rows.slot)
-        late = [each.place(rows, in_total_order) for each in (times, sessions)]
+        late = [each.insert(rows, in_total_order) for each in (times, sessions)]
         met["late"] += len(late[0].slot)
         assert late[0].number.tolist() == late[1].number.tolist()
         assert of_slots(times) == of_slots(sessions)

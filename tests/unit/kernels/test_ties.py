@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fsql.runtime.order import canonical_rank, lexicographic_order, sameness, starts_of_runs
+from fsql.runtime.order import canonical_rank, identity_codes, lexicographic_order, starts_of_runs
 from fsql.runtime.ties import tie_breaking_codes
 
 
@@ -21,7 +21,7 @@ def test_rows_compare_as_by_the_codes_of_all_columns(seed: int) -> None:
     lists = pa.array(
         [random.choice((None, [], ["x"])) for _ in range(count)], pa.list_(pa.string())
     )
-    for code_of in (canonical_rank, sameness):
+    for code_of in (canonical_rank, identity_codes):
         whole = [numbers, code_of(texts), code_of(lists)]
         made = tie_breaking_codes([numbers], [texts.dictionary_encode(), lists], code_of)
         orders = [lexicographic_order(codes) for codes in (whole, made)]

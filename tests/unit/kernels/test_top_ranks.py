@@ -22,7 +22,7 @@ from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.runtime.kernels.keyed.kernel import KeyedRows
-from fsql.runtime.kernels.ranking.registers import Coming, pass_registers
+from fsql.runtime.kernels.ranking.registers import NewRanks, pass_registers
 from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def test_few_ranks_pass_registers_as_many_do(seed: int) -> None:
         group += inner
     count = sum(sizes)
     first = np.cumsum([0, *sizes[:-1]])
-    coming = Coming(np.array(numbers[:count]), first, np.array(group), np.array(held), empty)
+    coming = NewRanks(np.array(numbers[:count]), first, np.array(group), np.array(held), empty)
     together = pass_registers(coming, 0, few_rows=0)
     few = pass_registers(coming, 0, few_rows=count)
     assert few.held.tolist() == together.held.tolist()

@@ -11,7 +11,7 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import choices_of, with_choices
 from fsql.optimizer.choose_tick import Situation, choose_tick
-from fsql.optimizer.hot_keys import LEAST_ROWS, choose_pre_aggregations
+from fsql.optimizer.hot_keys import ROWS_MIN, choose_pre_aggregations
 from fsql.optimizer.statistics import HeavyKey, Load, OperatorLoad, Statistics, WorkerLoad
 from fsql.tests.unit.optimizer.jobs import plan_of
 
@@ -46,7 +46,7 @@ def measured(share: float, busy: float = 0.3, intervals: int = 2) -> Statistics:
 
 def test_a_hot_key_is_pre_aggregated_and_the_owners_stay() -> None:
     choice = choose_tick(Situation(SUMS), measured(0.6))
-    assert choice.choices.pre_aggregations == ((OPERATOR, LEAST_ROWS),)
+    assert choice.choices.pre_aggregations == ((OPERATOR, ROWS_MIN),)
     assert choice.owners is None
     assert (
         f"{PLACE}: pre-aggregated from 256 rows on; key 'a' has 60% of the rows, so its worker gets"
