@@ -196,7 +196,7 @@ def processes() -> list[tuple[int, int, str]]:
 
 
 def test() -> int:
-    """Run the tests and, beside them, the linters, the type checker and the import contracts.
+    """Run the tests and, at the same time, the linters, the type checker and the import contracts.
 
     The summary of pytest is the last output, unless another check failed.
     """
@@ -218,7 +218,7 @@ def test() -> int:
                 del outputs[name]
 
     beside = threading.Thread(target=check, name="checks")
-    say(f"tests, and beside them: {', '.join(checks)}")
+    say(f"tests, and at the same time: {', '.join(checks)}")
     beside.start()
     code = run(BIN / "pytest", "--all", *PROCESSES, *sys.argv[2:])
     beside.join()

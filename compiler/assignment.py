@@ -80,5 +80,5 @@ def spread_fronts(readers: Sequence[int], workers: int) -> tuple[int, ...]:
 
 
 def are_readers(readers: Sequence[int], fronts: int, workers: int) -> bool:
-    """Return whether these are owners of so many fronts, among so many workers."""
+    """Return whether these are owners of that number of fronts, among that number of workers."""
     return len(readers) == fronts and all(0 <= owner < workers for owner in readers)

@@ -196,7 +196,7 @@ class CombineOver(Combine):
 
     @property
     def by_root(self) -> bool:
-        """Return whether rows go by those that follow at their own roots: their peers."""
+        """Return whether rows depend on those that follow at their own roots: their peers."""
         return any(call.time is not None for call in self.calls)
 
 

@@ -1,4 +1,4 @@
-"""The parts of a tick plan that a tick may change besides owners.
+"""The parts of a tick plan that a tick may change in addition to owners.
 
 They are the policies of folds, the order of filters, and which folds get rows of hot keys pre-aggregated.
 

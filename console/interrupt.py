@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends a run between two chunks, the second at once.
+"""Ctrl-C and SIGTERM: the first ends a run between two chunks, the second immediately.
 
 Between two chunks, all released rows have been written, and the summary is correct.
 """

@@ -154,7 +154,7 @@ def _run_seed(seed: int, workloads: Workloads, plan: Plan, series: Series, *, tw
 
 
 def series_text(series: Series, flags: str = "") -> str:
-    """Return the results of a series as text; `flags` are the flags that a replay needs besides the seed."""
+    """Return the results of a series as text; `flags` are the flags of a replay other than the seed."""
     fields = series.fields()
     faults = ", ".join(f"{name} {count:,}" for name, count in series.coverage.faults.most_common())
     seeds = "1 seed" if series.seeds == 1 else f"{series.seeds:,} seeds"

@@ -94,7 +94,7 @@ def profile(
 
     Counted are the rows of each split, the rows into each bin of each stateful operator that reads tables,
     the keys that many of them have, about how many keys there are, and what filters drop.  Tables that are
-    not at rest are left out: standard input, sockets, followed files, and tables with a rate or no end.
+    not at rest are skipped: standard input, sockets, followed files, and tables with a rate or no end.
 
     With -o, the profile is a file for --profile of `fsql run`, `fsql deploy` and `fsql explain`, which then
     begin with the plan that suits it.  With --json, it goes to standard output.

@@ -60,7 +60,7 @@ def check_same_coordination(before: Connections, after: Connections) -> None:
     if _path_of(before) != _path_of(after):
         where = before.coordination or "a file in its state directory"
         message = f"the coordination of a job cannot be changed: that of this job is {where}"
-        helps = ("leave out --coordination, or deploy the script under another name",)
+        helps = ("remove --coordination, or deploy the script under another name",)
         raise FsqlError([Diagnostic("E638", message, helps=helps)])
 
 

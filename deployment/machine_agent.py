@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ROUND_SECONDS: Final = 0.2
 STEADY_SECONDS: Final = 10.0
-"""A worker that has run for this long is restarted at once; others after increasing delays."""
+"""A worker that has run for this long is restarted immediately; others after increasing delays."""
 
 BACKOFF_SECONDS_MAX: Final = 30.0
 END_SECONDS: Final = 5.0

@@ -32,7 +32,7 @@ REQUEST_SECONDS: Final = 5.0
 """How long a request may take to arrive."""
 
 CONNECTIONS_MAX: Final = 16
-"""How many connections are served at a time; others are closed at once."""
+"""How many connections are served at a time; others are closed immediately."""
 
 _CHALLENGE_BYTES: Final = 32
 

@@ -21,7 +21,7 @@ END_SECONDS: Final = 8.0
 """How long the service may take to end before it is killed; Spark ends with it in both cases."""
 BACKOFF_SECONDS_MAX: Final = 60.0
 SETTLED_SECONDS: Final = 120.0
-"""A service that has run for this long is restarted at once."""
+"""A service that has run for this long is restarted immediately."""
 _LOG_BYTES_MAX: Final = 16 << 20
 
 

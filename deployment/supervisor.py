@@ -227,7 +227,7 @@ class Supervisor:
                 self._reap(job)
                 return
             process = runner or (child.pid if child is not None and alive else 0)
-            # A process that has just been started may not handle the signal yet; then it ends at once.
+            # A process that has just been started may not handle the signal yet; then it ends immediately.
             if process and not sent:
                 sent = True
                 with suppress(ProcessLookupError):

@@ -92,7 +92,7 @@ def bootstrap(
     until: Until | None,
     on_progress: Callable[[Metrics], None] = lambda _: None,
 ) -> Bootstrapped:
-    """Process the history of a job that has not begun, on Spark; a run goes on from there.
+    """Process the history of a job that has not begun, on Spark; a run continues from there.
 
     History is what lies before `until`; if that is None, all rows of tables that are not live.
 

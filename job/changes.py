@@ -43,7 +43,7 @@ class Result(ABC):
         """Return what a display shows."""
 
     def __repr__(self) -> str:
-        """Return the first rows of the table as text, after so many changes as a display waits for."""
+        """Return the first rows of the table as text, after as many changes as a display waits for."""
         return as_text(self._shown())
 
     def _repr_html_(self) -> str:

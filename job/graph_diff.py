@@ -32,7 +32,7 @@ class StateChange(enum.Enum):
     """All state is kept, and no operator begins without."""
 
     LOSE = "lose"
-    """State of operators that are gone is dropped; new ones begin empty at the position of the change."""
+    """State of removed operators is dropped; new ones begin empty at the position of the change."""
 
     REBUILD = "rebuild"
     """All operators are rebuilt by reading the input again; rows that outputs have are not written again."""

@@ -281,7 +281,7 @@ def _write_next(state: Path, following: JobDescription, fronts: Mapping[int, int
 
 
 def _remove_journals(state: Path, old: Compiled, new: Compiled) -> None:
-    """Forget the positions of outputs that are gone: one that comes back begins again."""
+    """Forget the positions of outputs that no longer exist; one that is added again begins anew."""
     for journal in FileUses(old).journals - FileUses(new).journals:
         for path in (state / "positions").glob(f"{journal}.*"):
             path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
 """Columns that scripts do not declare: inferred when a job is first compiled, and kept with it.
 
-A job that goes on, a compiled plan and the processes of a run have the columns that were found first: files
+A job that continues, a compiled plan and the processes of a run have the columns that were found first: files
 that have grown since do not change its plan.
 """
 

@@ -287,10 +287,10 @@ class MemorySink:
         return acknowledged
 
     def wait(self, seconds: float) -> None:
-        """Return at once: no delivery is in progress."""
+        """Return immediately: no delivery is in progress."""
 
     def sync(self) -> None:
-        """Return at once: the result is in memory only."""
+        """Return immediately: the result is in memory only."""
 
     def close(self) -> None:
         """Refuse further bundles; stored releases can still be fetched."""

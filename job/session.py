@@ -129,7 +129,7 @@ class Session:
 
         Args:
             script: the text of the script.
-            tables: tables that the script may read besides those that it declares.
+            tables: tables that the script may read in addition to those that it declares.
 
         Raises:
             QueryError: for errors in the script.
@@ -144,7 +144,7 @@ class Session:
 
         Args:
             query: a SELECT, or a script that ends with one and writes no table.
-            tables: the tables that it may read besides those that it declares, by name.
+            tables: the tables that it may read in addition to those that it declares, by name.
 
         Raises:
             QueryError: for errors in the query.
@@ -199,7 +199,7 @@ class Session:
 
         Args:
             query: a SELECT, or a script that ends with one and writes no table.
-            tables: tables that it may read besides, which do not change.
+            tables: tables that it may also read, which do not change.
             keep: what is kept of changes that were iterated: all `changes`, what is left of them, as a
                 `table`, or nothing, so that there are `new` ones only.
             late: what happens to rows that come too late for a window: `count` counts them in
@@ -312,7 +312,8 @@ class Session:
 
         Args:
             script: the text of the script.
-            tables: tables that the script may read besides those that it declares; in one process only.
+            tables: tables that the script may read in addition to those that it declares; in one
+                process only.
             processes: number of worker processes; overrides the session's.
             state: the state directory; overrides the session's.
             delivery: the delivery guarantee of all outputs; overrides the session's.

@@ -132,7 +132,7 @@ def _coordination_of(copy: Path) -> str | None:
 
 
 def _copy_files(source: Path, target: Path, coordination: str | None) -> None:
-    """Copy what a state directory has besides snapshots: description, positions of outputs, and others."""
+    """Copy what a state directory has apart from snapshots: description, positions of outputs, and others."""
     data = (source / JOB).read_bytes()
     description = msgspec.structs.replace(
         parse_description(data), state=str(target.resolve()), coordination=coordination

@@ -2,7 +2,7 @@
 
 Output never depends on it.  What is decided, each with its reason:
 
-    owners      which workers own hash bins: level the measured cost, or give all bins to the worker beside
+    owners      which workers own hash bins: level the measured cost, or give all bins to the worker with
                 the coordinator where there is little to do
     policies    folds that apply too many rows again hold them instead
     filters     conditions that drop many rows for little come first (`filter_orders`)
@@ -17,7 +17,7 @@ Loads are compared by processor time: by the clock, a worker also seems busy whi
 core.  Whether there is much to do is decided by the clock: a worker that waits for a core has no time left.
 Intervals count from the last tick on.  After each tick of its own, the optimizer needs twice as many
 intervals for the next one, as long as it is among the last `REMEMBERED` intervals: so a load that alternates
-causes few ticks, and a new one is followed at once.
+causes few ticks, and a new one is followed immediately.
 
 A gain is in seconds that the busiest worker saves.  A cost is what a tick takes: `TICK_SECONDS`, and
 `ROW_SECONDS` and `BYTE_SECONDS` for each row and byte of state that moves.

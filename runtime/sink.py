@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.delivery import Bundle, Contents, DeliveryOption
 
 LOCAL_WINDOW: Final = 16
-"""How many bundles a local sink takes at a time; it stores each at once."""
+"""How many bundles a local sink takes at a time; it stores each immediately."""
 _NOT_OPEN: Final = "the sink has failed and was not opened again"
 
 
@@ -204,7 +204,7 @@ class LocalSink:
 
     @property
     def descriptor(self) -> int | None:
-        """Return None: stored bundles are acknowledged at once."""
+        """Return None: stored bundles are acknowledged immediately."""
         return None
 
     def open(self, opening: OpenRequest) -> OpenReply:
@@ -256,7 +256,7 @@ class LocalSink:
         return acknowledged
 
     def wait(self, seconds: float) -> None:
-        """Return at once: stored bundles are acknowledged."""
+        """Return immediately: stored bundles are acknowledged."""
 
     def sync(self) -> None:
         """Make everything stored survive a loss of power.

@@ -393,5 +393,5 @@ def _does_not_take(
 
 
 def needs_total_order(aggregate: AggregateCall) -> bool:
-    """Return whether the aggregate goes by the total order of its rows, and cannot be retracted."""
+    """Return whether the aggregate depends on the total order of its rows, and cannot be retracted."""
     return aggregate.function in _COLLECTING and not (aggregate.directions or aggregate.distinct)

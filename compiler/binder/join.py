@@ -268,7 +268,7 @@ def renumber(
 
 
 def keeps_rows(plan: Plan, *sides: Plan) -> bool:
-    """Return whether a join, whose operators are those of `plan` above the sides, keeps rows for ever."""
+    """Return whether a join, whose operators are those of `plan` above the sides, keeps rows forever."""
     below = {node for side in sides for node in operators(side)}
     made = [node for node in operators(plan) if node not in below]
     joins = [

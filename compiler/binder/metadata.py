@@ -1,4 +1,4 @@
-"""Metadata columns: what a connector knows of each row besides its record."""
+"""Metadata columns: what a connector knows of each row apart from its record."""
 
 from __future__ import annotations
 

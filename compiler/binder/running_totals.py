@@ -85,22 +85,19 @@ def add_partition_frames(
         by_row = (*order, OrderKey(column_refs(rows)[-1], descending=False, nulls_first=False))
     frames: dict[tuple[bool, bool, bool], list[int]] = {}
     for index, each in enumerate(calls):
-        excludes_row = each.call.frame_end is FrameEnd.ONE_PRECEDING
-        frames.setdefault((each.peers, each.to_end, excludes_row), []).append(index)
+        exclusive = each.call.frame_end is FrameEnd.ONE_PRECEDING
+        frames.setdefault((each.peers, each.to_end, exclusive), []).append(index)
     made, columns = rows, dict.fromkeys(range(len(calls)), 0)
-    for (peers, to_end, excludes_row), indexes in frames.items():
+    for (peers, to_end, exclusive), indexes in frames.items():
         columns |= {index: len(made.schema) + i for i, index in enumerate(indexes)}
         keys = order if peers else by_row
         aggregates = [in_order(calls[index].call.aggregate, keys) for index in indexes]
         totals = _Totals(rows, partition, keys)
-        grouped = group_rows(
-            totals.pairs(to_end=to_end, excludes_row=excludes_row),
-            totals.position_columns(),
-            aggregates,
-        )
+        below = totals.pairs(to_end=to_end, exclusive=exclusive)
+        grouped = group_rows(below, totals.position_columns(), aggregates)
         pairs = equal_keys(totals.own_position(), grouped)
         # A frame without its row may be empty.
-        kind = JoinKind.LEFT if excludes_row else JoinKind.INNER
+        kind = JoinKind.LEFT if exclusive else JoinKind.INNER
         made = join_groups(made, grouped, pairs, kind, aggregates)
     width, values = len(plan.schema), column_refs(made)
     kept = [*values[:width], *(values[columns[index]] for index in range(len(calls)))]
@@ -137,7 +134,7 @@ class _Totals:
             for index, column in enumerate(self._positions.schema)
         )
 
-    def pairs(self, *, to_end: bool, excludes_row: bool) -> Plan:
+    def pairs(self, *, to_end: bool, exclusive: bool) -> Plan:
         """Return each position with the rows of its frame."""
         pairs = equal_keys(self._partition, self._positions) or [(ZERO, ZERO)]
         both = join_rows(self._rows, self._positions, pairs, JoinKind.INNER)
@@ -149,7 +146,7 @@ class _Totals:
             if within is None:
                 within = (
                     _before(first, second, key)
-                    if excludes_row
+                    if exclusive
                     else call("not", _before(second, first, key))
                 )
                 continue

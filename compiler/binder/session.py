@@ -74,7 +74,7 @@ def assign_sessions(
 def partition_of_group(
     select: syntax.Select, relation: Relation, context: Context
 ) -> list[Expression]:
-    """Return the keys of GROUP BY besides its session, over the relation below: its partition.
+    """Return the keys of GROUP BY other than its session, over the relation below: its partition.
 
     Keys that are refused are left out here, and reported when the keys of the group are bound.
     """

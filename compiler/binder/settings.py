@@ -48,7 +48,7 @@ _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 """Settings that do not change results, with what to use instead."""
 
 _PREFIXES_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
-    "table.exec.mini-batch.": "all changes that one input row causes are released at once",
+    "table.exec.mini-batch.": "all changes that one input row causes are released immediately",
     "table.optimizer.": _PLANNED,
     "table.exec.spill-": _PLANNED,
     "table.exec.async-": "there are no asynchronous functions",

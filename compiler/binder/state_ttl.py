@@ -3,7 +3,7 @@
 Time is that of the rows' root positions, so what is forgotten is part of the result.
 
 A group lives as long as each of its rows comes at most the time to live after the one before it.  A later row
-begins a new group with the same keys.  The time of the first row of its group tells them apart:
+begins a new group with the same keys.  The time of the first row of its group distinguishes them:
 
     SELECT k, COUNT(*) … GROUP BY k
         →  AssignRowTime  →  Over: MAX(row_time) of the rows of k before this one

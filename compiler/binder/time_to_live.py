@@ -39,13 +39,13 @@ _PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TimeToLive:
-    """How long the state of queries is kept, by SET; None for ever."""
+    """How long the state of queries is kept, by SET; None means forever."""
 
     of_groups: Lifetime | None = None
 
     @property
     def of_sides(self) -> SideLifetimes | None:
-        """Return how long the rows of both sides of a join are kept; None for ever."""
+        """Return how long the rows of both sides of a join are kept; None means forever."""
         given = self.of_groups
         return None if given is None else SideLifetimes(given.idle_us, given.idle_us, given.span)
 

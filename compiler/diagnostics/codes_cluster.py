@@ -241,7 +241,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E645",
         "ZooKeeper server does not run",
         "Its port is in use, its directory cannot be written, or it has ended; its log has the reason.",
-        "Use a free port and a directory of its own; read `zookeeper.log` in that directory.",
+        "Use a free port and a separate directory; read `zookeeper.log` in that directory.",
         "fsql zookeeper --data zookeeper --port 2181  # a second one",
     ),
     (

@@ -5,7 +5,7 @@
       s1 ← s0    Select price > 100
       send s1 → stage 1, exchanged by auction
     stage 1: Fold CombineAggregate by auction; compute COUNT(*) AS n
-      policy: speculative, 1,000 rows redone for free; operator: aggregate-9eb4783324bd
+      policy: speculative, checks the cost of repairs after 1,000 rows; operator: aggregate-9eb4783324bd
       send head → sink 0 (busy)
 
 A step is named within its stage; `head` is what the stage begins with.
@@ -98,7 +98,7 @@ def _stage_lines(
 def _policy_text(head: t.FoldHead) -> str:
     if head.policy is t.Policy.ORDERED:
         return head.policy.value
-    return f"{head.policy.value}, {head.repairs_free:,} rows redone for free"
+    return f"{head.policy.value}, checks the cost of repairs after {head.repairs_free:,} rows"
 
 
 def _step_name(index: int) -> str:

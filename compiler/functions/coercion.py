@@ -89,7 +89,8 @@ def _keeps_digits(source: SqlType, target: SqlType) -> bool:
 def passes(source: SqlType, target: SqlType) -> bool:
     """Return whether a value of `source` is accepted where one of `target` is expected.
 
-    Besides what is coercible, an instant as its local time; where both meet, the local time becomes one.
+    In addition to what is coercible, an instant as its local time; where both meet, the local time becomes
+    one.
     """
     local = source.kind is Kind.TIMESTAMP and bool(source.zone)
     return coercible(source, target) or (local and target.kind is Kind.TIMESTAMP)

@@ -15,7 +15,7 @@ _LEAST_NORMAL: Final = 2.0**-126
 _DIGITS_ENOUGH: Final = 6
 """Normal FLOATs distinguish all decimals with this many digits."""
 _DIGITS_MAX: Final = 9
-"""So many digits distinguish all FLOATs."""
+"""This many digits distinguish all FLOATs."""
 _EXACT_BITS: Final = 53
 _KEPT_BITS: Final = 30
 

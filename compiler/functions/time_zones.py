@@ -1,8 +1,8 @@
 """Time zones: their names, and how far each is ahead of UTC.
 
 The zones are those of the package `tzdata`, which is pinned, and never those of the machine: so a zone means
-the same wherever a job runs (docs/decisions/0049).  Besides its names, `UTC`, `Z`, `+02:00` and `GMT-08:00`
-are zones; the sign is that of ISO 8601, ahead of UTC.
+the same wherever a job runs (docs/decisions/0049).  In addition to its names, `UTC`, `Z`, `+02:00` and
+`GMT-08:00` are zones; the sign is that of ISO 8601, ahead of UTC.
 
 A zone has **transitions**, instants at which its offset changes.  A clock in the zone that is put back shows
 some times twice: such a local time means the earlier instant.  One that is put forward skips some: such a
@@ -49,7 +49,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """The offsets of a zone in microseconds: `offsets[i]` holds before `transitions[i]`, the last for ever.
+    """The offsets of a zone in microseconds: `offsets[i]` holds before `transitions[i]`, the last forever.
 
     `local_transitions` are the first local times after them: `offsets[i]` holds for local times before.
     """

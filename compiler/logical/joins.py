@@ -31,7 +31,7 @@ class TimeRange(Node):
 
 
 class JoinKind(enum.Enum):
-    """Which rows a join returns besides, or instead of, the pairs; the value is the name in SQL."""
+    """Which rows a join returns in addition to, or instead of, the pairs; the value is the name in SQL."""
 
     INNER = "INNER"
     LEFT = "LEFT"

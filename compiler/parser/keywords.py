@@ -30,7 +30,7 @@ def kind_at(token: Token, following: Token | None, lookahead: Lookahead) -> str:
     """Return the kind of `token` at `lookahead`: of a WORD, whether it is a keyword or NAME.
 
     A keyword that is not reserved is a name where the grammar takes it as a name only, and where it takes
-    both but the token after it, `following`, goes on from the name alone: `SELECT a at FROM t`.
+    both but the token after it, `following`, continues from the name alone: `SELECT a at FROM t`.
     """
     if token.kind != "WORD":
         return token.kind

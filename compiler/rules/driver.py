@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
 
 FIRINGS_MAX: Final = 200_000
-"""More firings than this in one pass are taken for rules that do not come to rest."""
+"""More firings than this in one pass mean that the rules do not reach a fixpoint."""
 
 NodeT = TypeVar("NodeT", bound=Node)
 RootT = TypeVar("RootT", bound=Node)

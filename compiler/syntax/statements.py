@@ -80,7 +80,7 @@ class LikeOption(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class LikeTable(Syntax):
-    """`LIKE table [(options)]`: the new table has what the other one has, besides its own elements."""
+    """`LIKE table [(options)]`: the new table has what the other one has, and its own elements."""
 
     table: QualifiedName
     options: tuple[LikeOption, ...] = ()

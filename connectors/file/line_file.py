@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LineFile:
-    """A store that passes each line to the operating system at once, and keeps no position."""
+    """A store that passes each line to the operating system immediately, and keeps no position."""
 
     def __init__(self, path: Path, *, append: bool = False) -> None:
         self._path = path

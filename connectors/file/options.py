@@ -31,7 +31,7 @@ CONNECTOR: Final = Connector(
         Option(
             "compression",
             OptionKind.CHOICE,
-            "`auto` goes by the name: `.gz` is gzip, `.zst` is zstd",
+            "`auto` follows the name: `.gz` is gzip, `.zst` is zstd",
             ("auto", "none", "gzip", "zstd"),
             default="auto",
         ),

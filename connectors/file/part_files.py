@@ -96,7 +96,7 @@ class PartFiles:
 
     @property
     def descriptor(self) -> int | None:
-        """Return None: stored bundles are acknowledged at once."""
+        """Return None: stored bundles are acknowledged immediately."""
         return None
 
     def open(self, opening: OpenRequest) -> OpenReply:
@@ -154,7 +154,7 @@ class PartFiles:
         return acknowledged
 
     def wait(self, seconds: float) -> None:
-        """Return at once: all stored bundles are acknowledged."""
+        """Return immediately: all stored bundles are acknowledged."""
 
     def sync(self) -> None:
         """Make everything stored survive a loss of power; files are synced when they are written.

@@ -6,7 +6,7 @@ can be made without those before it.
 
 With a rate, row i becomes available when it falls due (`pace.py`), counted from a start on the connector's
 clock.  If no start is given, a reader's first row is due at its first read.  Rows are made before they are
-due, so a row that falls due is there at once.  Without a rate, rows come as fast as they are asked for.
+due, so a row that falls due is available immediately.  Without a rate, rows come as fast as they are read.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class LogNormalLengths:
 class GeneratedText:
     """The generated lines: `rows` of them, or an endless stream if that is None.
 
-    `pace` says when rows fall due, if not at once.  `start` is when row 0 falls due, in seconds of the clock;
-    None makes the first row of a reader due at its first read.
+    `pace` says when rows fall due, if not immediately.  `start` is when row 0 falls due, in seconds of the
+    clock; None makes the first row of a reader due at its first read.
     """
 
     seed: int
@@ -206,7 +206,7 @@ class GeneratorReader:
 
 
 def pace_of(settings: Settings) -> tuple[Pace | None, float | None]:
-    """Return when rows fall due, if not at once, and when row 0 does, in seconds of the clock."""
+    """Return when rows fall due, if not immediately, and when row 0 does, in seconds of the clock."""
     start_ms = settings.optional_number("start_ms")
     rate, peak_rate = settings.optional_number("rate"), settings.optional_number("peak_rate")
     peak = None

@@ -356,7 +356,7 @@ class LogBlocks:
                 )
 
     def _lost_data_error(self, message: str) -> FsqlError:
-        note = f"a reader has come to byte {self._byte:,}"
+        note = f"a reader is at byte {self._byte:,}"
         return FsqlError([Diagnostic("E536", message, notes=(note,))])
 
     def _find_segment(self) -> bool:

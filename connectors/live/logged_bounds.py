@@ -1,7 +1,7 @@
 """The bounds of a front log, in a file next to its segments, so that a replay finds each at its offset.
 
 A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes after it, any
-other at once.  Once there are many records, the file is rewritten without those that are no longer
+other immediately.  Once there are many records, the file is rewritten without those that are no longer
 needed: its first record has the number of records before the others, and how many of them are repeated.
 """
 
@@ -165,7 +165,7 @@ class BoundWriter:
 
     @property
     def is_long(self) -> bool:
-        """Return whether there are so many records that the file should be rewritten."""
+        """Return whether there are enough records that the file should be rewritten."""
         return self._count >= self._long_count
 
     def close(self) -> None:

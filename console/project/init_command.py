@@ -1,4 +1,4 @@
-"""`fsql init`: a project that runs at once."""
+"""`fsql init`: a project that is ready to run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES: Final = {"gitignore": ".gitignore"}
 _MAY_BE_THERE: Final = frozenset({".git"})
 
 
-@click.command(short_help="Create a project that runs at once.")
+@click.command(short_help="Create a project that is ready to run.")
 @click.argument("directory", default=".", metavar="[DIR]")
 @pass_reporter
 def init(reporter: Reporter, directory: str) -> None:

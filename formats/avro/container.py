@@ -117,7 +117,7 @@ def header_bytes(schema: bytes, codec: str, sync: bytes) -> bytes:
 
 
 def block_bytes(rows: int, contents: bytes, sync: bytes) -> bytes:
-    """Return a block of so many rows, whose contents are compressed already."""
+    """Return a block of this many rows, whose contents are compressed already."""
     return encode_long(rows) + _counted(contents) + sync
 
 

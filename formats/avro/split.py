@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Chunk
 
 _CHUNK_BYTES: Final = 1 << 22
-"""A chunk has no further block once its rows took so many bytes."""
+"""A chunk has no further block once its rows took this many bytes."""
 _INVALID: Final = (
     EOFError,
     IndexError,

@@ -64,7 +64,7 @@ class RecordJoiner:
     def _continue_kept(self, lines: Lines) -> tuple[list[Lines], Lines]:
         """Return the records that begin in kept lines and are complete now, and the remaining lines."""
         records: list[Lines] = []
-        scanned = 0  # so many of the new lines end within quotes, like all kept ones
+        scanned = 0  # as many of the new lines end within quotes as of all kept ones
         while self._kept:
             start = self._kept[0].offset(0)
             while scanned < len(lines) and self._fits(lines, scanned, start):

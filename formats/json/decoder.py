@@ -190,7 +190,7 @@ class JsonDecoder(SingleLineDecoder):
         return arrays, kept
 
     def _exact_columns(self, decoded: Sequence[msgspec.Struct]) -> list[pa.Array]:
-        """Return the columns of rows that are all well-formed: a malformed value hides those beside it."""
+        """Return the columns of rows that are all well-formed: a malformed value hides the others."""
         arrays, _, _, unread = self._row_type.columns(decoded)
         assert not unread.any(), "the exact rules read what the columns do not"
         return arrays

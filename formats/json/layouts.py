@@ -2,12 +2,12 @@
 
 Producers write their records with one program, so those of a stream mostly differ in their values only.  A
 `Layout` is the text around the values of one record; a `Block` finds the values of all records that have it,
-with a few NumPy operations a column.  Nothing is assumed of the other records: they are told apart, and
+with a few NumPy operations a column.  Nothing is assumed of the other records: they are distinguished, and
 decoded one by one.
 
 A record has a layout if the text around its values stands where the values before it end.  A value ends
-before the next quote, backslash or control character, which 64 bits at a time tell.  So a quoted value is a
-valid string; what stands without quotes is for the reader of the column to check.
+before the next quote, backslash or control character, which is found 64 bits at a time.  So a quoted value is
+a valid string; what stands without quotes is for the reader of the column to check.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ Part: TypeAlias = "int | Indexes | Ragged"
 
 
 class PiecesOfBatch:
-    """The pieces of one batch besides the standard ones, in `arrays`, numbered from `first`.
+    """The pieces of one batch other than the standard ones, in `arrays`, numbered from `first`.
 
     `sources` identifies the dictionaries that they come from; it is None if the batch has its own pieces.
     `bytes` is their total length, `bytes_max` a bound of the text that a batch can write with them.

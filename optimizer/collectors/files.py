@@ -52,7 +52,7 @@ def read_files(
                     content = before[path] if path in before else _read(path, table)
                 except (OSError, pa.ArrowException, ValueError) as error:
                     reason = str(error).partition("\n")[0]
-                    problems.append(f'"{path}" is left out: {reason}')
+                    problems.append(f'"{path}" is skipped: {reason}')
                 else:
                     found[path] = content
                     take(table, path, content)

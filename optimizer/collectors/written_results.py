@@ -76,7 +76,7 @@ def newest_statistics(state: Path, kept: Kept | None = None) -> Statistics:
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
-        problems = (f'"{path}" is left out: {str(error).partition(chr(10))[0]}',)
+        problems = (f'"{path}" is skipped: {str(error).partition(chr(10))[0]}',)
     found = collect(state, kept)
     return found._replace(problems=problems + found.problems)
 

@@ -1,6 +1,6 @@
 """When to try again after a failure that may or may not persist: a full disk, a locked store.
 
-Contract.  The first failure is followed by an attempt at once.  The delay before further attempts doubles,
+Contract.  The first failure is followed by an immediate attempt.  The delay before further attempts doubles,
 from `FIRST_SECONDS` up to `SECONDS_MAX`.  It starts from zero again when an attempt has made progress.
 Progress is a position that only grows while every output stores what it is given.
 """

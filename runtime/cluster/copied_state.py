@@ -68,7 +68,7 @@ class CopiedState:
 
     @property
     def is_small(self) -> bool:
-        """Return whether all was sent and the rest can be handed over at once, or waiting would not help."""
+        """Return whether to hand over the rest: all was sent and it is small, or waiting would not help."""
         is_sent = self._has_stored_state and not self._parts and self._is_small
         return is_sent or not self._keeps_up
 

@@ -3,7 +3,7 @@
 Contract.  `docs/internals/distribution.md`, section 9.  A number is given once in an epoch.  A worker that
 joins has links, but no bins and no fronts; once it is ready, it is a member, and all others are notified.  It
 takes part in what is announced from then on.  A member that the layout does not have leaves when a snapshot
-without it is committed, or at once if it never took part in one.
+without it is committed, or immediately if it never took part in one.
 """
 
 from __future__ import annotations

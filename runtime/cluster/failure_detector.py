@@ -11,7 +11,7 @@ has more of them.  In the same way, an epoch that was not loaded in time doubles
 In the same way the launcher detects processes that hang, and a worker that was started by hand detects that
 the run has ended.
 
-Not promised: that a step ends.  Processes that have ended are reported by their launcher, at once.
+Not promised: that a step ends.  Processes that have ended are reported by their launcher, immediately.
 """
 
 from __future__ import annotations

@@ -384,7 +384,7 @@ class Goodbye:
 
     `reason` is why a worker leaves; `broken_invariant` says that it has found one broken, and
     `disk_failed` that it cannot read or write its state.  A coordinator sends it to one worker, with its
-    number as `member`, if that leaves an epoch that goes on; -1 stands for all workers.
+    number as `member`, if that leaves an epoch that continues; -1 stands for all workers.
     """
 
     job: str

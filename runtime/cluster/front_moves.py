@@ -45,7 +45,7 @@ class FrontMoves:
         self._put = put
 
     def release(self, tick: int, unfinished: Collection[int]) -> list[CloseReader]:
-        """Release the fronts that leave and have come to the position, but those `unfinished`.
+        """Release the fronts that leave and have reached the position, except those `unfinished`.
 
         A chunk of these is not fully processed, so its acknowledgement is not sent.
         """

@@ -51,7 +51,7 @@ class FrontPacing:
     def _update_read_ahead(self, now: float) -> None:
         """Send the position below which all sinks have stored everything: read-ahead counts from there.
 
-        Blocked fronts get it at once, the others with a later frame.
+        Blocked fronts get it immediately, the others with a later frame.
         """
         self._updates.on_advance(self._barrier_stage, self._output.out_below())
         for front in self._credits.blocked(self._acker.promises):

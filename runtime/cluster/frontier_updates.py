@@ -108,7 +108,7 @@ class FrontierUpdates:
         return self.take_all_updates(worker, now)
 
     def take_all_updates(self, worker: int, now: float) -> list[MinTime]:
-        """Return all updates that a worker was not sent, at once: it is blocked without them."""
+        """Return all updates that a worker was not sent; it is blocked until it gets them."""
         self._next_update[worker] = now + UPDATE_EVERY
         self._behind[worker] = False
         sent = self._sent[worker]

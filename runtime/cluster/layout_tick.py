@@ -150,7 +150,7 @@ class LayoutTick:
         self._adopting.discard(worker)
 
     def on_front_released(self, front: int) -> int:
-        """Record that a front has come to the position; return the worker that continues it."""
+        """Record that a front has reached the position; return the worker that continues it."""
         return self._moving.pop(front)
 
     def complete_at(self, min_time: Root) -> bool:

@@ -69,7 +69,7 @@ class LinkReceiver:
         return items
 
     def _keep(self, frame: Frame) -> None:
-        """Keep a frame that came early, if there is room for it, and acknowledge at once."""
+        """Keep a frame that came early, if there is room for it, and acknowledge immediately."""
         if frame.sequence <= self.received or frame.sequence in self.early:
             self.duplicates += 1
             return

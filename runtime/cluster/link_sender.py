@@ -1,6 +1,6 @@
 """The sending half of a link: the window, and repairs of what was lost.
 
-A frame that came early is kept by the receiver and acknowledged at once: two such acknowledgements, or a
+A frame that came early is kept by the receiver and acknowledged immediately: two such acknowledgements, or a
 timer, start a repair.  A repair sends the oldest frame again; then, each time this helps, twice as many as
 before, of those that were under way when it began.  So one slow receiver costs one frame for each time the
 timer runs out, and a broken connection full of frames is repaired in a few round trips.

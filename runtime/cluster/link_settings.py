@@ -11,10 +11,10 @@ class LinkSettings:
 
     `resend_after` is the least time after which a frame is sent again.  It doubles each time that it runs
     out, up to `resend_after_max`, until a frame is acknowledged that was sent once.  An acknowledgement that
-    finds no frame to go with is sent alone after `acknowledge_after`, or at once after `acknowledge_frames`
-    frames and each quarter of `window_bytes`, so that no sender has to wait for it.  Large frames get more
-    time, before they are sent again and before their receiver counts as stuck: the time that their transfer
-    takes at `bytes_per_second`.
+    finds no frame to go with is sent alone after `acknowledge_after`, or immediately after
+    `acknowledge_frames` frames and each quarter of `window_bytes`, so that no sender has to wait for it.
+    Large frames get more time, before they are sent again and before their receiver counts as stuck: the time
+    that their transfer takes at `bytes_per_second`.
     """
 
     window_frames: int = 256

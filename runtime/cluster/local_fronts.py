@@ -98,7 +98,7 @@ class LocalFronts:
         return self._fronts[task.number]
 
     def release(self, number: int) -> None:
-        """Give up a front that another worker continues."""
+        """Remove a front that another worker continues."""
         front = self._fronts.pop(number).front
         front.bytes_passed = 0
         self._released[number] = front

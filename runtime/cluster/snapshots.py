@@ -173,7 +173,7 @@ class Snapshots:
 
     @property
     def _is_asked(self) -> bool:
-        """Return whether a snapshot is due at once, besides requests."""
+        """Return whether a snapshot is due immediately, apart from requests."""
         stored = 0 if self._passed is None else self._passed.snapshot
         return self._pending is None and max(stored, self._newest) <= self._asked_without != 0
 

@@ -102,7 +102,7 @@ class WorkerEpoch:
         return [front.number for front in readable if not worker.waits(front)]
 
     def next_timer(self) -> float:
-        """Return when to call `advance` at the latest; 0 is at once."""
+        """Return when to call `advance` at the latest; 0 means immediately."""
         due = 0.0 if self._may_go_on() else self._links.next_timer()
         due = min(due, self._next_heartbeat, self.detector.next_timer())
         if self._ticks is not None:

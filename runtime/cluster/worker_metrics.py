@@ -23,7 +23,7 @@ class WorkerMetrics:
     """Counts what a worker and its fronts do, and reports it when it is time."""
 
     def __init__(self, begin: Begin, loaded: Loaded, fronts: LocalFronts, now: float) -> None:
-        """Count from zero; the first report is due at once."""
+        """Count from zero; the first report is due immediately."""
         self.instrumentation = loaded.settings.instrument()
         self.next_timer = now
         """When the next report is due."""

@@ -2,7 +2,7 @@
 
 Contract.  The coordinator says below which position all rows are there; the gates release them, as the
 barrier does for sinks of the coordinator.  A position is reported when every shard of the worker has stored
-all below it.  The sinks of all shards are told each position, also if they get no rows: a snapshot that is
+all below it.  The sinks of all shards receive each position, also if they get no rows: a snapshot that is
 committed at a position is never ahead of a sink.
 """
 

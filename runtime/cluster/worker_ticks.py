@@ -8,10 +8,10 @@ Fronts move as `front_moves` says.
                       this is little, the worker is prepared
     AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)
     Switch            rows from the position on go to the new owners, by the new plan
-    the snapshot      is taken when min time has come to the position: send its part as the last one, and
+    the snapshot      is taken when min time has reached the position: send its part as the last one, and
                       release the bins
     StatePart, last   of all old owners: adopt the bins, if the own snapshot is taken
-    timer             drop a part of the state that has gone
+    timer             drop a part of the state that was handed over
     TickCompleted     the change is over
 
 A part may come before the tick is known here, as it comes by another link.  It is staged when no state of an
@@ -97,7 +97,7 @@ class WorkerTicks:
         """State of bins that is not staged yet, with the old owner."""
         self._adopted: list[tuple[str, IncrementalSnapshot]] = []
         self.must_release = False
-        """Whether bins have gone that are still here."""
+        """Whether state of bins that were handed over is not dropped yet."""
         self._ownership: Ownership | None = None
         self._next_part = 0.0
 
@@ -225,7 +225,7 @@ class WorkerTicks:
         self.adopt_if_complete()
 
     def release(self) -> None:
-        """Release the bins that have gone, once what was sent of them is on its way."""
+        """Release the bins that were handed over, once their state was sent."""
         if self.must_release:
             self.must_release = False
             assert self._tick is not None
@@ -242,7 +242,7 @@ class WorkerTicks:
         self.adopt_if_complete()
 
     def on_part(self, peer: int, part: StatePart) -> None:
-        """Take state of bins that come; it is staged at once if nothing else has to come before."""
+        """Take state of bins that come; it is staged immediately if nothing else has to come before."""
         self._received.append((peer, part))
         tick = self._tick
         if tick is not None and (part.last or len(self._received) == 1):

@@ -8,7 +8,7 @@ The clock must be one that all processes share and that never goes back, such as
 machine.  A session whose end is too far ahead was opened before a restart of the machine: it has ended.
 
 SQLite has no checksums on its pages: each row has a hash of its content.  Commits go from the write-ahead
-log to the file at once, since SQLite would silently ignore a damaged part of the log.
+log to the file immediately, since SQLite would silently ignore a damaged part of the log.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Lease:
         return True
 
     def release(self) -> None:
-        """Release the lease, so that others can acquire it at once."""
+        """Release the lease, so that others can acquire it immediately."""
         session = self._session
         self._lose()
         if session is not None:

@@ -100,7 +100,7 @@ class Fold:
         return self._applied.redone
 
     def accept(self, side: int, batch: Batch) -> FoldOutput:
-        """Take in rows, none of them below min time; apply them at once if the policy allows."""
+        """Take in rows, none of them below min time; apply them immediately if the policy allows."""
         check_not_below(batch.span().least, self._target, "rows at the input of a fold")
         prepared, errors = self._kernel.prepare(side, batch)
         output = FoldOutput([], [] if errors is None else [errors])
@@ -178,7 +178,7 @@ class Fold:
         return not stopped
 
     def change_policy(self, position: Root, policy: Policy) -> FoldOutput:
-        """Change the policy when min time has come to `position`, perhaps at once.
+        """Change the policy when min time has reached `position`, perhaps immediately.
 
         Rows that wait then are applied, or wait for min time from then on.  Rows above min time that are
         applied may still be undone.
@@ -206,7 +206,7 @@ class Fold:
         self._kernel.expire(position)
 
     def release(self, bins: BinRanges) -> None:
-        """Give up some bins: min time has passed all their rows that come here.
+        """Release some bins: min time has passed all their rows that this worker gets.
 
         `collect` has to be called until it has dropped their state.
         """

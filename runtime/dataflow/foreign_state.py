@@ -53,7 +53,7 @@ class ForeignState:
                 fold.snapshots.stage(snapshot)
 
     def discard_staged(self, bins: BinRanges) -> None:
-        """Give up staged state of bins that do not move here after all."""
+        """Drop staged state of bins that do not move here after all."""
         if self._is_staged:
             self._is_staged = False
             for fold in self._folds.values():
@@ -61,7 +61,7 @@ class ForeignState:
                 fold.release(bins)
 
     def release(self, bins: BinRanges) -> None:
-        """Give up bins that have moved away; min time of the folds is where they did."""
+        """Release bins that have moved away; min time of the folds is the position of the move."""
         self._may_be_in_snapshot = True
         for fold in self._folds.values():
             fold.release(bins)

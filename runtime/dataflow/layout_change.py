@@ -7,9 +7,9 @@ it has adopted that state.
 
     announce    The worker agrees only if it has applied and read nothing at or above the position.  Until it
                 learns how the change ends, it cuts there what its fronts read, and defers the rest.
-    switch      All have agreed: what was deferred goes on, by the new owners.  A front that another worker
-                continues drops it, and stops at the position.
-    cancel      One has not: it goes on by the old ones.
+    switch      All have agreed: what was deferred is processed by the new owners.  A front that
+                another worker continues drops it, and stops at the position.
+    cancel      One has not: it is processed by the old ones.
     adopt       The new owner adds the state and applies the queued rows.
     complete    All have adopted: nothing below the position is under way any more.
 

@@ -290,7 +290,7 @@ class Worker:
             self._follow(stage, root)
 
     def release_bins(self) -> list[Effect]:
-        """Give up the bins that were handed over; `foreign.collect` drops their state later."""
+        """Release the bins that were handed over; `foreign.collect` drops their state later."""
         assert self.change is not None
         self.foreign.release(all_of(self.change.outgoing.values()))
         if not self.change.owners.bins_of(self._number):

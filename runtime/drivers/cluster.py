@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Chunk, SourceOffset
 
 ACKER = -2
-"""The acker's number as a sender and receiver, besides `worker.BARRIER` and the numbers of workers."""
+"""The acker's number as a sender and receiver, other than `worker.BARRIER` and the numbers of workers."""
 
 Channel = tuple[int, int]
 

@@ -45,7 +45,7 @@ _SEED = 1
 
 @dataclass(slots=True)
 class ModelRun:
-    """One run of a job on the model.  `run` returns when the job has come to its end or stopped."""
+    """One run of a job on the model.  `run` returns when the job has ended or stopped."""
 
     graph: Graph
     edges: Edges

@@ -177,7 +177,7 @@ class ZooKeeperServer:
         self.kill()
 
     def kill(self) -> None:
-        """End the server at once."""
+        """End the server immediately."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

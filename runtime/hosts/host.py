@@ -17,7 +17,7 @@ _Machine = TypeVar("_Machine", bound="WorkerMachine | CoordinatorMachine")
 class Host(ABC, Generic[_Machine]):
     """Steps one node.
 
-    An event that an effect causes at once is stepped after all effects before it have been carried out.
+    An event that an effect causes immediately is stepped after all effects before it have been carried out.
     """
 
     def __init__(self, node: _Machine, clock: Clock) -> None:

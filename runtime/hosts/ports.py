@@ -68,7 +68,7 @@ class Transport(Protocol):
         """Send to the node at an address."""
 
     def send_last(self, address: str, what: Datagram) -> None:
-        """Send a datagram that is sent even if this process exits at once."""
+        """Send a datagram that is sent even if this process exits immediately."""
 
 
 class Background(Protocol):

@@ -163,7 +163,7 @@ class WorkerHost(Host["WorkerMachine"]):
         return reader
 
     def _open_reader(self, effect: OpenReader) -> None:
-        """Open the reader of a front that another worker had: at once, as rows wait for it."""
+        """Open the reader of a front that another worker had, immediately, as rows wait for it."""
         assert self._job is not None
         [task] = [task for task in self._job.fronts if task.number == effect.front]
         try:

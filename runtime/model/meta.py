@@ -5,7 +5,7 @@
 * `global_time` is the root position of the input row, or punctuation, that the item derives from.
 * `child_ids` is its lineage below that root: each Map appends the ordinal of the output, each Broadcast
   that of the reader.  A prefix sorts first, so an image follows its preimage and precedes all that the
-  next item leads to (FlameStream (2018), 2.4); a state, whose lineage goes on from its item's, sorts right
+  next item leads to (FlameStream (2018), 2.4); a state, whose lineage continues its item's, sorts right
   after that item.
 * `trace` distinguishes items with the same lineage that took different paths through the graph: it is a hash
   chain over the vertices visited and, for groupings, their buckets.  FlameStream uses the XOR of random ids

@@ -18,7 +18,7 @@ STEP_US: Final = 20
 class SimulatedBackground:
     """A `Background`: between two steps of its work other events may happen, and the process may end.
 
-    A step is executed at once; its event is handled after the time that the ports have charged for it.
+    A step is executed immediately; its event is handled after the time that the ports have charged for it.
     """
 
     def __init__(self, process: Process) -> None:

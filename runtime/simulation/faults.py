@@ -155,7 +155,7 @@ def kill_coordinator(injector: FaultInjector) -> None:
 def lose_power(injector: FaultInjector) -> None:
     """All processes end at once, and what was not synced is lost or torn (F9).
 
-    This occurs at once, or soon, at a call of a port.
+    This occurs immediately, or soon, at a call of a port.
     """
     process = injector.process(list(injector.cluster.processes()))
     if process is None or injector.choices.below(2) == 0:

@@ -17,7 +17,7 @@ DRIFT_PPM: Final = 2_000
 """The maximum drift of a clock: as much as leases allow for."""
 
 STANDSTILL_PPM: Final = -990_000
-"""The drift of a clock that nearly stands still."""
+"""The drift of a clock that nearly stops."""
 
 
 # Clocks.  Nodes do not read the time of day, so only monotonic clocks can fail.
@@ -41,7 +41,7 @@ def clock_drifts(injector: FaultInjector) -> None:
 
 
 def clock_stops(injector: FaultInjector) -> None:
-    """A worker's clock nearly stands still (F12).
+    """A worker's clock nearly stops (F12).
 
     The clock of a coordinator must not: it would consider its lease held after its end.
     """

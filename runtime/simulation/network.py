@@ -5,7 +5,7 @@ connection does.  Its faults: packets are lost, duplicated, reordered or altered
 while, is cut in one or both directions, or breaks, which loses all packets in flight on it.
 
 If a run has a codec, messages are sent as bytes, and an alteration flips one bit of them; what the codec then
-refuses is dropped, as a driver has to do.  Otherwise altered messages are dropped at once.
+refuses is dropped, as a driver has to do.  Otherwise altered messages are dropped immediately.
 """
 
 from __future__ import annotations

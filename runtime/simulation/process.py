@@ -116,7 +116,7 @@ class Process:
         self.handle(TimerFired())
 
     def kill(self, where: str, event: str = "") -> None:
-        """End the process at once; `where` says at which step, in answer to which event."""
+        """End the process immediately; `where` says at which step, in answer to which event."""
         program = self.program
         assert program is not None
         self._forget()
@@ -171,7 +171,7 @@ class Process:
             self.resume()
 
     def set_clock(self, *, jump_us: int = 0, drift_ppm: int | None = None) -> None:
-        """Advance the clock at once, or change its rate from now on."""
+        """Advance the clock immediately, or change its rate from now on."""
         self.clock = self.clock.with_adjustment(self.world.now_us, jump_us, drift_ppm)
         self._looked_us = -1
         self._timer_us = None

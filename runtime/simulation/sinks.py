@@ -212,7 +212,7 @@ class ExternalSink:
     # Faults.
 
     def restart(self) -> None:
-        """Break all connections; what was not stored is gone."""
+        """Break all connections; what was not stored is lost."""
         for connection in self._connections:
             if connection.open:
                 self._lose(connection, "the consumer has ended")

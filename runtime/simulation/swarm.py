@@ -1,6 +1,6 @@
 """The swarm: how a seed chooses the settings of its run, so that runs differ in kind.
 
-Each seed draws the set of faults and their frequency, besides workers, sizes and times: a fault that hides
+Each seed draws the set of faults and their frequency, and workers, sizes and times: a fault that hides
 another one is absent from half of the runs.  The first of several choices is the mild one.
 """
 
@@ -64,7 +64,7 @@ class RunSettings:
         return packed_rows(plan) if self.workers_encode else {}
 
     def with_written_shards(self, shards: int) -> RunSettings:
-        """Return these settings, with so many shards that workers write."""
+        """Return these settings, with this number of shards that workers write."""
         nodes = replace(self.nodes, shard_writers_min=1)
         return replace(self, shards=shards, workers_encode=False, nodes=nodes)
 

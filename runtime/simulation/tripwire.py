@@ -1,4 +1,4 @@
-"""The tripwire: use of real time, entropy, sockets or threads in a simulation fails at once.
+"""The tripwire: use of real time, entropy, sockets or threads in a simulation fails immediately.
 
 Real time, entropy, sockets and threads would make two runs of one seed differ.  The lint rules keep them out
 of nodes and hosts; this detects calls by libraries.

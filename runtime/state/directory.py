@@ -1,8 +1,8 @@
 """The port to a state directory: files under names relative to it, and the stores of workers.
 
-Written data is visible to readers at once, but only synced data survives a loss of power: `sync` of a file
-makes its content durable, `sync` of a directory the names in it.  Of the rest, a crash may leave all, nothing
-or a part.
+Written data is visible to readers immediately, but only synced data survives a loss of power: `sync` of a
+file makes its content durable, `sync` of a directory the names in it.  Of the rest, a crash may leave all,
+nothing or a part.
 """
 
 from __future__ import annotations

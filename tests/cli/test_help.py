@@ -37,7 +37,7 @@ Commands:
   explain        Show a script at one stage of compilation.
   explain-error  Explain an error code.
   fmt            Format scripts.
-  init           Create a project that runs at once.
+  init           Create a project that is ready to run.
   keys           Create and show the CURVE keys of this machine.
   list           List the jobs.
   logs           Print the log of a job.

@@ -83,4 +83,4 @@ def test_all_intervals_are_read_and_damaged_files_left_out(tmp_path: Path) -> No
     damaged.write_bytes(b"not Parquet")
     fewer, problems = worker_history(tmp_path)
     assert fewer == found[1:]
-    assert [each.startswith(f'"{damaged}" is left out: ') for each in problems] == [True]
+    assert [each.startswith(f'"{damaged}" is skipped: ') for each in problems] == [True]

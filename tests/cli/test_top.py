@@ -81,7 +81,7 @@ STATISTICS = Statistics(
         WorkerLoad(1, 0, 0.25, 0.3), WorkerLoad(1, 1, 0.5, 0.6),
         WorkerLoad(2, 0, 0.75, 0.8), WorkerLoad(2, 1, 0.5, 0.6),
     ),
-    problems=('"x.parquet" is left out: it has other columns',),
+    problems=('"x.parquet" is skipped: it has other columns',),
 )  # fmt: skip
 TICKS = LastTicks(
     (
@@ -133,7 +133,7 @@ bids
 min time 2026-01-01 12:00:00, held by bids (bids.jsonl)
 waiting: 12 rows for release, 3 rows for order
 why: 12 rows were read and are not released yet; the oldest is 0.2 s old
-warning: "x.parquet" is left out: it has other columns
+warning: "x.parquet" is skipped: it has other columns
 
 worker  busy  by interval
 0       75%   ▃█

@@ -120,7 +120,7 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     message = (
         f"error[FSQL-E645]: the ZooKeeper server does not run: cannot listen on port {port}:"
         " address already in use\n"
-        "  = help: Use a free port and a directory of its own; read `zookeeper.log` in that directory.\n"
+        "  = help: Use a free port and a separate directory; read `zookeeper.log` in that directory.\n"
     )
     assert said == (1, "", message)
 

@@ -6,7 +6,7 @@
 The method is that of Sugiyama, Tagawa and Toda (1981): boxes go into layers, each below all that it
 reads; an edge over several layers gets a bend in each layer between; each layer is ordered by where its
 neighbours are, which removes most crossings; then boxes move as near to the middle of their
-neighbours as they can without touching.  Ties go by the order of the input, so equal graphs look alike.
+neighbours as they can without touching.  Ties follow the order of the input, so equal graphs look alike.
 """
 
 from fsql.compiler.explain.drawing.logical_svg import logical_svg

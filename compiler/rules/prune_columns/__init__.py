@@ -5,11 +5,11 @@
 
 * what can fail: its failures are part of the result;
 * the physical columns of a table: a Project above the Scan selects the used ones;
-* the columns that decide an order: where rows can share a position, an Over goes by all columns of its
+* the columns that decide an order: where rows can share a position, an Over depends on all columns of its
   input;
 * the input of a window, where late rows are written with all their columns; and where rows are taken
   back, since a change of any column is one more late row;
-* one column, where none is wanted (COUNT(*)): rows without columns are more trouble than a column.
+* one column, where none is used (COUNT(*)): rows without columns need more special cases than a column.
 """
 
 from fsql.compiler.rules.prune_columns.narrow import prune_columns

@@ -1,4 +1,4 @@
-"""A plan with fewer columns than it had, and where those that are left have gone."""
+"""A plan with fewer columns than it had, and the new indexes of those that are left."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Filters move to the sides of a join.
 
 A predicate on the key of one side says the same of the other side's key, as far as rows that find a
-partner go; so it moves to both.  What may prevent that, besides failures, is order: of rows of one
+partner go; so it moves to both.  Apart from failures, order may prevent that: of rows of one
 side that share a position, the pairs are ordered by the rank that the other row has among each one's
 pairs; and ranks shift, one more than another, where rows of the *other* side are dropped.
 """

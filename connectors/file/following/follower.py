@@ -224,12 +224,12 @@ class Follower:
         """Return the file of a piece of which the log has only a part, positioned after that part.
 
         Raises:
-            FsqlError: E536, if the file is gone.
+            FsqlError: E536, if the file no longer exists.
         """
         file = self._files.get(piece.file)
         if file is None:
             raise _lost_data_error(
-                piece.path, piece.end, "it is gone, and the log lacks lines that were read"
+                piece.path, piece.end, "it no longer exists, and the log lacks lines that were read"
             )
         file.seek(piece.begin + length - piece.start)
         return file
@@ -276,7 +276,8 @@ class Follower:
             file = self._reopen(piece, found)
             if file is None:
                 self._options.on_notice(
-                    f'file "{piece.path}" is gone; what it had behind byte {piece.end:,} was not read'
+                    f'file "{piece.path}" no longer exists; its contents after '
+                    f"byte {piece.end:,} were not read"
                 )
             else:
                 self._files[file.id] = file

@@ -79,7 +79,7 @@ class FollowJournal:
 
     @property
     def is_long(self) -> bool:
-        """Return whether the journal has so many records that it should be rewritten."""
+        """Return whether the journal has enough records that it should be rewritten."""
         return self._count >= RECORDS_MIN
 
     def write(self, piece: Piece) -> None:

@@ -27,7 +27,7 @@ class WholeRecords:
         self.kept_bytes = longest
         """How many bytes are kept of a line that is longer than the maximum of a record."""
         self.block_bytes = max(_BLOCK_BYTES, 2 * longest)
-        """So many bytes contain a complete record, or begin with a line that is too long."""
+        """This many bytes contain a complete record, or begin with a line that is too long."""
 
     @property
     def has_header(self) -> bool:

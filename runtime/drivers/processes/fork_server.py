@@ -107,7 +107,7 @@ class ForkServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the fork server; what it has forked goes on."""
+        """End the fork server; the processes that it has forked continue."""
         self.close()
 
     def wait_until_ready(self, seconds: float) -> None:

@@ -4,8 +4,8 @@ A process that ends before the job does is started again.  A process that writes
 and is killed, so that no stopped process can continue next to its replacement.  It may have been in a long
 step that its replacement has to repeat.  So each killed process doubles the timeout of all others.
 
-The launcher detects at once that a process has ended.  It reports an ended worker to the coordinator; if the
-coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
+The launcher detects immediately that a process has ended.  It reports an ended worker to the coordinator; if
+the coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
 
 The coordinator reports how many workers the job needs, which ticks change.  The launcher starts what is
 missing.  It ends those of its workers that take no part while the job runs with enough.

@@ -90,7 +90,7 @@ class SparkRun:
             try:
                 yield RunningSpark(session, thread, progress)
             except BaseException:
-                with suppress(Exception):  # Spark may be gone; the first error is the one to report
+                with suppress(Exception):  # Spark may have ended; the first error is reported
                     session.sparkContext.cancelAllJobs()
                 raise
         progress()

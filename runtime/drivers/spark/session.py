@@ -96,7 +96,7 @@ def spark_error(error: Exception, log: Path) -> FsqlError:
 
 
 def _is_of_spark(error: Exception) -> bool:
-    """Return whether Spark has failed, or its Java process is gone."""
+    """Return whether Spark has failed, or its Java process has ended."""
     return isinstance(error, ConnectionError) or type(error).__module__.split(".")[0] in _OF_SPARK
 
 
@@ -139,7 +139,7 @@ def _stop(session: SparkSession | None) -> None:
     from pyspark import SparkContext
 
     if session is not None:
-        with suppress(Exception):  # its Java process may be gone
+        with suppress(Exception):  # its Java process may have ended
             session.stop()
     gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no other way to end it
     if gateway is not None:

@@ -6,9 +6,9 @@
     -a               b: 1           -a
 
 The aggregate receives a value when the weight of the value becomes positive, and a retraction when it is no
-longer positive.  A value whose weight is 0 is freed at once, so the state has one entry for each value that
-is present.  The entries of all slots are in one slot table, by slot and value, so that a batch is looked up
-in columns.
+longer positive.  A value whose weight is 0 is freed immediately, so the state has one entry for each value
+that is present.  The entries of all slots are in one slot table, by slot and value, so that a batch is looked
+up in columns.
 """
 
 from __future__ import annotations

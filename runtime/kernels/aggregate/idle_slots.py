@@ -5,7 +5,7 @@ A slot **ends** when min time has passed the punctuation of the root time of its
 time of the last row is part of the state of a slot, so undoing and snapshots have it as well.
 
 Slots are checked at times in a heap; one that has had rows since then is checked again later.  So a check
-comes at most once for each slot and `idle_us`, besides once for each slot that gets its first row.
+comes at most once for each slot and `idle_us`, and once for each slot that gets its first row.
 """
 
 from __future__ import annotations

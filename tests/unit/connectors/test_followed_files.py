@@ -155,7 +155,9 @@ def test_what_happens_while_the_job_is_down(job: Job) -> None:
     job.start()
     job.drain()
     assert job.lines() == ["a1", "b1", "c1", "a2", "b2", "b3"]
-    assert job.notes == [f'file "{removed}" is gone; what it had behind byte 3 was not read']
+    assert job.notes == [
+        f'file "{removed}" no longer exists; its contents after byte 3 were not read'
+    ]
     job.notes.clear()
     job.start()
     job.drain()

@@ -101,7 +101,7 @@ def test_a_damaged_file_is_left_out(tmp_path: Path, damage: str) -> None:
             pq.write_table(table.set_column(0, "schema", versions), path)
     found = collect(tmp_path)
     [problem] = found.problems
-    assert problem.startswith(f'"{path}" is left out: ')
+    assert problem.startswith(f'"{path}" is skipped: ')
     assert len(found.loads) > 0
     assert len(found.workers) == 3 * 5 - 1
 

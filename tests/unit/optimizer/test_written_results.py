@@ -81,6 +81,6 @@ def test_damaged_results_are_left_out_and_named(tmp_path: Path, damage: str, rea
     }[damage]
     assert changed != content
     path.write_bytes(changed)
-    problem = f'"{path}" is left out: {reason}'
+    problem = f'"{path}" is skipped: {reason}'
     assert newest_statistics(tmp_path) == collect(tmp_path)._replace(problems=(problem,))
     assert written_interval(tmp_path) == -1
