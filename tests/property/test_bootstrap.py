@@ -6,6 +6,8 @@ together have to release what the oracle does, and the state has the bytes of a 
 
 Catches rows on the wrong side of the position, state that is left out, and windows that close twice or never.
 Cannot catch what goes wrong on Spark, or between the files of a state directory.
+
+FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from fsql.runtime.batch import PUNCTUATION, START, Root
 from fsql.runtime.kernels.keyed.incremental_snapshot import merge_snapshots
 from fsql.tests.property.bootstrap import compute
 from fsql.tests.property.check import random_schedule
+from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.snapshots import Snapshots, from_on, roots_of, run_with_snapshots, state_at
 from fsql.tests.property.test_snapshots import bytes_of, cases
 from fsql.tests.property.ways import Outcome, by_oracle, outcome_of
@@ -32,9 +35,9 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("kind", ["script", "plan"])
 def test_a_stream_goes_on_from_computed_state(kind: str) -> None:
     met: Counter[str] = Counter()
-    for case in cases(kind, range(30)):
+    for case in cases(kind, chosen_seeds(14)):
         check_bootstrap(case, Random(case.name), met)
-    assert min(met["runs"], met["rows of state"], met["rows before"], met["rows behind"]) > 12, met
+    assert min(met["runs"], met["rows of state"], met["rows before"], met["rows behind"]) > 10, met
 
 
 def check_bootstrap(case: Case, random: Random, met: Counter[str]) -> None:

@@ -24,13 +24,26 @@ from fsql.tests.property.judged_json import JSON
 from fsql.tests.property.judged_others import OTHERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsql.compiler.expression import Value
     from fsql.compiler.sqltypes import SqlType
 
 CASES = {**JUDGED, **OTHERS, **JSON}
 
 
-def theirs(judged: Judged, rows: list[tuple[Value, ...]], result: SqlType) -> list[Value]:
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"threads": 1}) as opened:
+        yield opened
+
+
+def theirs(
+    connection: duckdb.DuckDBPyConnection,
+    judged: Judged,
+    rows: list[tuple[Value, ...]],
+    result: SqlType,
+) -> list[Value]:
     """Return what DuckDB computes."""
     arrays = {"n": pa.array(range(len(rows)))}
     for place, column in enumerate(judged.columns):
@@ -40,9 +53,8 @@ def theirs(judged: Judged, rows: list[tuple[Value, ...]], result: SqlType) -> li
         arrays[f"c{place}"] = array
     table = pa.table(arrays)
     sql = judged.sql.format(*(f"c{place}" for place in range(len(judged.columns))))
-    with duckdb.connect() as connection:
-        connection.register("given", table)
-        found = connection.sql(f"SELECT {sql} AS x FROM given ORDER BY n").to_arrow_table()
+    connection.register("given", table)
+    found = connection.sql(f"SELECT {sql} AS x FROM given ORDER BY n").to_arrow_table()
     wanted = pa.timestamp("us") if result.kind is Kind.TIMESTAMP else outside_type(result)
     array = found["x"].combine_chunks().cast(wanted).cast(arrow_type(result))
     return from_arrow(array, result)
@@ -83,12 +95,14 @@ def same(left: Value, right: Value, within: float) -> bool:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_function_means_what_duckdb_means(name: str) -> None:
+def test_a_function_means_what_duckdb_means(
+    name: str, connection: duckdb.DuckDBPyConnection
+) -> None:
     values: list[Value] = []
     for judged in CASES[name]:
         rows = list(product(*(column.values for column in judged.columns)))
         result, mine = ours(name, judged, rows)
-        other = theirs(judged, rows, result)
+        other = theirs(connection, judged, rows, result)
         wrong = [
             (row, one, two)
             for row, one, two in zip(rows, mine, other, strict=True)

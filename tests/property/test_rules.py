@@ -4,6 +4,8 @@ Catches a rule, alone or with the others, that loses, adds or reorders rows, cha
 failing row go or fails another one, or touches what comes late.  Does not catch a mistake that the
 oracle makes as well on both plans, nor rules that never fire on these plans, so a test says that all
 of them do.  A failure prints the seed; `Random(seed)` makes the job and its input.
+
+FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
 from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.property.random_plans import random_inputs, random_job
+from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.values import NOON, SECOND
 from fsql.tests.property.ways import Outcome, by_oracle
 from fsql.tests.unit.model import plans as p
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     from fsql.tests.reference.relations import Root
 
 RULES = [*dict.fromkeys(rule.name for each in PASSES for rule in each.rules)]
-SEEDS = 300
 SEEDS_OF_ALL_RULES = 1_500
 """Some rules are for expressions that few plans have."""
 
@@ -83,7 +85,7 @@ def count_by_root(rows: Iterable[tuple[Root, int, str]]) -> Counter[Root]:
     return counts
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", chosen_seeds(100))
 def test_rules_keep_what_is_released(seed: int) -> None:
     """All rules, and a few of them without the others."""
     job = random_job(Random(seed))
@@ -96,10 +98,14 @@ def test_rules_keep_what_is_released(seed: int) -> None:
 
 def test_every_rule_fires() -> None:
     """A rule that never fires on these plans is not tested by them."""
-    trace: list[Firing] = []
+    missing = set(RULES)
     for seed in range(SEEDS_OF_ALL_RULES):
+        trace: list[Firing] = []
         run_passes(random_job(Random(seed)), PASSES, trace=trace)
-    assert {firing.rule for firing in trace} == set(RULES)
+        missing -= {firing.rule for firing in trace}
+        if not missing:
+            break
+    assert missing == set()
 
 
 # What random plans hardly ever need: plans on which a rule would go wrong without its condition.

@@ -27,9 +27,9 @@ from fsql.compiler.rules.conjuncts import conjunction
 from fsql.compiler.sqltypes import BOOLEAN
 from fsql.runtime.batch import END
 from fsql.tests.property.check import random_schedule
+from fsql.tests.property.seeds import seed_ranges
 from fsql.tests.property.snapshots import Snapshots, from_on, roots_of, run_with_snapshots
 from fsql.tests.property.test_snapshots import cases
-from fsql.tests.property.test_ways import seed_ranges
 from fsql.tests.property.ticks import Ticks
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.simulation.mutants_of_fronts import (
@@ -103,7 +103,7 @@ def check_case(found: Case, met: Counter[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(1), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(30), ids=str)
 @pytest.mark.parametrize("kind", ["script", "plan"])
 def test_any_two_layouts_release_the_same(kind: str, seeds: range) -> None:
     met: Counter[str] = Counter()

@@ -15,7 +15,6 @@ FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,21 +23,14 @@ from hypothesis import strategies as st
 
 from fsql.tests.property.cases import plan_case
 from fsql.tests.property.check import check, check_seeds
+from fsql.tests.property.seeds import seed_ranges
 
 if TYPE_CHECKING:
     from random import Random
 
-BATCH = 85
-
-
-def seed_ranges(batches: int = 1, batch: int = BATCH) -> list[range]:
-    """Return the seeds to run, in ranges each of which has to meet everything."""
-    first, last = map(int, os.environ.get("FSQL_SEEDS", f"0:{batch * batches}").split(":"))
-    return [range(start, min(start + batch, last)) for start in range(first, last, batch)]
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(1, 2 * BATCH), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(45), ids=str)
 @pytest.mark.parametrize("kind", ["script", "plan"])
 def test_all_ways_release_the_same(kind: str, seeds: range) -> None:
     met = check_seeds(kind, seeds)
@@ -48,7 +40,7 @@ def test_all_ways_release_the_same(kind: str, seeds: range) -> None:
 @pytest.mark.slow
 def test_plans_that_hypothesis_draws_and_shrinks() -> None:
     examples = settings(
-        max_examples=30,
+        max_examples=12,
         deadline=None,
         derandomize=True,
         database=None,
