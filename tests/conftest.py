@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -17,7 +19,7 @@ from fsql.tests.case_commands import COMMANDS
 from fsql.tests.case_files import Case, command_line, read_cases, write_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
 
 TESTS = Path(__file__).parent
@@ -56,6 +58,66 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Tell a process of xdist whether the slow tests are asked for: it is given paths in any case."""
     node.workerinput["all"] = node.config.option.all
+    if _is_first(node) and node.workerinput["workercount"] > (os.cpu_count() or 1):
+        _TURN.begin()
+    elif _TURN.file is not None:
+        node.workerinput["turn"] = _TURN.file.name
+
+
+class _Turn:
+    """A lock that the other processes of xdist wait for while the first collects the tests.
+
+    Compiling modules and test modules takes three times as long as loading what was compiled.  Otherwise
+    all processes would compile all modules at the same time.
+    """
+
+    file: Any = None
+
+    def begin(self) -> None:
+        self.file = tempfile.NamedTemporaryFile(prefix="fsql-tests-")  # noqa: SIM115 - until `end`
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def end(self) -> None:
+        if self.file is not None:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+
+
+_TURN = _Turn()
+
+
+def _is_first(node: Any) -> bool:
+    return bool(node.gateway.id == "gw0")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any) -> None:
+    if _is_first(node):
+        _TURN.end()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Have nobody wait for a process that ended while it collected."""
+    if _is_first(node):
+        _TURN.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect the tests, in turn, and keep the garbage collector off what stays until the end.
+
+    It would look at all modules and tests again and again, here and while tests run.
+    """
+    turn = getattr(session.config, "workerinput", {}).get("turn")
+    if turn:
+        with Path(turn).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -182,9 +244,12 @@ def same_place(case: Case, other: Case) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark slow tests, and leave out slow tests unless they are asked for."""
+    slow_paths: dict[Path, bool] = {}
     for item in items:
-        path = item.path.relative_to(TESTS)
-        if path.parts[0] in SLOW or str(path) in SLOW:
+        if item.path not in slow_paths:
+            path = item.path.relative_to(TESTS)
+            slow_paths[item.path] = path.parts[0] in SLOW or str(path) in SLOW
+        if slow_paths[item.path]:
             item.add_marker("slow")
     if config.option.all:
         return

@@ -41,7 +41,8 @@ def snappy_bomb() -> bytes:
 def deflate_bomb() -> bytes:
     """Return a block of 65 MiB of zeros."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return deflate.compress(bytes(65 << 20)) + deflate.flush()
+    mebibyte = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    return 65 * mebibyte + deflate.flush()
 
 
 DAMAGED = [
