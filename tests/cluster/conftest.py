@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-RATE, COUNT = 400, 4_000
+RATE, COUNT = 100, 1_000
 """A run that nothing happens to takes about ten seconds."""
 
-ENDLESS = 400_000
+ENDLESS = 100_000
 """So many lines take longer than any test has to do."""
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-RATE, COUNT = 200, 6_000
+RATE, COUNT = 50, 1_500
 
 
 def script(pace: str) -> str:

@@ -48,11 +48,11 @@ class LiveTwin(Twin):
         self._over = threading.Event()
 
     def feed(self) -> None:
-        """Write lines until `stop_feeding`, about 200 a second."""
+        """Write lines until `stop_feeding`, about 50 a second."""
         assert self.process is not None
         assert self.process.stdin is not None
         random = Random(17)
-        while not self._over.wait(0.005):
+        while not self._over.wait(0.02):
             words = [f"word{random.randrange(200)}" for _ in range(4)]
             self._fed.append(" ".join(words) + "\n")
             self.process.stdin.write(self._fed[-1])

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.cluster
 KILLS: Final = ("worker",) * 8 + ("coordinator",) * 3
 """What is killed of each of the runs below, in any order."""
 RUNS: Final = 5
-COUNT: Final = 6_000
+COUNT: Final = 1_500
 
 
 def test_kills_by_the_dozen(new_twin: Callable[[int], Twin], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
 
-RATE, COUNT = 200, 1200
+RATE, COUNT = 100, 600
 CREDENTIALS = Credentials("fsql", "secret")
 
 
