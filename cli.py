@@ -154,7 +154,7 @@ def main(ctx: click.Context) -> None:
     "contracts",
     default=True,
     show_default=True,
-    help="With --hosted: move all keys to the first worker while there is little to do, and to the others "
+    help="With --hosted: move all keys to the first worker while the load is low, and to the others "
     "under load.",
 )
 @click.option(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_SECONDS: Final = 0.2
 GATHERING: Final = "waiting for workers"
-OPENING: Final = "asking outputs what they have"
+OPENING: Final = "reading the positions of outputs"
 LOADING: Final = "loading state"
 RUNNING: Final = "running"
 _FINISHED: Final = "finished"

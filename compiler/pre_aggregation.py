@@ -38,7 +38,7 @@ _OF_SUMS: Final = frozenset({AggregateFunction.SUM, AggregateFunction.AVG})
 
 
 @dataclass(frozen=True, slots=True)
-class ReadColumns:
+class ArgumentColumns:
     """What an aggregate reads of its input: each column is in one tuple at most.
 
     Rows of a group agree in `keys`.  `summed` are integers, of which all of count, sum, least and greatest
@@ -51,7 +51,7 @@ class ReadColumns:
     counted: tuple[int, ...]
 
 
-def read_columns(head: FoldHead) -> ReadColumns | None:
+def read_columns(head: FoldHead) -> ArgumentColumns | None:
     """Return what a fold reads of rows that may be pre-aggregated, None if they may not be."""
     combine = head.combine
     if not isinstance(combine, CombineAggregate) or combine.closing is None:
@@ -65,7 +65,7 @@ def read_columns(head: FoldHead) -> ReadColumns | None:
     summed = _arguments(combine.aggregates, _OF_SUMS) - keys
     compared = _arguments(combine.aggregates, _OF_EXTREMES) - keys - summed
     counted = _arguments(combine.aggregates, frozenset({AggregateFunction.COUNT}))
-    return ReadColumns(
+    return ArgumentColumns(
         tuple(sorted(keys)),
         tuple(sorted(summed)),
         tuple(sorted(compared)),

@@ -27,7 +27,9 @@ def loopback(address: str) -> tuple[str, int]:
     except ValueError:
         inside = False
     if not inside:
-        raise _address_error(address, "rows go unencrypted, so only this machine can be named")
+        raise _address_error(
+            address, "rows are not encrypted, so only addresses of this machine are allowed"
+        )
     return host, int(port)
 
 
@@ -35,7 +37,7 @@ def listen_error(code: str, address: str, reason: OSError) -> FsqlError:
     """Return the error of an address that cannot be listened on: E531 of a source, E532 of a sink."""
     why = os.strerror(reason.errno).lower() if reason.errno else str(reason)
     message = f'address "{address}" cannot be listened on: {why}'
-    helps = ("name another port, or end what has this one",)
+    helps = ("use another port, or stop the program that uses this one",)
     return FsqlError([Diagnostic(code, message, helps=helps)])
 
 

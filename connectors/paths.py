@@ -54,7 +54,7 @@ def io_error(action: str, path: str | Path, reason: OSError) -> FsqlError:
 def similar_name_help(path: Path) -> tuple[str, ...]:
     """Return the help for a missing file: a file in its directory with a similar name."""
     if any(part.endswith(":") for part in path.parts):  # https://…, s3://…
-        return ("only files of this machine are read: download it first",)
+        return ("only local files can be read: download it first",)
     try:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:

@@ -76,7 +76,7 @@ def up(
     foreground: bool,
     **flags: Any,  # noqa: ANN401 - flags of click
 ) -> None:
-    """Start the agent of a cluster directory, which is made if it does not exist.
+    """Start the agent of a cluster directory, which is created if it does not exist.
 
     The agent starts the jobs that were deployed there and not stopped, and starts them again when they fail.
     It listens on the loopback; who can read DIR/agent.key can change jobs.  The cluster directory is --dir,
@@ -111,7 +111,7 @@ def up(
         from fsql.deployment.agent import run_agent
 
         if not run_agent(cluster):
-            reporter.inform("up", {"started": False}, "an agent runs already\n")
+            reporter.inform("up", {"started": False}, "an agent is already running\n")
         return
     from fsql.deployment.startup import start_agent
 

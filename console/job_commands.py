@@ -134,7 +134,7 @@ def deploy(
 ) -> None:
     """Compile SCRIPT, or take a compiled plan, and run it as a job of the agent.
 
-    The job keeps its state in the cluster directory, is started again when it fails, and continues after a
+    The job keeps its state in the cluster directory, is restarted when it fails, and continues after a
     restart of the machine when the agent is started again.  It has neither standard input nor output.
 
     If JOB runs, its plan is changed.  The command first prints which state is kept, and how long output

@@ -76,9 +76,9 @@ class Panel:
         """Remove the panel."""
         self._live.stop()
 
-    def begin(self, doing: str) -> None:
+    def begin(self, activity: str) -> None:
         """Set the activity that is shown before the first row."""
-        self._beginning = doing
+        self._beginning = activity
 
     def update(self, metrics: Metrics) -> None:
         """Set the metrics."""

@@ -37,7 +37,7 @@ class Progress(Protocol):
     ) -> None:
         """Remove the display."""
 
-    def begin(self, doing: str) -> None:
+    def begin(self, activity: str) -> None:
         """Show an activity before the first row."""
 
     def update(self, metrics: Metrics) -> None:
@@ -62,7 +62,7 @@ class NoProgress:
     ) -> None:
         """Do nothing."""
 
-    def begin(self, doing: str) -> None:
+    def begin(self, activity: str) -> None:
         """Do nothing."""
 
     def update(self, metrics: Metrics) -> None:

@@ -120,7 +120,7 @@ def run_seeds(
 ) -> Series:
     """Run each seed twice to check that it is reproducible; call `on_seed` after each.
 
-    Ctrl-C and SIGTERM end the series after the present seed and set `interrupted`.
+    Ctrl-C and SIGTERM end the series after the current seed and set `interrupted`.
     """
     series = Series()
     workloads = Workloads(script)

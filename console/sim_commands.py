@@ -101,7 +101,7 @@ def sim_run(  # noqa: PLR0913 - one an option
     """Run SCRIPT, or built-in queries, twice for each seed, and check that both runs are equal.
 
     The first 2,000 rows of the script's files are read.  No output is written.  Progress is printed every
-    ten seconds.  Ctrl-C ends the command after the present seed and prints the results so far.
+    ten seconds.  Ctrl-C ends the command after the current seed and prints the results so far.
     """
     from fsql.console.sim import run_seeds, series_json, series_text, soak_text
     from fsql.console.sim_progress import SeedLines

@@ -130,7 +130,9 @@ def _damage_diagnostic(error: DamagedSnapshotError, state: Path, remedy: str) ->
             "E613", message, None, (), (manifest,), ("use the version that wrote it",)
         )
     if isinstance(error, TooLargeSnapshotError):
-        message = f"snapshot {error.snapshot} cannot be loaded by as many workers: {error.reason}"
+        message = (
+            f"snapshot {error.snapshot} cannot be loaded by this number of workers: {error.reason}"
+        )
         return Diagnostic("E616", message, None, (), (manifest,), (CODES["E616"].fix,))
     if error.segment is None:
         message = f"snapshot {error.snapshot} is damaged: {error.reason}"

@@ -92,12 +92,12 @@ def profile(
 ) -> None:
     """Read the input of SCRIPT at rest, and count what the optimizer uses.
 
-    Counted are the rows of each split, the rows into each bin of each stateful operator that reads tables,
-    the keys that many of them have, about how many keys there are, and what filters drop.  Tables that are
+    It counts the rows of each split, the rows of each bin of each stateful operator that reads tables, the
+    rows of frequent keys, the approximate number of keys, and the rows that filters drop.  Tables that are
     not at rest are skipped: standard input, sockets, followed files, and tables with a rate or no end.
 
     With -o, the profile is a file for --profile of `fsql run`, `fsql deploy` and `fsql explain`, which then
-    begin with the plan that suits it.  With --json, it goes to standard output.
+    start with a plan for this input.  With --json, it goes to standard output.
 
     With --spark, tasks of Spark read the splits.  The counts are the same.
     """
@@ -124,9 +124,10 @@ def stats(
 ) -> None:
     """Show what the workers of JOB, or of the run with the state directory --state, have measured.
 
-    Workers write statistics at intervals, and the last 12 intervals count, newer ones more.  Shown are how
-    busy each worker was, what each operator took, the disorder that each stateful operator met, what each
-    split delivered, how many rows went into each part of the 4,096 bins, and the keys that many rows have.
+    Workers write statistics at intervals.  The command uses the last 12 intervals; newer ones have more
+    weight.  It shows how busy each worker was, the time that each operator took, the disorder in the input of
+    each stateful operator, the rows of each split, the rows of each part of the 4,096 bins, and frequent
+    keys.
 
     With --json, standard output has one object: "results", the version of the tables, and the tables "loads",
     "heavy", "costs", "folds", "fronts", "workers" and "problems", which are described in docs/optimizer.md.

@@ -68,7 +68,7 @@ def tick_propose(
 
     With --workers, each worker gets the same number of bins, unless --bins or --to is given.  With --plan
     alone, bins keep their owners.  If --workers changes their number, the splits of the input, such as files,
-    are spread over them; each is read on at the row where the tick begins.
+    are spread over them; each continues at the row where the tick begins.
 
     Workers have the numbers 0, 1 and so on.  In FILE, the lines cover all bins from 0 to 4096 in order; empty
     lines, and what follows a #, are ignored.

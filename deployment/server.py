@@ -113,7 +113,7 @@ class RequestServer:
             return _refusal(error)
         except Exception as error:  # noqa: BLE001 - a bug must not end the agent
             self._log(f"internal error: {type(error).__name__}: {error}")
-            message = f"the agent failed at the request: {type(error).__name__}: {error}"
+            message = f"the agent failed to process the request: {type(error).__name__}: {error}"
             return _refusal(FsqlError([Diagnostic("I901", message)]))
 
 

@@ -75,7 +75,7 @@ def check_is_cluster(directory: ClusterDirectory) -> None:
         FsqlError: E632, if there is none.
     """
     if directory.cluster() is None:
-        message = f'"{directory.path}" is no cluster directory'
+        message = f'"{directory.path}" is not a cluster directory'
         helps = (
             "name one that this machine shares with that of the agent: --dir DIR",
             "or make it on the machine of the agent: fsql up --dir DIR",

@@ -137,7 +137,7 @@ class Supervisor:
             error = FsqlError([Diagnostic("E624", message, helps=helps)])
             diagnostics = diagnostics_bytes(error).decode()
         job.set_outcome(Outcome("failed", now, diagnostics, lasting=True))
-        self._log(f"job {job.deployment().name}: has failed {failures} times and is given up")
+        self._log(f"job {job.deployment().name}: has failed {failures} times and is not restarted")
 
     def is_running(self, job: JobDirectory) -> bool:
         """Return whether the process of a job runs, or has just been started."""

@@ -102,7 +102,7 @@ def causes(view: JobView) -> Iterator[str]:
         yield f"no agent runs, which would start the job again if it ends: fsql up --dir {cluster}"
     if state == "failed" and view.error is not None:
         yield f"it failed: {_text(view.error)}"
-        yield f"it is not started again by itself: fsql restart {view.deployment.name}"
+        yield f"it is not restarted automatically: fsql restart {view.deployment.name}"
     elif state == "waiting" and view.restarts is not None:
         failures = view.restarts.failures
         yield f"it ended {_times(failures)} without progress: {view.restarts.reason}"

@@ -161,7 +161,7 @@ def faults(
     """Yield the rows that have no value for a column, with the reason."""
     for row in np.flatnonzero(_unconverted(given, converted, column.type)).tolist():
         if column.type.contains(Kind.MAP):
-            reason = "a key of a map comes twice, or a text or time in the column cannot be read"
+            reason = "a key of a map occurs twice, or a text or time in the column cannot be read"
             yield row, MalformedError(DUPLICATE_KEY, reason, column.name)
         elif column.type.contains(Kind.DATE, Kind.TIMESTAMP):
             reason = "the time is not of the years 1 to 9999"

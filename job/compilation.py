@@ -67,7 +67,7 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         ),
     )
     if not (result.logical.inserts or may_be_empty):
-        message = "script has no INSERT and no SELECT: nothing of it runs"
+        message = "script has no INSERT and no SELECT: it runs nothing"
         span = result.syntax.statements[-1].span
         helps = ("print it with fsql run",)
         raise FsqlError([Diagnostic("E314", message, Label(span), helps=helps)], script.source)

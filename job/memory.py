@@ -131,7 +131,7 @@ def _arrow(name: str, rows: Rows) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
         message = f'table "{name}" cannot be read: {error}'
         helps = (
-            "give an Arrow table, a pandas or polars data frame, or a list of dictionaries of one kind",
+            "pass an Arrow table, a pandas or polars data frame, or a list of dictionaries of one kind",
         )
         raise FsqlError([Diagnostic("E542", message, helps=helps)]) from None
 
@@ -140,7 +140,7 @@ def _sql_type(table: str, field: pa.Field) -> SqlType:
     found = sql_type_of(field.type)
     if found is None:
         message = f'column "{field.name}" of table "{table}" has no SQL type: it is {field.type}'
-        helps = ("cast the column before passing the table, or leave it out",)
+        helps = ("cast the column before passing the table, or omit it",)
         raise FsqlError([Diagnostic("E542", message, helps=helps)])
     return found
 
@@ -184,7 +184,7 @@ def _positional(array: pa.Array, sql_type: SqlType) -> pa.Array:
     """Return an array in the type of columns: rows have other names of fields, bytes are texts.
 
     Raises:
-        ArrowInvalid: a map has a key that is NULL or comes twice.
+        ArrowInvalid: a map has a key that is NULL or occurs twice.
     """
     mask = array.is_null() if array.null_count else None
     wanted = arrow_type(sql_type)
@@ -206,7 +206,7 @@ def _maps(array: pa.MapArray, sql_type: SqlType) -> pa.ListArray:
     keys, values = _positional(parts.keys, sql_type.key), _positional(parts.values, sql_type.value)
     maps = maps_by_key(parts._replace(keys=keys, values=values), sql_type)
     if maps.null_count > array.null_count:
-        raise pa.ArrowInvalid("a map has a key that is NULL or comes twice")
+        raise pa.ArrowInvalid("a map has a key that is NULL or occurs twice")
     return maps
 
 

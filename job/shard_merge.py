@@ -198,6 +198,6 @@ def _lines(sink: SinkTable, path: Path) -> Iterator[bytes]:
 
 
 def _no_shard(path: Path, reason: str) -> FsqlError:
-    message = f'"{path}" is not a whole shard of the table: {reason}'
+    message = f'"{path}" is not a complete shard of the table: {reason}'
     helps = ("merge when the job has ended, with the script that wrote the shards",)
     return FsqlError([Diagnostic("E544", message, helps=helps)])

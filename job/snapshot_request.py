@@ -70,7 +70,7 @@ def _ask(
         if not running:
             return None
         if time.monotonic() >= until:
-            raise _not_taken("the job has not reached a position that it can be taken at")
+            raise _not_taken("the job has not reached a position at which it can be taken")
         time.sleep(_POLL_SECONDS)
 
 

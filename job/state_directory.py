@@ -211,7 +211,7 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
     else:
         return
     message = f'the state directory "{state}" is of {what}'
-    helps = ("use another state directory, or run the job that this one is of",)
+    helps = ("use another state directory, or run the job that this one belongs to",)
     raise FsqlError([Diagnostic("E622", message, notes=notes, helps=helps)])
 
 

@@ -75,7 +75,7 @@ def _policy(fronts: int, requested: Policy | None, *, timed: bool) -> tuple[Poli
     if requested is not None:
         return requested, "as asked for"
     if timed:
-        return Policy.ORDERED, "timers come behind later rows: waiting costs less than repairs"
+        return Policy.ORDERED, "timers follow later rows: waiting costs less than repairs"
     if fronts > 1:
         return (
             Policy.ORDERED,

@@ -96,7 +96,7 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     policies, reasons = _policies(situation, statistics)
     least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
     if least_rows and owners is not None:
-        owners, reason = None, "owners: stay; loads are other ones after the pre-aggregation"
+        owners, reason = None, "owners: stay; the pre-aggregation changes the loads"
     filters, of_filters = choose_filter_orders(situation.plan, statistics)
     choices = PlanChoices(policies, filters, least_rows)
     return TickChoice(owners, choices, (reason, *reasons, *of_hot_keys, *of_filters))
@@ -245,7 +245,7 @@ def _policies(
         costs = [each for each in statistics.costs if each.operator == head.operator]
         label = f"{head.operator}: {head.policy.value}"
         if not situation.chooses_policies:
-            reasons.append(f"{label} stays, as asked for")
+            reasons.append(f"{label} stays, as requested")
         elif not found or not costs or (redone := found[0].redone) is None:
             reasons.append(f"{label} stays; no estimate of repairs")
         elif head.policy is Policy.ORDERED:

@@ -33,7 +33,7 @@ def load_or_create_key(path: Path) -> bytes:
             _write_new(path)
     except OSError as error:
         raise _key_error(path, _reason(error)) from None
-    return load_key(path, "remove it: a new one is made")
+    return load_key(path, "remove it: a new one is created")
 
 
 def load_key(path: Path, *otherwise: str) -> bytes:
@@ -49,14 +49,14 @@ def load_key(path: Path, *otherwise: str) -> bytes:
             status = os.fstat(file.fileno())
             key = file.read(KEY_BYTES + 1)
     except FileNotFoundError:
-        where = "the run makes it, as cluster.key in its state directory"
+        where = "the run creates it, as cluster.key in its state directory"
         raise _key_error(path, "there is no such file", where) from None
     except OSError as error:
         raise _key_error(path, _reason(error)) from None
     if status.st_uid != os.geteuid():
         raise _key_error(path, "it belongs to another user", *otherwise)
     if stat.S_IMODE(status.st_mode) & ~_OWNER_ONLY:
-        mode = f"its mode is {stat.S_IMODE(status.st_mode):o}, so that others may use it"
+        mode = f"its mode is {stat.S_IMODE(status.st_mode):o}, which lets other users access it"
         raise _key_error(path, mode, f"chmod 600 {path}", *otherwise)
     if len(key) != KEY_BYTES:
         raise _key_error(path, "it does not have 32 bytes", *otherwise)

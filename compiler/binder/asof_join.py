@@ -18,7 +18,7 @@ from fsql.compiler.binder.join import (
 )
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.versions import Side, rename_fields, with_versions
+from fsql.compiler.binder.versions import VersionedSide, rename_fields, with_versions
 from fsql.compiler.expression import Call, ColumnRef
 from fsql.compiler.logical import JoinKind, append_only
 
@@ -79,8 +79,8 @@ def join_as_of(
     pairs = [pair for each in equalities.values() for pair in each]
     plan = with_versions(
         JoinKind.LEFT if clause.kind == "ASOF LEFT" else JoinKind.INNER,
-        Side(left.plan, mine, tuple(one for one, _ in pairs)),
-        Side(right.plan, theirs, tuple(other for _, other in pairs)),
+        VersionedSide(left.plan, mine, tuple(one for one, _ in pairs)),
+        VersionedSide(right.plan, theirs, tuple(other for _, other in pairs)),
         context,
         span,
         before=before,

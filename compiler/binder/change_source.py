@@ -31,7 +31,7 @@ _OPERATION: Final = ColumnRef(STRING, nullable=True, index=0)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadColumns:
+class ChangeColumns:
     """The columns that are read of a table, and event time over them."""
 
     columns: Schema
@@ -47,14 +47,14 @@ def _has_envelope(entry: TableEntry) -> bool:
     return entry.format is not None and entry.format.has_envelope
 
 
-def read_columns(entry: TableEntry, context: Context, span: Span) -> ReadColumns:
+def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColumns:
     """Return what is read of a table: its columns, of changes with the kind before them.
 
     Raises:
         Refusal: E301, E311, E223.
     """
     if not is_change_source(entry):
-        return ReadColumns(entry.columns, entry.event_time)
+        return ChangeColumns(entry.columns, entry.event_time)
     if entry.metadata:
         raise not_implemented(
             "metadata columns of a table that is read as changes",
@@ -84,7 +84,7 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ReadColumns
     event_time = entry.event_time
     if event_time is not None:
         event_time = shift_columns(event_time, 1, context.source_spans)
-    return ReadColumns((Column(operation, STRING), *columns), event_time)
+    return ChangeColumns((Column(operation, STRING), *columns), event_time)
 
 
 def apply_changes(entry: TableEntry, changes: Plan) -> Plan:

@@ -68,7 +68,7 @@ def check_names(left: Relation, right: Relation, span: Span) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class BoundJoin:
     """The join of two relations, and the conditions of WHERE that it includes.
 
     `half_bounded` means that time is bounded in one direction only, which does not bound the state.
@@ -89,7 +89,7 @@ def join(  # noqa: PLR0913 - the parts of a join
     source_spans: SourceSpans,
     *,
     lifetimes: SideLifetimes | None = None,
-) -> Joined | None:
+) -> BoundJoin | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
     Conditions of `on` that are neither keys nor a time range become a filter above the join.  With
@@ -122,7 +122,7 @@ def join(  # noqa: PLR0913 - the parts of a join
     if lifetimes is not None and not _is_bounded(whole):
         plan = without_times(join_while_alive(whole, lifetimes), left.width, right.width)
     relation = Relation(filter_relation(plan, [each for each in on if each not in taken]), fields)
-    return Joined(relation, taken, time_range, bounds is not None and time_range is None)
+    return BoundJoin(relation, taken, time_range, bounds is not None and time_range is None)
 
 
 def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:

@@ -12,7 +12,7 @@ from fsql.compiler.binder.join import equality_keys, side_by_side
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import is_row_time
-from fsql.compiler.binder.versions import Side, rename_fields, with_versions
+from fsql.compiler.binder.versions import VersionedSide, rename_fields, with_versions
 from fsql.compiler.binder.window import event_time_field
 from fsql.compiler.expression import (
     Cast,
@@ -82,8 +82,8 @@ def join_versions(
     pairs = [keys[index] for index in primary]
     plan = with_versions(
         kind,
-        Side(left.plan, time.index, tuple(mine for mine, _ in pairs)),
-        Side(right.plan, versions, tuple(theirs for _, theirs in pairs)),
+        VersionedSide(left.plan, time.index, tuple(mine for mine, _ in pairs)),
+        VersionedSide(right.plan, versions, tuple(theirs for _, theirs in pairs)),
         context,
         span,
     )

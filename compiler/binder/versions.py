@@ -52,7 +52,7 @@ _SIDE = "side"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class VersionedSide:
     """One side of the join: its plan, the column of its event time, and its key."""
 
     plan: Plan
@@ -61,7 +61,13 @@ class Side:
 
 
 def with_versions(
-    kind: JoinKind, left: Side, right: Side, context: Context, span: Span, *, before: bool = False
+    kind: JoinKind,
+    left: VersionedSide,
+    right: VersionedSide,
+    context: Context,
+    span: Span,
+    *,
+    before: bool = False,
 ) -> Plan:
     """Return the columns of the left, then those of the version at the row's time.
 
@@ -115,7 +121,9 @@ def rename_fields(fields: Layer, plan: Plan) -> Layer:
     )
 
 
-def _order(left: Side, right: Side) -> tuple[Sequence[Expression], Sequence[Expression]]:
+def _order(
+    left: VersionedSide, right: VersionedSide
+) -> tuple[Sequence[Expression], Sequence[Expression]]:
     """Return the time and the keys of both sides, each pair with the greater number of digits of fraction."""
     pairs: list[list[Expression]] = []
     ordered = [(column_refs(each.plan)[each.time], *each.keys) for each in (left, right)]
@@ -127,7 +135,7 @@ def _order(left: Side, right: Side) -> tuple[Sequence[Expression], Sequence[Expr
 
 
 def _branch(
-    side: Side,
+    side: VersionedSide,
     first: Sequence[Expression],
     number: int,
     order: Sequence[Expression],

@@ -21,7 +21,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E602",
         "key cannot be used",
         "The key file that authenticates nodes, or a job and its consumer, is damaged or not private.",
-        "Restrict it to its owner (`chmod 600`), or remove it while the job is down; a new one is made.",
+        "Restrict it to its owner (`chmod 600`), or remove it while the job is down; a new one is created.",
         "cluster.key  -- of mode 644",
     ),
     (

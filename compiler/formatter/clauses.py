@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.formatter.pieces import Piece
+from fsql.compiler.formatter.pieces import LayoutToken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,10 @@ def is_query(elements: Sequence[Element]) -> bool:
     first = elements[0] if elements else None
     if _is_pattern(elements):
         return True
-    if isinstance(first, Piece):
+    if isinstance(first, LayoutToken):
         return first.kind in _QUERY_BEGINS
     return any(
-        isinstance(each, Piece) and each.kind in {"UNION", "EXCEPT", "INTERSECT"}
+        isinstance(each, LayoutToken) and each.kind in {"UNION", "EXCEPT", "INTERSECT"}
         for each in elements
     )
 
@@ -50,21 +50,21 @@ def clauses(elements: list[Element]) -> list[list[Element]]:
         if number and begins(element, before):
             parts.append([])
         parts[-1].append(element)
-        before = element.kind if isinstance(element, Piece) else ")"
+        before = element.kind if isinstance(element, LayoutToken) else ")"
     return [part for part in parts if part]
 
 
 def _is_pattern(elements: Sequence[Element]) -> bool:
     """Return whether elements are the clauses of MATCH_RECOGNIZE, of which DEFINE is one."""
-    return any(isinstance(each, Piece) and each.kind == "DEFINE" for each in elements)
+    return any(isinstance(each, LayoutToken) and each.kind == "DEFINE" for each in elements)
 
 
 def _begins_of_pattern(element: Element, _before: str) -> bool:
-    return isinstance(element, Piece) and element.kind in _OF_PATTERN
+    return isinstance(element, LayoutToken) and element.kind in _OF_PATTERN
 
 
 def _begins_clause(element: Element, before: str) -> bool:
-    if not isinstance(element, Piece):
+    if not isinstance(element, LayoutToken):
         return before in {"UNION", "EXCEPT", "INTERSECT", "ALL"}
     if element.rules & _JOINS:
         return True
@@ -78,7 +78,7 @@ def split_head(elements: list[Element]) -> tuple[list[Element], list[Element]]:
     at = 1
     while at < len(elements):
         element = elements[at]
-        if not isinstance(element, Piece) or element.kind not in _HEADS:
+        if not isinstance(element, LayoutToken) or element.kind not in _HEADS:
             break
         at += 1
     return elements[:at], elements[at:]
@@ -89,7 +89,7 @@ def item_splits(elements: Sequence[Element]) -> list[list[Element]]:
     parts: list[list[Element]] = [[]]
     for element in elements:
         parts[-1].append(element)
-        if isinstance(element, Piece) and element.text == ",":
+        if isinstance(element, LayoutToken) and element.text == ",":
             parts.append([])
     return [part for part in parts if part]
 
@@ -99,7 +99,7 @@ def operand_splits(elements: Sequence[Element]) -> list[list[Element]]:
     parts: list[list[Element]] = [[]]
     between = depth = 0
     for element in elements:
-        kind = element.kind if isinstance(element, Piece) else ""
+        kind = element.kind if isinstance(element, LayoutToken) else ""
         if kind == "BETWEEN":
             between += 1
         elif kind == "CASE":
@@ -118,7 +118,7 @@ def case_end(elements: Sequence[Element]) -> int:
     """Return how many elements belong to the CASE with which they begin."""
     depth = 0
     for number, element in enumerate(elements):
-        kind = element.kind if isinstance(element, Piece) else ""
+        kind = element.kind if isinstance(element, LayoutToken) else ""
         depth += (kind == "CASE") - (kind == "END")
         if depth == 0:
             return number + 1
@@ -129,7 +129,7 @@ def mark_branches(elements: Sequence[Element]) -> None:
     """Mark the words of a CASE that begin lines: WHEN, ELSE and END."""
     depth = 0
     for element in elements:
-        if not isinstance(element, Piece):
+        if not isinstance(element, LayoutToken):
             continue
         depth += element.kind == "CASE"
         if depth == 1 and element.kind in {"WHEN", "ELSE", "END"}:

@@ -19,7 +19,13 @@ from fsql.compiler.formatter.clauses import (
     operand_splits,
     split_head,
 )
-from fsql.compiler.formatter.pieces import Group, Piece, group_brackets, read_pieces, token_texts
+from fsql.compiler.formatter.pieces import (
+    Group,
+    LayoutToken,
+    group_brackets,
+    read_pieces,
+    token_texts,
+)
 from fsql.compiler.formatter.spacing import has_space, opens_with_space
 from fsql.compiler.text.source import SourceText
 
@@ -41,7 +47,7 @@ def format_script(source: SourceText) -> str:
     """
     pieces = read_pieces(source)
     writer = _Writer()
-    statement: list[Piece] = []
+    statement: list[LayoutToken] = []
     for piece in pieces:
         if piece.kind == "SEMICOLON" or piece.text == ";":
             _write_statement(statement, piece, writer)
@@ -65,7 +71,7 @@ class _Writer:
     line: str = ""
     ended: bool = False
     """Whether a comment ends the line: whatever comes next begins another one."""
-    before: Piece | None = None
+    before: LayoutToken | None = None
 
     def newline(self, indent: int) -> None:
         """Begin a line, unless the current one is empty."""
@@ -97,7 +103,7 @@ class _Writer:
                 self.ended = self.ended or comment.ends_line or at_end
                 self.before = None
 
-    def piece(self, piece: Piece, indent: int) -> None:
+    def piece(self, piece: LayoutToken, indent: int) -> None:
         """Write a token and the comments before it."""
         self.comments(piece.comments, indent)
         if self.ended:
@@ -123,7 +129,9 @@ class _Writer:
         return "\n".join(self.lines) + "\n" if self.lines else ""
 
 
-def _write_statement(statement: list[Piece], semicolon: Piece | None, writer: _Writer) -> None:
+def _write_statement(
+    statement: list[LayoutToken], semicolon: LayoutToken | None, writer: _Writer
+) -> None:
     if statement:
         leading = statement[0].comments
         trailing = (
@@ -145,7 +153,7 @@ def _write_statement(statement: list[Piece], semicolon: Piece | None, writer: _W
         writer.piece(semicolon, 0)
 
 
-def _flat(elements: Sequence[Element], before: Piece | None = None) -> str | None:
+def _flat(elements: Sequence[Element], before: LayoutToken | None = None) -> str | None:
     """Return elements on one line; None if there is a comment, or if they are the elements of a table."""
     text = ""
     for element in _pieces(elements):
@@ -160,11 +168,11 @@ def _flat(elements: Sequence[Element], before: Piece | None = None) -> str | Non
     return text
 
 
-def _pieces(elements: Sequence[Element]) -> list[Piece | None]:
+def _pieces(elements: Sequence[Element]) -> list[LayoutToken | None]:
     """Return the tokens of elements in order; None stands for a line break."""
-    found: list[Piece | None] = []
+    found: list[LayoutToken | None] = []
     for element in elements:
-        if isinstance(element, Piece):
+        if isinstance(element, LayoutToken):
             found.append(element)
         else:
             if "table_elements" in element.opening.rules:
@@ -173,8 +181,8 @@ def _pieces(elements: Sequence[Element]) -> list[Piece | None]:
     return found
 
 
-def _first(element: Element) -> Piece:
-    return element if isinstance(element, Piece) else element.opening
+def _first(element: Element) -> LayoutToken:
+    return element if isinstance(element, LayoutToken) else element.opening
 
 
 def _block(elements: list[Element], indent: int, writer: _Writer, reserve: int = 0) -> None:
@@ -237,7 +245,9 @@ def _items(elements: list[Element], indent: int, writer: _Writer, reserve: int) 
     parts = item_splits(elements)
     if len(parts) == 1:
         parts = operand_splits(elements)
-    if all(len(part) <= 2 and all(isinstance(each, Piece) for each in part) for part in parts):
+    if all(
+        len(part) <= 2 and all(isinstance(each, LayoutToken) for each in part) for part in parts
+    ):
         _fill(parts, indent, writer)
         return
     for number, part in enumerate(parts):
@@ -257,7 +267,7 @@ def _fill(parts: Sequence[list[Element]], indent: int, writer: _Writer) -> None:
 def _inline(elements: Sequence[Element], indent: int, writer: _Writer, reserve: int = 0) -> None:
     """Write elements on the current line; brackets that do not fit are broken."""
     for number, element in enumerate(elements):
-        if isinstance(element, Piece):
+        if isinstance(element, LayoutToken):
             _break_before(element, elements[number:], indent, writer, reserve)
             writer.piece(element, indent + _INDENT if writer.ended else indent)
             continue
@@ -265,7 +275,7 @@ def _inline(elements: Sequence[Element], indent: int, writer: _Writer, reserve: 
 
 
 def _break_before(
-    piece: Piece, rest: Sequence[Element], indent: int, writer: _Writer, reserve: int
+    piece: LayoutToken, rest: Sequence[Element], indent: int, writer: _Writer, reserve: int
 ) -> None:
     """Begin a line before a word that continues a long expression, if the rest does not fit."""
     room = WIDTH - len(writer.line) - 1 - reserve
@@ -295,7 +305,7 @@ def _group(
 ) -> None:
     opening = group.opening
     text = _flat([group])
-    closing_room = len(_flat(after[:1]) or "") if after and isinstance(after[0], Piece) else 0
+    closing_room = len(_flat(after[:1]) or "") if after and isinstance(after[0], LayoutToken) else 0
     room = WIDTH - len(writer.line) - reserve - (closing_room if closing_room <= 1 else 0)
     spaced = int(opens_with_space(writer.before, opening))
     if text is not None and len(text) + spaced <= room and not writer.ended:

@@ -51,7 +51,7 @@ class Comment:
 
 
 @dataclass(slots=True)
-class Piece:
+class LayoutToken:
     """A token with the comments before it, and the rules that begin with it.
 
     `text` is as it is laid out, `written` as it was.
@@ -72,15 +72,15 @@ class Piece:
 class Group:
     """The elements between two brackets."""
 
-    opening: Piece
+    opening: LayoutToken
     items: list[Element]
-    closing: Piece
+    closing: LayoutToken
 
 
-Element = Piece | Group
+Element = LayoutToken | Group
 
 
-def read_pieces(source: SourceText) -> list[Piece]:
+def read_pieces(source: SourceText) -> list[LayoutToken]:
     """Return the tokens of a script, and one of kind END with an empty text.
 
     Raises:
@@ -124,13 +124,13 @@ def _wrong_stand_in(error: FsqlError, stand_ins: Mapping[Span, str]) -> Span | N
     return None
 
 
-def _parse(expanded: ExpandedText, text: str) -> list[Piece]:
+def _parse(expanded: ExpandedText, text: str) -> list[LayoutToken]:
     """Run the automaton over the tokens; note their kinds and the rules that begin with them."""
     found = mark_star_exceptions(tokenize(expanded))
     table = parse_table()
     states = [table.start]
     starts: list[int] = []
-    pieces: list[Piece] = []
+    pieces: list[LayoutToken] = []
     done = int(text.startswith("\ufeff"))
     for index, (token, following) in enumerate(zip_longest(found, found[1:])):
         kind = kind_at(token, following, Lookahead(table, states))
@@ -155,7 +155,7 @@ def _parse(expanded: ExpandedText, text: str) -> list[Piece]:
             starts.append(len(pieces))
         shown = text[token.start : token.end]
         is_keyword = token.kind in {"WORD", "EXCEPT_COLUMNS"} and kind != "NAME"
-        piece = Piece(kind, shown.upper() if is_keyword else shown, shown)
+        piece = LayoutToken(kind, shown.upper() if is_keyword else shown, shown)
         piece.comments = _comments(text[done : token.start], at_start=not pieces)
         last = piece.comments[-1].text if piece.comments else ""
         piece.after_blank = (
@@ -167,7 +167,7 @@ def _parse(expanded: ExpandedText, text: str) -> list[Piece]:
     return pieces
 
 
-def _mark_type(origin: str, pieces: Sequence[Piece], begun: int) -> None:
+def _mark_type(origin: str, pieces: Sequence[LayoutToken], begun: int) -> None:
     """Mark the brackets of a type, if it has some; elsewhere `<` is a comparison."""
     if origin in {"generic_type", "row_type"} and pieces[begun + 1].text == "<":
         pieces[begun + 1].rules.add(TYPE_OPENS)
@@ -192,9 +192,9 @@ def _comments(gap: str, *, at_start: bool) -> list[Comment]:
     return comments
 
 
-def group_brackets(pieces: Sequence[Piece]) -> list[Element]:
+def group_brackets(pieces: Sequence[LayoutToken]) -> list[Element]:
     """Return the pieces of a statement with its brackets as groups."""
-    stack: list[tuple[Piece, list[Element]]] = []
+    stack: list[tuple[LayoutToken, list[Element]]] = []
     items: list[Element] = []
     for piece in pieces:
         if piece.text in _OPENING or TYPE_OPENS in piece.rules:

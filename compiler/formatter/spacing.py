@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.formatter.pieces import TYPE_CLOSES, TYPE_OPENS
 
 if TYPE_CHECKING:
-    from fsql.compiler.formatter.pieces import Piece
+    from fsql.compiler.formatter.pieces import LayoutToken
 
 _CALLED: Final = frozenset({
     "ARRAY", "CAST", "CEIL", "CUBE", "DATE", "DESCRIPTOR", "EXTRACT", "FLOOR", "GROUPING", "LEFT", "MAP",
@@ -19,7 +19,7 @@ _TIGHT: Final = frozenset({")", "]", "}", ",", ";", ".", "::"})
 _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 
-def has_space(before: Piece, piece: Piece) -> bool:
+def has_space(before: LayoutToken, piece: LayoutToken) -> bool:
     """Return whether a space is between two tokens."""
     if piece.text in _TIGHT or before.text in {"(", "[", "{", ".", "::"}:
         return False
@@ -31,7 +31,7 @@ def has_space(before: Piece, piece: Piece) -> bool:
     return not types and not _is_sign(before)
 
 
-def opens_with_space(before: Piece | None, opening: Piece) -> bool:
+def opens_with_space(before: LayoutToken | None, opening: LayoutToken) -> bool:
     """Return whether a space is before a bracket."""
     if before is None or before.text in {"(", "[", "."} or _is_sign(before):
         return False
@@ -44,6 +44,6 @@ def opens_with_space(before: Piece | None, opening: Piece) -> bool:
     )
 
 
-def _is_sign(piece: Piece) -> bool:
+def _is_sign(piece: LayoutToken) -> bool:
     """Return whether a token is the sign of what follows, not an operator between two values."""
     return "unary" in piece.rules and piece.text in {"-", "+"}

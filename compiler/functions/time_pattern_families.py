@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.time_patterns import (
     Family,
     PatternError,
-    Piece,
+    PatternPiece,
+    am_or_pm,
     day_name,
     fraction,
-    half_day,
     month_name,
     number,
     short,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _OFFSET: Final = r"[+-]\d\d(?::?\d\d)?"
 
-_JAVA: Final[Mapping[str, Piece]] = {
+_JAVA: Final[Mapping[str, PatternPiece]] = {
     **{letter * 4: number("year", 4) for letter in "yu"},
     **{letter: number("year", 1) for letter in "yu"},
     **{letter * 2: number("year of century", 2) for letter in "yu"},
@@ -47,7 +47,7 @@ _JAVA: Final[Mapping[str, Piece]] = {
     **{"E" * width: day_name(short) for width in (1, 2, 3)},
     "EEEE": day_name(),
     "Q": number("quarter", 1),
-    "a": half_day("AM", "PM"),
+    "a": am_or_pm("AM", "PM"),
     **{"X" * width: zone("Z") for width in (1, 2, 3)},
     "x": zone("+00", _OFFSET),
     "xx": zone("+0000", _OFFSET),
@@ -59,7 +59,7 @@ _JAVA: Final[Mapping[str, Piece]] = {
 _JAVA_TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z'])", re.DOTALL)
 
 
-def _java_pieces(text: str) -> list[Piece]:
+def _java_pieces(text: str) -> list[PatternPiece]:
     pieces = []
     at = 0
     while at < len(text):
@@ -82,7 +82,7 @@ def _java_pieces(text: str) -> list[Piece]:
     return pieces
 
 
-def _numbers(directive: str, part: str, width: int) -> dict[str, Piece]:
+def _numbers(directive: str, part: str, width: int) -> dict[str, PatternPiece]:
     """Return a directive of strftime, and the one without leading zeros; both read any digits."""
     plain = number(part, 1)
     return {directive: replace(number(part, width), read=plain.read), f"-{directive}": plain}
@@ -97,7 +97,7 @@ _ISO_TIME: Final = (
     *(text_piece(":"), number("second", 2)),
 )
 
-_STRFTIME: Final[Mapping[str, Piece | tuple[Piece, ...]]] = {
+_STRFTIME: Final[Mapping[str, PatternPiece | tuple[PatternPiece, ...]]] = {
     "Y": number("year", 4),
     "y": replace(number("year of century", 2), read=None),
     **_numbers("m", "month", 2),
@@ -108,7 +108,7 @@ _STRFTIME: Final[Mapping[str, Piece | tuple[Piece, ...]]] = {
     **_numbers("S", "second", 2),
     **_numbers("j", "day of year", 3),
     "f": fraction(6),
-    "p": half_day("AM", "PM"),
+    "p": am_or_pm("AM", "PM"),
     "a": day_name(short),
     "A": day_name(),
     "b": month_name(short),
@@ -126,8 +126,8 @@ _STRFTIME: Final[Mapping[str, Piece | tuple[Piece, ...]]] = {
 """The directives of strftime, without `%`."""
 
 
-def _strftime_pieces(text: str) -> list[Piece]:
-    pieces: list[Piece] = []
+def _strftime_pieces(text: str) -> list[PatternPiece]:
+    pieces: list[PatternPiece] = []
     for plain, directive in re.findall(r"([^%]+)|%(-?.?)", text, re.DOTALL):
         if plain:
             pieces.append(text_piece(plain))
@@ -148,7 +148,7 @@ _SHAPES: Final = (str, str.upper, str.lower)
 """What a template in capitals, or not, makes of a name."""
 
 
-def _name_shapes(directive: str) -> dict[str, Piece]:
+def _name_shapes(directive: str) -> dict[str, PatternPiece]:
     """Return the three shapes of the long and the short name of a month or a day."""
     make = month_name if directive.startswith("Mon") else day_name
     short_directive = "Mon" if make is month_name else "Dy"
@@ -178,15 +178,15 @@ _POSTGRES_NUMBERS: Final = {
     "SS": ("second", 2),
 }
 
-_POSTGRES: Final[Mapping[str, Piece]] = {
+_POSTGRES: Final[Mapping[str, PatternPiece]] = {
     **{name: number(part, width) for name, (part, width) in _POSTGRES_NUMBERS.items()},
     **{f"FM{name}": number(part, 1) for name, (part, _) in _POSTGRES_NUMBERS.items()},
     **_name_shapes("Month"),
     **_name_shapes("Day"),
     "MS": fraction(3),
     "US": fraction(6),
-    **dict.fromkeys(("AM", "PM"), half_day("AM", "PM")),
-    **dict.fromkeys(("am", "pm"), half_day("am", "pm")),
+    **dict.fromkeys(("AM", "PM"), am_or_pm("AM", "PM")),
+    **dict.fromkeys(("am", "pm"), am_or_pm("am", "pm")),
 }
 """The templates of PostgreSQL's TO_CHAR."""
 
@@ -198,7 +198,7 @@ _POSTGRES_TOKEN: Final = re.compile(
 )
 
 
-def _postgres_pieces(text: str) -> list[Piece]:
+def _postgres_pieces(text: str) -> list[PatternPiece]:
     pieces = []
     at = 0
     while at < len(text):

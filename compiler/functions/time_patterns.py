@@ -1,6 +1,6 @@
 """Patterns of times as text: Java's `yyyy-MM-dd HH:mm:ss`, strftime's `%Y-%m-%d`, PostgreSQL's `YYYY-MM-DD`.
 
-Each family is a table from its directives to `Piece`s.  A pattern is a list of pieces, which writes a
+Each family is a table from its directives to `PatternPiece`s.  A pattern is a list of pieces, which writes a
 timestamp, and reads a text if each of its pieces can be read.  Names of days and months are English.
 """
 
@@ -59,7 +59,7 @@ _LENGTHS_US: Final = {"hour": 3_600, "hour of 12": 3_600, "minute": 60, "second"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PatternPiece:
     """A part of a pattern: how it writes a time, and the regular expression of what it reads.
 
     `part` is the name of the part of a time, None for text.  The time is the same for all
@@ -72,38 +72,40 @@ class Piece:
     step_us: int
 
 
-def text_piece(text: str) -> Piece:
+def text_piece(text: str) -> PatternPiece:
     """Return the piece of a literal text."""
-    return Piece(None, lambda _at: text, re.escape(text), 86_400 * _SECOND_US)
+    return PatternPiece(None, lambda _at: text, re.escape(text), 86_400 * _SECOND_US)
 
 
-def number(part: str, width: int) -> Piece:
+def number(part: str, width: int) -> PatternPiece:
     """Return the piece of a number with at least `width` digits."""
     of = _NUMBERS[part]
     most = _READ.get(part, 2)
     digits = rf"\d{{{width}}}" if width >= most else rf"\d{{{max(width, 1)},{most}}}"
     step = _LENGTHS_US.get(part, 86_400) * _SECOND_US
     known = part in _READ or part in _LENGTHS_US or part in {"month", "day"}
-    return Piece(part, lambda at: f"{of(at):0{width}d}", digits if known else None, step)
+    return PatternPiece(part, lambda at: f"{of(at):0{width}d}", digits if known else None, step)
 
 
-def fraction(digits: int) -> Piece:
+def fraction(digits: int) -> PatternPiece:
     """Return the piece of the first digits of the fraction of a second, at most 6."""
     step = 10 ** (6 - digits)
-    return Piece("fraction", lambda at: f"{at.microsecond:06d}"[:digits], rf"\d{{{digits}}}", step)
+    return PatternPiece(
+        "fraction", lambda at: f"{at.microsecond:06d}"[:digits], rf"\d{{{digits}}}", step
+    )
 
 
-def _name(part: str, names: Sequence[str], of: Callable[[datetime], int]) -> Piece:
+def _name(part: str, names: Sequence[str], of: Callable[[datetime], int]) -> PatternPiece:
     alternatives = "|".join(names)
-    return Piece(part, lambda at: names[of(at)], f"(?i:{alternatives})", 86_400 * _SECOND_US)
+    return PatternPiece(part, lambda at: names[of(at)], f"(?i:{alternatives})", 86_400 * _SECOND_US)
 
 
-def month_name(shape: Callable[[str], str] = str) -> Piece:
+def month_name(shape: Callable[[str], str] = str) -> PatternPiece:
     """Return the piece of the name of the month, in a shape."""
     return _name("month name", [shape(name) for name in MONTHS], lambda at: at.month - 1)
 
 
-def day_name(shape: Callable[[str], str] = str) -> Piece:
+def day_name(shape: Callable[[str], str] = str) -> PatternPiece:
     """Return the piece of the name of the day of the week, in a shape."""
     return _name("day name", [shape(name) for name in DAYS], datetime.weekday)
 
@@ -113,25 +115,25 @@ def short(name: str) -> str:
     return name[:3]
 
 
-def half_day(morning: str, afternoon: str) -> Piece:
+def am_or_pm(am: str, pm: str) -> PatternPiece:
     """Return the piece that states which half of the day an hour of 12 is in."""
-    return Piece(
+    return PatternPiece(
         "half of the day",
-        lambda at: afternoon if at.hour >= 12 else morning,
-        f"(?i:{morning}|{afternoon})",
+        lambda at: pm if at.hour >= 12 else am,
+        f"(?i:{am}|{pm})",
         43_200 * _SECOND_US,
     )
 
 
-def zone(utc: str, read: str | None = r"Z|[+-]\d\d(?::?\d\d)?") -> Piece:
+def zone(utc: str, read: str | None = r"Z|[+-]\d\d(?::?\d\d)?") -> PatternPiece:
     """Return the piece of the zone, which is written as `utc`."""
-    return Piece("zone", lambda _at: utc, read, 86_400 * _SECOND_US)
+    return PatternPiece("zone", lambda _at: utc, read, 86_400 * _SECOND_US)
 
 
 class Pattern:
     """The pieces of a pattern."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[PatternPiece]) -> None:
         self._pieces = tuple(pieces)
         self._parts = [piece.part for piece in pieces if piece.part is not None]
         self.step_us = min((piece.step_us for piece in pieces), default=86_400 * _SECOND_US)
@@ -237,7 +239,7 @@ class Family:
     """A family of patterns: `pieces` cuts a pattern into its pieces, or raises `PatternError`."""
 
     name: str
-    pieces: Callable[[str], list[Piece]]
+    pieces: Callable[[str], list[PatternPiece]]
 
     def error(self, text: str, *, reading: bool = False) -> str | None:
         """Return what is wrong with a pattern that is to write, or to read; or None."""

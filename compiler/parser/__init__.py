@@ -25,7 +25,7 @@ from fsql.compiler.text.parameters import expand
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler.parser.parse_table_file import Rule
+    from fsql.compiler.parser.parse_table_file import Production
     from fsql.compiler.text.parameters import ExpandedText
     from fsql.compiler.text.source import SourceText, Span
 
@@ -95,7 +95,7 @@ class _Run:
             if kind == END and states[-1] == self._table.end:
                 return True
 
-    def _complete(self, rule: Rule) -> None:
+    def _complete(self, rule: Production) -> None:
         """Put the value of `rule` in place of its children."""
         first = len(self._values) - rule.size
         values, extents = self._values[first:], self._extents[first:]
@@ -119,14 +119,14 @@ class _Run:
         end = self._extents[-1][1] if self._extents else 0
         return end, end
 
-    def _build(self, rule: Rule, span: Span, children: list[object]) -> object:
+    def _build(self, rule: Production, span: Span, children: list[object]) -> object:
         try:
             return BUILDERS[rule.origin](span, *children)
         except FsqlError as error:
             raise self._text.error(error.diagnostics[0]) from None
 
 
-def _children(rule: Rule, values: list[object]) -> list[object]:
+def _children(rule: Production, values: list[object]) -> list[object]:
     """Return the children of `rule` that count, with None for each clause that is missing."""
     children: list[object] = []
     for child in rule.kept:

@@ -18,13 +18,13 @@ from fsql.compiler.parser.parse_table_file import (
     FILE,
     GRAMMAR,
     Child,
-    Rule,
+    Production,
     TableFile,
     grammar_digest,
 )
 
 if TYPE_CHECKING:
-    from lark.grammar import Rule as LarkRule
+    from lark.grammar import Production as LarkRule
     from lark.parsers.lalr_analysis import ParseTableBase
 
 _START: Final = "script"
@@ -85,7 +85,7 @@ def _actions(
     }
 
 
-def _rule(rule: LarkRule) -> Rule:
+def _rule(rule: LarkRule) -> Production:
     """Return what happens to the children of `rule`, by Lark's own conventions.
 
     A keyword or sign that the grammar does not name is dropped, a rule whose name begins with `_` is
@@ -105,7 +105,7 @@ def _rule(rule: LarkRule) -> Rule:
             nones = 0
         index += 1
     assert index == len(rule.expansion)
-    return Rule(str(rule.origin.name), index, tuple(kept), nones, _shape(rule, kept, nones))
+    return Production(str(rule.origin.name), index, tuple(kept), nones, _shape(rule, kept, nones))
 
 
 def _shape(rule: LarkRule, kept: list[Child], nones: int) -> Literal["record", "list", "only"]:
@@ -118,7 +118,12 @@ def _shape(rule: LarkRule, kept: list[Child], nones: int) -> Literal["record", "
 
 
 def _pack(
-    states: list[_State], *, rules: list[Rule], end: int, keywords: list[str], signs: dict[str, str]
+    states: list[_State],
+    *,
+    rules: list[Production],
+    end: int,
+    keywords: list[str],
+    signs: dict[str, str],
 ) -> TableFile:
     """Return the file: symbols and look-aheads, which occur many times, as indexes."""
     symbols = sorted({symbol for state in states for symbol in state})

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from fsql.compiler.parser.parse_table_file import FILE, Rule, TableFile, grammar_digest
+from fsql.compiler.parser.parse_table_file import FILE, Production, TableFile, grammar_digest
 
 END: Final = "$END"
 """The kind of what follows the last token."""
@@ -30,7 +30,7 @@ class ParseTable:
     """
 
     states: tuple[dict[str, int], ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[Production, ...]
     start: int
     end: int
     keywords: frozenset[str]

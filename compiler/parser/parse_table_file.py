@@ -20,7 +20,7 @@ class Child(msgspec.Struct, frozen=True, array_like=True):
     splice: bool
 
 
-class Rule(msgspec.Struct, frozen=True, array_like=True):
+class Production(msgspec.Struct, frozen=True, array_like=True):
     """One alternative of a rule, and how its children are used.
 
     `size` is how many it takes from the stack, `kept` are those that count, and `nones` clauses are
@@ -48,7 +48,7 @@ class TableFile(msgspec.Struct):
     keywords: list[str]
     signs: dict[str, str]
     symbols: list[str]
-    rules: list[Rule]
+    rules: list[Production]
     lookaheads: list[list[int]]
     states: list[tuple[list[int], list[int]]]
 

@@ -189,9 +189,11 @@ def _number(options: FieldOptions, name: str, read: Callable[[str], Any]) -> Any
     try:
         value = read(text)
     except (ValueError, InvalidOperation, RowFailure):
-        raise options.option_error(name, f"is '{text}', which is no value of the column") from None
+        raise options.option_error(
+            name, f"is '{text}', which is not a value of the column"
+        ) from None
     if isinstance(value, float) and not math.isfinite(value):
-        raise options.option_error(name, f"is '{text}', which is no value of the column")
+        raise options.option_error(name, f"is '{text}', which is not a value of the column")
     return value
 
 
@@ -282,7 +284,7 @@ def _random_whole(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> M
     most = _whole(sql_type, options, "max", max(least, most_by_default))
     if most < least:
         raise options.option_error(
-            "max", f"is {options.given['max']}, which is less than the least value"
+            "max", f"is {options.given['max']}, which is less than the minimum"
         )
     span = np.uint64(most - least + 1)
 
@@ -297,7 +299,7 @@ def _random_double(key: np.uint64, options: FieldOptions) -> Maker:
     most = _number(options, "max", float) if "max" in options.given else max(least, 1.0)
     if most < least:
         raise options.option_error(
-            "max", f"is {options.given['max']}, which is less than the least value"
+            "max", f"is {options.given['max']}, which is less than the minimum"
         )
     return lambda numbers: pa.array(least + _fractions(_hashes(key, numbers)) * (most - least))
 

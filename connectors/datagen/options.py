@@ -27,11 +27,11 @@ _FIELD: Final = (
         OptionKind.DURATION,
         "TIMESTAMP: how much earlier than in order a value may be, at random",
     ),
-    Option("fields.*.min", OptionKind.TEXT, "`random`: the least value; 0 if not given"),
+    Option("fields.*.min", OptionKind.TEXT, "`random`: the minimum; 0 if not given"),
     Option(
         "fields.*.max",
         OptionKind.TEXT,
-        "`random`: the greatest value; 1000 if not given, 1 for DOUBLE",
+        "`random`: the maximum; 1000 if not given, 1 for DOUBLE",
     ),
     Option(
         "fields.*.distinct",

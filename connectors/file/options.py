@@ -47,7 +47,7 @@ CONNECTOR: Final = Connector(
         Option(
             FOLLOW,
             OptionKind.DURATION,
-            "the files are followed: new lines and new files are looked for at this interval; see below",
+            "follow the files: look for new lines and new files at this interval; see below",
             elsewhere=("monitor-interval", "mode", "follow"),
         ),
         Option(

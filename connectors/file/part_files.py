@@ -199,7 +199,7 @@ class PartFiles:
                     raise self._mismatch_error("it lacks rows that it had")
                 return position
         if opening.begins != START and self._journal is not None:
-            raise self._mismatch_error("nothing is known of what it has")
+            raise self._mismatch_error("its contents are not recorded")
         existing = sorted(
             path for path in self._directory.iterdir() if PART_NAME.fullmatch(path.name)
         )
@@ -330,7 +330,7 @@ class PartFiles:
     def _mismatch_error(self, reason: str) -> FsqlError:
         message = f'output "{self._directory}" does not match the position of the job: {reason}'
         helps = (
-            "bring the directory back as it was",
+            "restore the directory",
             "or start again with an empty state directory",
         )
         return FsqlError([Diagnostic("E537", message, helps=helps)])

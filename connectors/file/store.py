@@ -209,7 +209,7 @@ class FileStore:
         if entries and entries[0].owner != self._owner:
             raise self._mismatch_error(f"it has rows of {entries[0].owner}, not of {self._owner}")
         if not entries and opening.begins != START:
-            raise self._mismatch_error("nothing is known of what it has")
+            raise self._mismatch_error("its contents are not recorded")
 
     def _resume_from(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
         """Continue from the last entry whose bytes are complete."""
@@ -219,7 +219,7 @@ class FileStore:
         if entries:
             found = next((entry for entry in entries if self._holds(entry)), None)
             if found is None:
-                raise self._mismatch_error("it is shorter than it was, or has other bytes")
+                raise self._mismatch_error("it is shorter than recorded, or its contents differ")
             self._position, self._length = Root(*found.position), found.length
         if self._position < opening.begins:
             raise self._mismatch_error("it lacks rows that it had")
@@ -293,7 +293,7 @@ class FileStore:
 
     def _mismatch_error(self, reason: str) -> FsqlError:
         message = f'output "{self._path}" does not match the position of the job: {reason}'
-        helps = ("bring the file back as it was", "or start again with an empty state directory")
+        helps = ("restore the file", "or start again with an empty state directory")
         return FsqlError([Diagnostic("E537", message, helps=helps)])
 
     @contextmanager

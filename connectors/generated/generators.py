@@ -134,8 +134,8 @@ class GeneratorReader:
         self._row = first
         self._ahead = pa.array([], pa.string())
         self._key = mix(np.array([text.seed], np.uint64) + _GOLDEN)
-        self._law = ZipfWords(text.vocabulary)
-        words = self._law.words()
+        self._distribution = ZipfWords(text.vocabulary)
+        words = self._distribution.words()
         # Piece r is the word of rank r with a space after it, piece vocabulary + r without one.
         self._pieces = pa.concat_arrays([pc.binary_join_element_wise(words, "", " "), words])
 
@@ -197,8 +197,8 @@ class GeneratorReader:
         # of all lines, the index is the word's number less that of the line's first word.
         firsts = (ends - lengths).view(np.uint64)
         steps = np.arange(ends[-1], dtype=np.uint64) * _GOLDEN
-        ranks = self._law.ranks(mix(np.repeat(keys - firsts * _GOLDEN, lengths) + steps))
-        ranks[ends - 1] += self._law.vocabulary  # no space after the last word
+        ranks = self._distribution.ranks(mix(np.repeat(keys - firsts * _GOLDEN, lengths) + steps))
+        ranks[ends - 1] += self._distribution.vocabulary  # no space after the last word
         words = self._pieces.take(pa.array(ranks))
         offsets, _ = string_buffers(words)
         bounds = offsets[np.append(0, ends)]

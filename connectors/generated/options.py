@@ -7,7 +7,7 @@ from typing import Final
 from fsql.compiler.connectors import ColumnRule, Option, OptionKind
 
 ROW_OPTIONS: Final = (
-    Option("seed", OptionKind.COUNT, "another seed, other data", default="0"),
+    Option("seed", OptionKind.COUNT, "seed of the generated data", default="0"),
     Option(
         "count",
         OptionKind.COUNT,
@@ -17,14 +17,14 @@ ROW_OPTIONS: Final = (
     Option(
         "rate",
         OptionKind.POSITIVE,
-        "records a second; as fast as can be if not given",
+        "records a second; as fast as possible if not given",
         elsewhere=("rows-per-second", "datagen.rows.per.second"),
     ),
     Option(
         "start_ms",
         OptionKind.COUNT,
         "with `rate`: when the first record falls due, in milliseconds of the machine's monotonic clock;"
-        " when it is first asked for if not given",
+        " when the table is first read if not given",
     ),
     Option("peak_rate", OptionKind.POSITIVE, "with `rate`: records a second during a peak"),
     Option(

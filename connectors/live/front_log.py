@@ -325,9 +325,7 @@ class LogBlocks:
             )
         read = read_hash(source_offset)
         if read and self.content_before(source_offset.byte) != read:
-            raise not_replayable(
-                self._directory, source_offset, "what stands before is not what was read"
-            )
+            raise not_replayable(self._directory, source_offset, "the contents before have changed")
 
     def close(self) -> None:
         """Close the open segments."""

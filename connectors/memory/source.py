@@ -191,7 +191,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     rows = context.memory.get(table.name)
     if rows is None:
         message = f'table "{table.name}" is not in the memory of this program'
-        helps = ("hand it to the library: fsql.sql(query, tables={…})",)
+        helps = ("pass it to the library: fsql.sql(query, tables={…})",)
         raise FsqlError([Diagnostic("E531", message, helps=helps)])
     columns = [column.name for column in table.columns]
     if isinstance(rows, GrowingRows):

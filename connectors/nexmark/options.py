@@ -17,7 +17,7 @@ CONNECTOR: Final = Connector(
         Option(
             "events", OptionKind.CHOICE, "which events are rows of the table", EVENTS, default="all"
         ),
-        Option("seed", OptionKind.COUNT, "another seed, other data", default="0"),
+        Option("seed", OptionKind.COUNT, "seed of the generated data", default="0"),
         Option(
             "count",
             OptionKind.COUNT,
@@ -34,7 +34,7 @@ CONNECTOR: Final = Connector(
         Option(
             "rate",
             OptionKind.POSITIVE,
-            "rows a second of the clock; as fast as can be if not given",
+            "rows a second of the clock; as fast as possible if not given",
         ),
         *TIME_OPTIONS,
     ),

@@ -62,9 +62,7 @@ def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOff
             raise not_replayable(path, source_offset, f"it has {size:,} bytes now")
         known = read_hash(source_offset)
         if known and content_before(descriptor, source_offset.byte) != known:
-            raise not_replayable(
-                path, source_offset, "what stands before that is not what was read"
-            )
+            raise not_replayable(path, source_offset, "its contents before that have changed")
         if (
             0 < source_offset.byte < size
             and os.pread(descriptor, 1, source_offset.byte - 1) != b"\n"

@@ -157,7 +157,7 @@ class FrameReader:
 
 def _frame(body: bytes, hash_: bytes) -> Frame:
     if xxhash.xxh3_128_digest(body) != hash_:
-        raise BadFrameError("a frame whose hash does not fit")
+        raise BadFrameError("a frame whose hash does not match")
     line, newline, _ = body.partition(b"\n")
     if not newline:
         raise BadFrameError("a frame without a head")

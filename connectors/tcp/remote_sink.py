@@ -354,9 +354,7 @@ class TcpSink:
 
     def _welcome(self, welcome: Welcome) -> None:
         if welcome.version != VERSION:
-            raise self._mismatch_error(
-                f"it speaks version {welcome.version}, and this is {VERSION}"
-            )
+            raise self._mismatch_error(f"it uses version {welcome.version}, and this is {VERSION}")
         position = Root(*welcome.position)
         if position < self._position:
             raise self._mismatch_error("it lacks rows that it had")

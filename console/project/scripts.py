@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fsql.job.script import Script
 
-_INIT_HELP = "or make a project, whose scripts are the default: fsql init DIR"
+_INIT_HELP = "or create a project, whose scripts are the default: fsql init DIR"
 
 
 def one_script(name: str | None, text: str | None, given: Mapping[str, str]) -> Script:

@@ -78,7 +78,7 @@ def _unsnappy(data: bytes, bytes_max: int) -> bytes:
     _check_length(length, bytes_max)
     whole: bytes = pa.decompress(packed, decompressed_size=length, codec="snappy", asbytes=True)
     if zlib.crc32(whole).to_bytes(_CRC_BYTES, "big") != crc:
-        raise ValueError("its checksum is another")
+        raise ValueError("its checksum does not match")
     return whole
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 from fsql.formats.json.digits import timestamps, whole_numbers
-from fsql.formats.json.layouts import Block, fits_block, layout_of
+from fsql.formats.json.layouts import LineBlock, fits_block, layout_of
 from fsql.formats.json.value_columns import days_or_times, decimals, floats
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import read_texts
@@ -71,7 +71,7 @@ class BulkDecoder:
         """
         if not self._is_flat or len(lines) < self.rows_min or not fits_block(lines):
             return []
-        block = Block(lines)
+        block = LineBlock(lines)
         if not block.is_utf8():
             return []
         parts = []

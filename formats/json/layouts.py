@@ -1,9 +1,9 @@
 """The layout of flat records: the same keys in the same order, so that values are found for many at once.
 
 Producers write their records with one program, so those of a stream mostly differ in their values only.  A
-`Layout` is the text around the values of one record; a `Block` finds the values of all records that have it,
-with a few NumPy operations a column.  Nothing is assumed of the other records: they are distinguished, and
-decoded one by one.
+`Layout` is the text around the values of one record; a `LineBlock` finds the values of all records that have
+it, with a few NumPy operations a column.  Nothing is assumed of the other records: they are distinguished,
+and decoded one by one.
 
 A record has a layout if the text around its values stands where the values before it end.  A value ends
 before the next quote, backslash or control character, which is found 64 bits at a time.  So a quoted value is
@@ -64,7 +64,7 @@ class Layout(NamedTuple):
 class Slices(NamedTuple):
     """The values of one key: `starts` and `ends` in the octets of a block, ascending."""
 
-    block: Block
+    block: LineBlock
     starts: Ints
     ends: Ints
 
@@ -128,7 +128,7 @@ def layout_of(record: bytes) -> Layout | None:
     return None
 
 
-class Block:
+class LineBlock:
     """The octets of consecutive lines, and where a string in them may end.
 
     Around the octets are zeros, so that whatever a layout reads is inside.
@@ -247,5 +247,5 @@ def is_utf8(text: bytes) -> bool:
 
 
 def fits_block(lines: Lines) -> bool:
-    """Return whether lines are short enough for a `Block`."""
+    """Return whether lines are short enough for a `LineBlock`."""
     return int(lines.ends[-1] - lines.starts[0]) <= _BLOCK_BYTES_MAX

@@ -63,7 +63,7 @@ def parse_object(record: bytes) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise MalformedError(NOT_AN_OBJECT, f"the record is {describe(value)}, not an object")
     if scanner.duplicate is not None:
-        reason = f'the key "{scanner.duplicate}" comes twice'
+        reason = f'the key "{scanner.duplicate}" occurs twice'
         raise MalformedError(DUPLICATE_KEY, reason, scanner.duplicate)
     return value
 

@@ -145,10 +145,10 @@ def _map(entries: dict[str, Json], sql_type: SqlType, field: str) -> dict[str, D
         try:
             known.add(key_identity(read_key(text, sql_type.key)))
         except RowFailure:
-            reason = f"the key of the map is no {sql_type.key}"
+            reason = f"the key of the map is not of type {sql_type.key}"
             raise MalformedError(WRONG_TYPE, reason, f"{field}.{text}") from None
         if len(known) < count:
-            reason = f'the key "{text}" comes twice as {sql_type.key}'
+            reason = f'the key "{text}" occurs twice as {sql_type.key}'
             raise MalformedError(DUPLICATE_KEY, reason, f"{field}.{text}")
     return {
         text: _value(each, sql_type.value, f"{field}.{text}", nullable=True)
@@ -187,7 +187,7 @@ def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
         reason = f"the number does not fit {sql_type}"
         raise MalformedError(NUMBER_OUT_OF_RANGE, reason, field) from None
     except RowFailure:
-        reason = f"expected {sql_type}, found a string that is no number"
+        reason = f"expected {sql_type}, found a string that is not a number"
         raise MalformedError(WRONG_TYPE, reason, field) from None
     return Raw(text.strip(" ").encode())
 

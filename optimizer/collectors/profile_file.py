@@ -63,4 +63,4 @@ def _check(profile: Profile) -> None:
     seconds = [each.busy_seconds for each in profile.operators]
     seconds += [each.busy_seconds for each in profile.splits]
     if not (bins and heavy and all(math.isfinite(each) and each >= 0 for each in seconds)):
-        raise ValueError("it has numbers that cannot be")
+        raise ValueError("it has invalid numbers")

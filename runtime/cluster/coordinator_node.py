@@ -197,7 +197,7 @@ class CoordinatorNode:
                 except PositionRefusedError as error:
                     name = self._spec.outputs[event.output].name
                     return [Finish(refused=(event.output, f"{name}: {error}"))]
-            case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.NOTING:
+            case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.RECORDING:
                 return self._on_skipped_committed(event, now)
             case ManifestCommitted() | ManifestNotCommitted():
                 epoch.on_manifest_outcome(event)
@@ -336,8 +336,8 @@ class CoordinatorNode:
         assert self._manifest is not None
         if isinstance(event, ManifestNotCommitted):
             return self._fail(f"the skipped ranges cannot be stored: {event.reason}", now)
-        second = self._skipped.second(self._manifest, self.epoch.number)
-        return self._load_after(second, self.epoch, now)
+        second_manifest = self._skipped.second_manifest(self._manifest, self.epoch.number)
+        return self._load_after(second_manifest, self.epoch, now)
 
     def _load_after(
         self, skipping: Manifest | None, epoch: CoordinatorEpoch, now: float
@@ -346,7 +346,7 @@ class CoordinatorNode:
         if skipping is None:
             self._restore(epoch, now)
             return []
-        self.phase, self._manifest = Phase.NOTING, skipping
+        self.phase, self._manifest = Phase.RECORDING, skipping
         return [CommitManifest(skipping)]
 
     def _restore(self, epoch: CoordinatorEpoch, now: float) -> None:

@@ -10,8 +10,8 @@ class Phase(enum.Enum):
 
     WAITING = "waiting for the lease"
     GATHERING = "waiting for workers"
-    OPENING = "asking outputs what they have"
-    NOTING = "noting what is passed over"
+    OPENING = "reading the positions of outputs"
+    RECORDING = "recording what is skipped"
     RESTORING = "loading state"
     RUNNING = "running"
     FINISHED = "finished"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
 
 
-_KEPT: Final = "a job with --state continues where it stood when it is started again"
+_KEPT: Final = "a job with --state continues where it stopped when it is started again"
 _MAKE_ROOM: Final = (
     "make room on the disk or repair it, and start the job again with the same state directory",
 )
@@ -64,6 +64,6 @@ class RestartStrategy:
         if not self._invariant_failures.record(done):
             return None
         position = position_text(done)
-        note = f"{INVARIANT_FAILURES_MAX} epochs have ended so while outputs stood at {position}"
+        note = f"{INVARIANT_FAILURES_MAX} epochs have ended in this way while outputs were at {position}"
         helps = ("report it, with the script and this message",)
         return FsqlError([Diagnostic(BROKEN_INVARIANT, why, notes=(note,), helps=helps)])

@@ -49,7 +49,7 @@ class SkippedRows:
         return before.with_skipped(skipped, epoch.number, first_number(epoch.number))
 
     @staticmethod
-    def second(manifest: Manifest, epoch: int) -> Manifest | None:
+    def second_manifest(manifest: Manifest, epoch: int) -> Manifest | None:
         """Return the manifest to commit after this one; None if this was the second."""
         if manifest.snapshot != first_number(epoch):
             return None

@@ -49,7 +49,7 @@ class SnapshotDistance:
         """Record that rows had come as far as `reached`, beyond the position."""
         self._margin = self._with_room(reached)
 
-    def is_out_of_reach(self, position: Root, greatest: Root, now: float) -> bool:
+    def is_unreachable(self, position: Root, greatest: Root, now: float) -> bool:
         """Return whether the input takes too long to reach `position`, and a nearer one can be announced."""
         if self.timeout_at is None or now < self.timeout_at:
             return False

@@ -226,10 +226,10 @@ class Snapshots:
         """
         greatest = max(promises, default=START)
         if self._pending is not None:
-            out_of_reach = self._pending is not self._bound and self._distance.is_out_of_reach(
+            unreachable = self._pending is not self._bound and self._distance.is_unreachable(
                 self._pending.position, greatest, now
             )
-            return self._cancel(now) if out_of_reach else None
+            return self._cancel(now) if unreachable else None
         asked = self.requested.is_due or self._is_asked
         every = self._interval
         if not asked and (

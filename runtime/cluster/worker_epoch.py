@@ -103,7 +103,7 @@ class WorkerEpoch:
 
     def next_timer(self) -> float:
         """Return when to call `advance` at the latest; 0 means immediately."""
-        due = 0.0 if self._may_go_on() else self._links.next_timer()
+        due = 0.0 if self._has_work() else self._links.next_timer()
         due = min(due, self._next_heartbeat, self.detector.next_timer())
         if self._ticks is not None:
             due = min(due, self._ticks.next_timer())
@@ -257,12 +257,12 @@ class WorkerEpoch:
         begin = self.begin
         return [Transmit(begin.coordinator, Heartbeat(begin.job, self.number, begin.number))]
 
-    def go_on(self, now: float) -> list[WorkerEffect]:
+    def continue_work(self, now: float) -> list[WorkerEffect]:
         """Apply more of the rows that a fold has left, once its earlier output is sent."""
-        if self._may_go_on() and self._worker is not None:
-            self._links.put_effects(self._worker.go_on())
+        if self._has_work() and self._worker is not None:
+            self._links.put_effects(self._worker.continue_work())
         if self._ticks is not None:
-            self._ticks.go_on(now, self._links.is_behind)
+            self._ticks.continue_work(now, self._links.is_behind)
         return self._take_snapshot() + self._flush(now)
 
     def flush_links(self, now: float) -> list[WorkerEffect]:
@@ -277,7 +277,7 @@ class WorkerEpoch:
     def _is_behind(self) -> bool:
         return self._worker is not None and self._worker.is_behind
 
-    def _may_go_on(self) -> bool:
+    def _has_work(self) -> bool:
         return self._is_behind and not self._links.have_waiting
 
     # Items.

@@ -96,7 +96,7 @@ class WorkerNode:
             if self.epoch.has_failed(now):
                 effects += self._leave(NOTHING_RECEIVED, now)
             else:
-                effects += self.epoch.go_on(now)
+                effects += self.epoch.continue_work(now)
                 effects += self.epoch.flush_links(now)
         if self.epoch is not None and not isinstance(event, TimerFired):
             return effects + self.epoch.late_heartbeat(now)  # rows do not wait for reports

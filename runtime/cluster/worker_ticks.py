@@ -127,7 +127,7 @@ class WorkerTicks:
     # Parts of the work, between which other steps come.
 
     def next_timer(self) -> float:
-        """Return when to call `go_on`, infinity for never."""
+        """Return when to call `continue_work`, infinity for never."""
         tick = self._tick
         has_parts = tick is not None and (tick.copies.has_more or self._may_stage(tick))
         return self._next_part if has_parts or self._worker.foreign.is_released else math.inf
@@ -138,7 +138,7 @@ class WorkerTicks:
             return False
         return self._worker.has_switched or not self._worker.foreign.is_released
 
-    def go_on(self, now: float, is_behind: Callable[[int], bool]) -> None:
+    def continue_work(self, now: float, is_behind: Callable[[int], bool]) -> None:
         """Do one part of what is left; `is_behind` is whether a peer has not taken what was sent."""
         if now < self.next_timer():
             return

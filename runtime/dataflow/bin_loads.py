@@ -144,9 +144,9 @@ class _Edge:
         self._waiting.append((values, hashes, sent))
         self._rows_waiting += len(hashes)
         if self._rows_waiting >= COUNTED_ROWS_MAX:
-            self._look()
+            self._inspect()
 
-    def _look(self) -> None:
+    def _inspect(self) -> None:
         rows, self._rows_waiting = self._rows_waiting, 0
         if not rows:
             return
@@ -156,10 +156,10 @@ class _Edge:
         counted = sent[::stride] >> BIN_SHIFT
         self._bins += np.bincount(counted, minlength=BINS) * stride
         self._counted += len(counted) * stride
-        self._look_for_heavy(hashes, -(-rows // HEAVY_ROWS_MAX))
+        self._find_heavy(hashes, -(-rows // HEAVY_ROWS_MAX))
         self._waiting = []
 
-    def _look_for_heavy(self, hashes: Hashes, stride: int) -> None:
+    def _find_heavy(self, hashes: Hashes, stride: int) -> None:
         looked_at = hashes[::stride]
         self._looked_at += len(looked_at) * stride
         found, first, counts = np.unique(looked_at, return_index=True, return_counts=True)
@@ -191,7 +191,7 @@ class _Edge:
 
     def load(self, operator: str, side: int) -> EdgeLoad:
         """Return what was counted, scaled to all rows."""
-        self._look()
+        self._inspect()
         scale = self._rows / max(1, self._counted)
         per_row = self._rows / max(1, self._looked_at)
         heavy = [

@@ -48,7 +48,7 @@ class EventTimes:
         self.far_ahead: FarAhead | None = None
         self._split = split
         self._greatest: int | None = None
-        self._leap = (0, 0)
+        self._newest_jump = (0, 0)
         """The number and the time of the last row that was a year or more after the one before it."""
 
     def add(self, times: Ints, rows: Ints) -> None:
@@ -62,22 +62,22 @@ class EventTimes:
                 self.in_seconds = InSeconds(self._split, int(rows[first]), int(times[first]))
             times, rows = times[other], rows[other]
         if len(times) and self.far_ahead is None:
-            self._look_for_far_ahead(times, rows)
+            self._find_far_ahead(times, rows)
 
-    def _look_for_far_ahead(self, times: Ints, rows: Ints) -> None:
+    def _find_far_ahead(self, times: Ints, rows: Ints) -> None:
         if self._greatest is None:
             self._greatest = int(times[0])
-            self._leap = int(rows[0]), self._greatest
+            self._newest_jump = int(rows[0]), self._greatest
         greatest = max(self._greatest, int(times.max()))
-        if greatest - self._greatest >= FAR_US or self._leap[1] - int(times.min()) >= FAR_US:
-            self._look_at_each(times, rows, self._greatest)
+        if greatest - self._greatest >= FAR_US or self._newest_jump[1] - int(times.min()) >= FAR_US:
+            self._check_each(times, rows, self._greatest)
         self._greatest = greatest
 
-    def _look_at_each(self, times: Ints, rows: Ints, greatest: int) -> None:
+    def _check_each(self, times: Ints, rows: Ints, greatest: int) -> None:
         for row, time in zip(rows.tolist(), times.tolist(), strict=True):
-            if self._leap[1] - time >= FAR_US:
-                self.far_ahead = FarAhead(self._split, *self._leap, time)
+            if self._newest_jump[1] - time >= FAR_US:
+                self.far_ahead = FarAhead(self._split, *self._newest_jump, time)
                 return
             if time - greatest >= FAR_US:
-                self._leap = row, time
+                self._newest_jump = row, time
             greatest = max(greatest, time)

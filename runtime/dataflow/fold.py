@@ -26,8 +26,8 @@ applied above are left out (`kernel.KernelSnapshots`).  A fold that loads the st
 continues like one that has received the rows below it.
 
 Steps.  A kernel may leave rows whose results would be too large for one step (`ApplyResult.rest`).  They
-wait, and the fold **is behind** until `go_on` has applied them, a part at a time; its own min time stays
-below them.
+wait, and the fold **is behind** until `continue_work` has applied them, a part at a time; its own min time
+stays below them.
 
 The order in which outputs leave the fold is not defined, and it may send rows and undo them later.
 `tests/property` checks released bytes under every policy and interleaving.
@@ -138,7 +138,7 @@ class Fold:
         """Return whether rows wait because the results of earlier ones filled a step."""
         return self._backlog.is_behind
 
-    def go_on(self) -> FoldOutput:
+    def continue_work(self) -> FoldOutput:
         """Apply more of the waiting rows, if the fold is behind."""
         output = FoldOutput([], [])
         if not self._holds:

@@ -48,13 +48,13 @@ class ReadAhead:
         self._chunks: deque[_Chunk] = deque()
         self._under_way = 0
         self._out: deque[tuple[float, int]] = deque()
-        self._lately = 0
+        self._recent = 0
         self._alone_takes = 0.0
 
     @property
     def is_open(self) -> bool:
         """Return whether the front may read more."""
-        return self._under_way < max(self._lately, self._least)
+        return self._under_way < max(self._recent, self._least)
 
     def begin(self, front: Front) -> None:
         """Leave out what the front has counted before."""
@@ -77,8 +77,8 @@ class ReadAhead:
             self._alone_takes = took if chunk.alone else min(took, self._alone_takes)
         if came:
             self._under_way -= came
-            self._lately += came
+            self._recent += came
             self._out.append((now, came))
         since = now - max(self._seconds, _MORE_THAN_ALONE * self._alone_takes)
         while self._out and self._out[0][0] <= since:
-            self._lately -= self._out.popleft()[1]
+            self._recent -= self._out.popleft()[1]

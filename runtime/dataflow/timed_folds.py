@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 class TimedFolds:
-    """The folds by stage; `accept`, `advance` and `go_on` have those of each fold, measured."""
+    """The folds by stage; `accept`, `advance` and `continue_work` have those of each fold, measured."""
 
     def __init__(self, plan: TickPlan, instrument: Instrumentation) -> None:
         """Make all folds of a plan, empty."""
         self.by_stage: dict[int, Fold] = {}
         self.accept: dict[int, Callable[[int, Batch], FoldOutput]] = {}
         self.advance: dict[int, Callable[[Root], FoldOutput]] = {}
-        self.go_on: dict[int, Callable[[], FoldOutput]] = {}
+        self.continue_work: dict[int, Callable[[], FoldOutput]] = {}
         for number, stage in enumerate(plan.stages):
             if isinstance(stage.head, FoldHead):
                 fold = self.by_stage[number] = make_fold(stage.head)
                 self.accept[number] = instrument(fold.operator, fold.accept)
                 self.advance[number] = instrument(fold.operator, fold.advance)
-                self.go_on[number] = instrument(fold.operator, fold.go_on)
+                self.continue_work[number] = instrument(fold.operator, fold.continue_work)
 
     def change_policies(
         self, position: Root, choices: PlanChoices

@@ -170,13 +170,13 @@ class Worker:
         """Return whether a fold is behind; see `Fold.is_behind`."""
         return any(fold.is_behind for fold in self.folds.values())
 
-    def go_on(self) -> list[Effect]:
+    def continue_work(self) -> list[Effect]:
         """Apply more rows of the fold nearest to the sinks that is behind, if any."""
         stage = max((stage for stage, fold in self.folds.items() if fold.is_behind), default=None)
         if stage is None:
             return []
         self._outbox.used.add(stage)
-        self._forward(stage, self._timed.go_on[stage]())
+        self._forward(stage, self._timed.continue_work[stage]())
         return self._finish_step()
 
     @property
@@ -260,7 +260,7 @@ class Worker:
         assert not self.change.switched
         self.cancel()
         change, self._routing.change = self.change, None
-        return self._go_on_with(change, fronts)
+        return self._process_deferred(change, fronts)
 
     def switch(self, fronts: Iterable[Front]) -> list[Effect]:
         """Let rows at or above the position go to the new owners from now on, by the new plan."""
@@ -271,9 +271,9 @@ class Worker:
         for stage, output in self._timed.change_policies(change.position, change.choices):
             self._forward(stage, output)
             self._outbox.used.add(stage)
-        return self._go_on_with(change, fronts)
+        return self._process_deferred(change, fronts)
 
-    def _go_on_with(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
+    def _process_deferred(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
         """Process the rows of fronts and the min times that a change has held back."""
         for deferred in change.take_deferred(fronts):
             self._enter(deferred)

@@ -198,7 +198,7 @@ class Cluster:
             case MinTime():
                 self.carry(receiver, self.workers[receiver].advance(message))
             case ContinueFolds():
-                self.carry(receiver, self.workers[receiver].go_on())
+                self.carry(receiver, self.workers[receiver].continue_work())
         return []
 
     def _at_barrier(self, message: Message) -> None:

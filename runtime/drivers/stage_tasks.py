@@ -140,7 +140,7 @@ def _without_bins(
 def _run_steps(worker: Worker, effects: Sequence[Effect]) -> Iterator[Sent]:
     yield from _messages(effects)
     while worker.is_behind:
-        yield from _messages(worker.go_on())
+        yield from _messages(worker.continue_work())
 
 
 def _messages(effects: Sequence[Effect]) -> Iterator[Sent]:

@@ -13,7 +13,7 @@ from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.worker_node import WorkerNode
-from fsql.runtime.simulation.coordination import Coordination
+from fsql.runtime.simulation.coordination import SharedCoordination
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.hosting_process import HostingProgram
 from fsql.runtime.simulation.network import Network
@@ -88,7 +88,7 @@ class SimulatedCluster:
         self.nodes = nodes
         self.network = Network(world, run_settings.network, coverage, codec)
         self.state = SimulatedState(world, run_settings.disk_us)
-        self.coordination = Coordination(world)
+        self.coordination = SharedCoordination(world)
         self.workers_wanted = run_settings.workers
         self.epochs: list[int] = []
         self.rows_read = 0

@@ -30,7 +30,7 @@ LATE_US: Final = 2 * SECOND
 """The maximum delay of a write that was not answered."""
 
 
-class Coordination:
+class SharedCoordination:
     """The coordination that all processes share, and its faults."""
 
     def __init__(self, world: World) -> None:
@@ -85,7 +85,7 @@ class Coordination:
 class SimulatedCoordination:
     """The `Coordination` of one process."""
 
-    def __init__(self, coordination: Coordination, process: Process) -> None:
+    def __init__(self, coordination: SharedCoordination, process: Process) -> None:
         self._shared = coordination
         self._client = MemoryCoordination(coordination.ensemble)
         self._process = process

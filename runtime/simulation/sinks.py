@@ -45,11 +45,11 @@ class SinkBehaviour:
 
 
 @dataclass(slots=True)
-class Connection:
+class SinkConnection:
     """A coordinator's connection to the sink; `parts` are those of an incomplete bundle."""
 
     epoch: int
-    on_answer: Callable[[Connection, Answer], None]
+    on_answer: Callable[[SinkConnection, Answer], None]
     parts: list[Bundle] = field(default_factory=list)
     free_us: int = 0
     open: bool = True
@@ -84,15 +84,15 @@ class ExternalSink:
         self._loses_rows = option is DeliveryOption.EXACTLY_ONCE
         self._not_synced: list[Root] = [START]
         """The positions since the last one that survives a loss of power, which is the first."""
-        self._connections: list[Connection] = []
-        self._unsent: list[tuple[Connection, Answer]] = []
+        self._connections: list[SinkConnection] = []
+        self._unsent: list[tuple[SinkConnection, Answer]] = []
 
     def open(
         self,
         opening: OpenRequest,
         process: Process,
-        on_answer: Callable[[Connection, Answer], None],
-    ) -> tuple[Connection, OpenReply]:
+        on_answer: Callable[[SinkConnection, Answer], None],
+    ) -> tuple[SinkConnection, OpenReply]:
         """Open a connection for a coordinator; return the position of the sink.
 
         An output that does not keep the position of its sink continues at the start of the epoch.
@@ -111,24 +111,24 @@ class ExternalSink:
 
         life = process.life
 
-        def send_later(connection: Connection, answer: Answer) -> None:
+        def send_later(connection: SinkConnection, answer: Answer) -> None:
             if process.life == life:  # the connection of a process that was killed is gone
                 process.later(self._latency_us(), on_answer, connection, answer)
 
         if self._takes_repeats:
             self.position = opening.begins
             self._checker.on_epoch(self.number, opening.begins)
-        connection = Connection(epoch, send_later)
+        connection = SinkConnection(epoch, send_later)
         self._connections = [*self._connections[-3:], connection]
         return connection, OpenReply(self.position, self._window)
 
-    def send(self, connection: Connection, bundle: Bundle) -> None:
+    def send(self, connection: SinkConnection, bundle: Bundle) -> None:
         """Process a bundle after those before it on the connection."""
         arrives_us = max(self._world.now_us + self._latency_us(), connection.free_us)
         connection.free_us = arrives_us + self.behaviour.takes_us
         self._world.at(connection.free_us, self._take, connection, bundle)
 
-    def _take(self, connection: Connection, bundle: Bundle) -> None:
+    def _take(self, connection: SinkConnection, bundle: Bundle) -> None:
         if not connection.open:
             return
         if connection is not self._connections[-1]:
@@ -168,13 +168,13 @@ class ExternalSink:
             self._world.now_us, f"consumer {self.number}", f"has all below {tuple(ends)}"
         )
 
-    def _acknowledge(self, connection: Connection, position: Root) -> None:
+    def _acknowledge(self, connection: SinkConnection, position: Root) -> None:
         self._answer(connection, position)
         if self.behaviour.acknowledges_twice:
             self._record_fault("acknowledges twice", "Deliver")
             self._answer(connection, position)
 
-    def _answer(self, connection: Connection, answer: Answer) -> None:
+    def _answer(self, connection: SinkConnection, answer: Answer) -> None:
         if self.behaviour.mute:
             self._record_fault("mute", "Delivered")
             self._unsent.append((connection, answer))
@@ -185,15 +185,15 @@ class ExternalSink:
         else:
             self._send_answer(connection, answer)
 
-    def _send_answer(self, connection: Connection, answer: Answer) -> None:
+    def _send_answer(self, connection: SinkConnection, answer: Answer) -> None:
         if connection.open:
             connection.on_answer(connection, answer)
 
-    def _lose(self, connection: Connection, reason: str) -> None:
+    def _lose(self, connection: SinkConnection, reason: str) -> None:
         connection.open = False
         connection.on_answer(connection, SinkLostError(reason))
 
-    def sync(self, connection: Connection) -> None:
+    def sync(self, connection: SinkConnection) -> None:
         """Make what is stored survive a loss of power.
 
         Raises:
@@ -253,7 +253,7 @@ class SimulatedSink:
         self._sink = sink
         self._on_deliver = on_deliver
         self._on_answer = on_answer
-        self._connection: Connection | None = None
+        self._connection: SinkConnection | None = None
         self._positions: list[Root] = []
         self._lost: SinkLostError | None = None
 
@@ -265,7 +265,7 @@ class SimulatedSink:
         self._connection, opened = self._sink.open(opening, self._process, self._take_answer)
         return opened
 
-    def _take_answer(self, connection: Connection, answer: Answer) -> None:
+    def _take_answer(self, connection: SinkConnection, answer: Answer) -> None:
         if connection is not self._connection:
             return
         if isinstance(answer, SinkLostError):
@@ -296,7 +296,7 @@ class SimulatedSink:
     def close(self) -> None:
         """See `ExternalSink`."""
 
-    def _open_connection(self) -> Connection:
+    def _open_connection(self) -> SinkConnection:
         if self._lost is not None or self._connection is None:
             raise self._lost or SinkLostError("it was not opened")
         return self._connection

@@ -64,7 +64,7 @@ def segment_bytes(segment: StateSegment, store: StateStore) -> memoryview:
     except UnreadableSnapshotError as error:
         raise DamagedSegmentError(segment, str(error)) from None
     if hash_of(data) != segment.hash:
-        raise DamagedSegmentError(segment, "it is another than the manifest names")
+        raise DamagedSegmentError(segment, "it is not the one that the manifest names")
     if rows != segment.rows:
         raise DamagedSegmentError(
             segment, f"it has {rows} rows, and the manifest says {segment.rows}"

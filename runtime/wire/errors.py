@@ -25,7 +25,7 @@ class VersionError(WireError):
     def __init__(self, source: str, theirs: int, ours: int) -> None:
         self.source, self.theirs, self.ours = source, theirs, ours
         super().__init__(
-            f"the node at {source} speaks version {theirs} of the wire format, this one version {ours}"
+            f"the node at {source} uses version {theirs} of the wire format, this one version {ours}"
         )
 
 

@@ -91,9 +91,12 @@ def test_a_run_without_a_consumer_says_what_to_start(
         ("127.0.0.1", "it is not of the form HOST:PORT"),
         ("127.0.0.1:x", "it is not of the form HOST:PORT"),
         ("127.0.0.1:70000", "it is not of the form HOST:PORT"),
-        ("0.0.0.0:7000", "rows go unencrypted, so only this machine can be named"),
-        ("example.org:7000", "rows go unencrypted, so only this machine can be named"),
-        ("10.0.0.1:7000", "rows go unencrypted, so only this machine can be named"),
+        ("0.0.0.0:7000", "rows are not encrypted, so only addresses of this machine are allowed"),
+        (
+            "example.org:7000",
+            "rows are not encrypted, so only addresses of this machine are allowed",
+        ),
+        ("10.0.0.1:7000", "rows are not encrypted, so only addresses of this machine are allowed"),
     ],
 )
 def test_only_addresses_of_this_machine_are_taken(address: str, reason: str) -> None:
@@ -120,7 +123,7 @@ def test_a_consumer_that_cannot_begin(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.err == (
         f'error[FSQL-E532]: address "{address}" cannot be listened on: address already in use\n'
-        "  = help: name another port, or end what has this one\n"
+        "  = help: use another port, or stop the program that uses this one\n"
     )
     missing = tmp_path / "missing"
     said = fsql("consume", "--listen", "127.0.0.1:0", "--to", missing / "out.jsonl")

@@ -135,7 +135,7 @@ def test_a_worker_makes_no_key(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.err == (
         f'error[FSQL-E602]: the key "{key}" cannot be used: there is no such file\n'
-        "  = help: the run makes it, as cluster.key in its state directory\n"
+        "  = help: the run creates it, as cluster.key in its state directory\n"
     )
     assert not key.exists()
 
@@ -207,14 +207,14 @@ def test_a_state_directory_says_what_it_is_of(tmp_path: Path) -> None:
     assert fsql(*run, "-D", "count=3").err == (
         f'error[FSQL-E622]: the state directory "{state}" is of a job with other parameters\n'
         '  = note: count was "2", and is now "3"\n'
-        "  = help: use another state directory, or run the job that this one is of\n"
+        "  = help: use another state directory, or run the job that this one belongs to\n"
     )
     other = path.with_name("other.sql")
     other.write_text(SCRIPT)
     assert fsql("run", "--state", state, other).err == (
         f'error[FSQL-E622]: the state directory "{state}" is of another job\n'
         f"  = note: the job was started with {path}\n"
-        "  = help: use another state directory, or run the job that this one is of\n"
+        "  = help: use another state directory, or run the job that this one belongs to\n"
     )
 
 

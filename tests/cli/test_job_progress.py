@@ -38,8 +38,8 @@ class Shown(NoProgress):
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def begin(self, doing: str) -> None:
-        self.seen.append(doing)
+    def begin(self, activity: str) -> None:
+        self.seen.append(activity)
 
     def update(self, metrics: Metrics) -> None:
         self.seen.append(f"{metrics.rows_in} rows")
@@ -97,7 +97,7 @@ def test_a_beginning_is_no_recovery(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_keeps_happening_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    trying = [("waiting for workers", 0, FULL), ("asking outputs what they have", 0, FULL)]
+    trying = [("waiting for workers", 0, FULL), ("reading the positions of outputs", 0, FULL)]
     courses = [("running", 1, ""), *(trying * 3), ("running", 2, FULL), *(trying * 3)]
     lines = [f"recovery: {phase} ({FULL})\n" for phase, _, _ in trying]
     running = f"recovery: running ({FULL})\n"

@@ -29,7 +29,7 @@ def test_a_run_goes_on_where_the_last_one_ended(
     twin = new_twin()
     for workers, number in ((2, signal.SIGKILL), (3, signal.SIGINT), (1, signal.SIGKILL)):
         twin.start(workers)
-        wait_until(twin.goes_on, "output")
+        wait_until(twin.advances, "output")
         code = twin.end(number)
         assert code == (130 if number == signal.SIGINT else -number)
         assert left_behind(twin) == []
@@ -48,7 +48,7 @@ def test_nothing_is_left_of_a_run_without_state(
 ) -> None:
     twin = new_twin(ENDLESS)
     twin.start(2, "--no-state")
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     assert left_behind(twin) != []
     twin.end(number)
     wait_until(lambda: left_behind(twin) == [], f"the end of {left_behind(twin)}")
@@ -65,7 +65,7 @@ def test_a_run_begins_while_the_last_one_still_ends(
     twin = new_twin()
     twin.start(2, "--apart")
     for role in ("coordinator", "worker"):
-        wait_until(twin.goes_on, "output")
+        wait_until(twin.advances, "output")
         if role == "coordinator":
             stopped = [twin.freeze_coordinator()]
         else:
@@ -77,7 +77,7 @@ def test_a_run_begins_while_the_last_one_still_ends(
         twin.process.wait()
         twin.start(2, "--apart")
         if role == "coordinator":
-            wait_until(twin.goes_on, "output")
+            wait_until(twin.advances, "output")
         else:
             wait_until(lambda: "has left" in twin.errors(), "a worker that cannot have its store")
         for pid in stopped:

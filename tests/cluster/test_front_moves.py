@@ -62,11 +62,11 @@ def moved(table: int, after: int, before: int) -> str:
 def test_fronts_follow_the_number_of_workers(twin: Twin, tmp_path: Path) -> None:
     right = expected(tmp_path / "right")
     twin.start(3, "--no-contract")
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     assert take(twin, "--workers", "1")["changes"] == [moved(1, 0, 1), moved(2, 0, 2)]
     assert take(twin, "--workers", "2")["changes"] == [moved(2, 1, 0)]
     os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     taken = take(twin, "--workers", "3")
     assert (taken["workers"], taken["readers"]) == (3, [0, 2, 1])
     assert taken["changes"] == [moved(1, 2, 0)]

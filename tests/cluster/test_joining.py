@@ -63,7 +63,7 @@ def test_who_has_another_key_is_not_heard(
     wait_until(lambda: b"joining the run" in said.read_bytes(), "the stranger")
     wait_until(lambda: bool(twin.pids("worker")), "its own worker")
     joined = Command(command)
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     assert stranger.poll() is None
     stranger.send_signal(signal.SIGINT)
     assert stranger.wait() == 130
@@ -81,7 +81,7 @@ def test_a_worker_that_is_stopped_and_replaced_and_goes_on_changes_nothing(
     *_, leader, _, _ = join_line(twin)
     key = twin.state / "cluster.key"
     joined = [nursery.worker(leader, key, twin.directory / "log") for _ in range(3)]
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     first = next(worker for worker in joined if takes_part(worker.pid))
     os.kill(first.pid, signal.SIGSTOP)
     wait_until(lambda: epochs_of(twin) > 0, "another epoch")
@@ -115,7 +115,7 @@ def test_a_state_directory_belongs_to_one_run_and_one_script(
 ) -> None:
     twin = new_twin(ENDLESS)
     twin.start(1)
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     script = twin.directory / "job.sql"
     assert "another run uses it" in refused("run", script, "--state", twin.state)
     assert twin.end(signal.SIGINT) == 130

@@ -97,7 +97,7 @@ def test_a_worker_of_another_machine_is_killed_and_no_byte_is_different(
     workers = Workers(machines[1], command, keys[1], tmp_path / "said")
     try:
         killed, _ = workers.start(), workers.start()
-        wait_until(twin.goes_on, "output")
+        wait_until(twin.advances, "output")
         wait_until(lambda: takes_part(killed.pid), "the first worker")
         assert twin.process is not None
         pids = [*descendants(twin.process.pid), *(each.pid for each in workers.processes)]

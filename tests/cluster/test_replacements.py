@@ -24,7 +24,7 @@ def replace(twin: Twin, role: str) -> None:
     before = twin.pids(role)
     assert twin.kill(Random(1), role)
     wait_until(lambda: bool(set(twin.pids(role)) - set(before)), f"another {role}")
-    wait_until(twin.goes_on, "rows")
+    wait_until(twin.advances, "rows")
 
 
 def test_processes_are_replaced_also_when_the_fork_server_has_ended(
@@ -32,14 +32,14 @@ def test_processes_are_replaced_also_when_the_fork_server_has_ended(
 ) -> None:
     twin = new_twin(ENDLESS)
     twin.start(2)
-    wait_until(twin.goes_on, "rows")
+    wait_until(twin.advances, "rows")
     replace(twin, "worker")
     replace(twin, "coordinator")
     [lost], [coordinator] = twin.pids("fork-server"), twin.pids("coordinator")
     os.kill(lost, signal.SIGKILL)
-    wait_until(twin.goes_on, "rows")
+    wait_until(twin.advances, "rows")
     os.kill(coordinator, signal.SIGKILL)
     wait_until(lambda: bool(twin.pids("coordinator")), "another coordinator")
-    wait_until(twin.goes_on, "rows")
+    wait_until(twin.advances, "rows")
     assert len(twin.pids("fork-server")) == 1
     assert twin.end(signal.SIGINT) == 130

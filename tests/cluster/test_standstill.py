@@ -52,7 +52,7 @@ def test_snapshots_go_on_when_one_of_two_tables_has_ended(new_twin: Callable[[],
     before = newest(twin)
     wait_until(lambda: newest(twin) > before, "another snapshot")
     twin.kill(Random(1), "worker")
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     assert twin.ended() == 0, twin.errors()
     assert difference(twin.written(), right) == ""
 

@@ -130,7 +130,7 @@ def edited_plan(twin: Twin, path: Path) -> dict[str, Any]:
 
 def start(twin: Twin) -> None:
     twin.start(2, "--no-contract")  # no ticks but those of the test
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
 
 
 def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
@@ -181,16 +181,16 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
 def test_workers_join_and_leave_while_rows_flow(live: LiveTwin, tmp_path: Path) -> None:
     twin = live
     twin.start(1, "--no-contract")
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     assert take(twin, "--workers", "2")["owners"] == EQUAL
     os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     assert take(twin, "--workers", "1")["moved_bins"] == 2048
     assert take(twin, "--workers", "2")["moved_bins"] == 2048
     assert take(twin, "--workers", "1")["workers"] == 1
     # The worker that is left is in the process of the coordinator.
     wait_until(lambda: not any(takes_part(pid) for pid in twin.pids("worker")), "an end")
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     twin.stop_feeding()
     assert twin.ended() == 0, twin.errors()
     (tmp_path / "right").mkdir()

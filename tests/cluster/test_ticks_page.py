@@ -34,7 +34,7 @@ def test_the_commands_do_what_is_said(
         if block.name:
             (twin.directory / block.name).write_text(block.text)
     twin.start(2)
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     said = {command: fsql(*shlex.split(command)) for command in commands}
     assert {command: each.err for command, each in said.items() if each.code} == {}
     shown = said["tick show 2 --state state"].out.splitlines()

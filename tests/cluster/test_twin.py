@@ -48,7 +48,7 @@ def test_kills_by_the_dozen(new_twin: Callable[[int], Twin], tmp_path: Path) -> 
     while any(plans):
         for number, (twin, plan) in enumerate(zip(twins, plans, strict=True)):
             begins = quarter if number < 2 else 0
-            if not plan or not twin.goes_on() or twin.written_bytes() < begins:
+            if not plan or not twin.advances() or twin.written_bytes() < begins:
                 due[number] = time.monotonic() + random.choice((0.0, 0.1, 0.4))
             elif time.monotonic() > due[number] and twin.kill(random, plan[-1]):
                 plan.pop()

@@ -194,7 +194,7 @@ class Twin:
         paths = [self.directory / name for name in OUTPUTS]
         return sum(path.stat().st_size for path in paths if path.exists())
 
-    def goes_on(self) -> bool:
+    def advances(self) -> bool:
         """Say whether anything was written since the last start or kill."""
         assert self.running(), f"it has ended: {self.errors()}"
         return self.written_bytes() > self._size

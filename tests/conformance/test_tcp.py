@@ -272,7 +272,7 @@ def test_an_answer_to_an_earlier_sync_is_none_to_a_later_one() -> None:
         ([WELCOME, Have((9, 9))], "where no bundle ends"),
         ([WELCOME, Have((2, 1))], "where no bundle ends"),
         ([WELCOME, Refusal("go away", lasting=True)], "go away"),
-        ([Welcome(VERSION + 1, START_PAIR, 4)], "speaks version 3"),
+        ([Welcome(VERSION + 1, START_PAIR, 4)], "uses version 3"),
     ],
 )
 def test_a_consumer_that_lies_ends_the_job(heads: list[Head], reason: str) -> None:

@@ -74,7 +74,7 @@ def test_a_row_that_stops_a_job_stops_no_other(cluster: TestCluster, tmp_path: P
         '  why: it failed: FSQL-E513: malformed row of table "numbers": field "n": expected BIGINT,'
         f" found a string ({bad.with_name('numbers.jsonl')}:2 (byte 8))"
     )
-    again = "  why: it is not started again by itself: fsql restart bad"
+    again = "  why: it is not restarted automatically: fsql restart bad"
     assert said.out.splitlines()[-2:] == [failed, again]
     checked = json.loads(cluster.say("doctor", "--json").out)["checks"]
     assert [each["name"] for each in checked if not each["passed"]] == ["job bad"]

@@ -113,7 +113,7 @@ def test_what_is_wrong_is_said(cluster: TestCluster, tmp_path: Path) -> None:
 
     none = TestCluster(tmp_path / "none")
     assert error("up", "--machine", "m2", where=none) == (
-        f'error[FSQL-E632]: "{none.path}" is no cluster directory\n'
+        f'error[FSQL-E632]: "{none.path}" is not a cluster directory\n'
         "  = help: name one that this machine shares with that of the agent: --dir DIR\n"
         "  = help: or make it on the machine of the agent: fsql up --dir DIR\n"
     )

@@ -110,7 +110,7 @@ def test_a_job_that_keeps_failing_is_given_up(trial: Trial) -> None:
             trial.fail("E624", lasting=False)
         trial.look()
     assert trial.starts == FAILURES_MAX
-    assert trial.said[-1] == f"job trial: has failed {FAILURES_MAX} times and is given up"
+    assert trial.said[-1] == f"job trial: has failed {FAILURES_MAX} times and is not restarted"
     view = view_of(trial.cluster, trial.job)
     assert view.state == "failed"
     assert "it failed: FSQL-E624: it fails" in list(causes(view))

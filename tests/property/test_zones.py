@@ -1,6 +1,6 @@
 """Queries of TIMESTAMP_LTZ: what the oracle says, on every way, where clocks are put forward and back.
 
-Catches an offset of the wrong side of a transition, a local time that is skipped or comes twice, windows of
+Catches an offset of the wrong side of a transition, a local time that is skipped or occurs twice, windows of
 local times that lose or repeat rows or close too early, and casts that take UTC for the zone of the script.
 The oracle takes zones from Python's zoneinfo, which shares no code with the rest; both read the files of the
 package tzdata.

@@ -54,7 +54,7 @@ def begin(
         return bootstrap(compiled, RunOptions(workers=workers), process_options, "", until)
 
 
-def go_on(script: Path, workers: int) -> None:
+def continue_work(script: Path, workers: int) -> None:
     said = fsql("run", script, "--quiet", "--state", script.parent / "state", "-w", str(workers))
     assert said.code == 0, said.err
 
@@ -90,7 +90,7 @@ def test_a_stream_that_is_cut_anywhere_goes_on(
     done = begin(script, session, Until(until, is_row=False), workers=drawn.choice((1, 2, 3)))
     assert done.position.time == until
     assert len("".join(written(tmp_path).values()).splitlines()) == done.rows_out
-    go_on(script, drawn.choice((2, 3)))
+    continue_work(script, drawn.choice((2, 3)))
     assert written(tmp_path) == example.expected
 
 
@@ -99,7 +99,7 @@ def test_without_a_position_everything_is_read(session: SparkSession, tmp_path: 
     script = example.copy_to(tmp_path)
     done = begin(script, session, None)
     assert done.rows_in == sum(len(rows) for splits in example.inputs.values() for rows in splits)
-    go_on(script, 2)
+    continue_work(script, 2)
     assert written(tmp_path) == example.expected
 
 

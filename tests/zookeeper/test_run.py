@@ -112,14 +112,14 @@ def test_the_coordinator_is_killed_and_the_server_restarted(
         ENDLESS
     )  # however long it takes, there are rows and snapshots behind the restart
     twin.start(2, *flags(twin, own_server))
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     watching = Watching(own_server)
     wait_until(lambda: watching.snapshot() > 0, "a snapshot")
     epoch = watching.epoch()
 
     twin.kill(random.Random(1), "coordinator")
     wait_until(lambda: watching.epoch() > epoch, "another epoch")
-    wait_until(twin.goes_on, "output behind the kill of the coordinator")
+    wait_until(twin.advances, "output behind the kill of the coordinator")
     epoch, snapshot = watching.epoch(), watching.snapshot()
     wait_until(lambda: watching.snapshot() > snapshot, "a snapshot")
 
@@ -142,7 +142,7 @@ def test_a_server_that_is_away_for_longer_than_the_lease_ends_nothing(
     twin: Twin, own_server: ZooKeeperServer, right: dict[str, bytes]
 ) -> None:
     twin.start(2, *flags(twin, own_server))
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     watching = Watching(own_server)
     wait_until(lambda: watching.snapshot() > 0, "a snapshot")
     epoch = watching.epoch()
@@ -162,7 +162,7 @@ def test_a_run_is_continued_by_another_one_whose_launcher_was_killed(
 ) -> None:
     path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(2, *flags(twin, server, path))
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     watching = Watching(server, path)
     wait_until(lambda: watching.snapshot() > 0, "a snapshot")
     assert twin.process is not None
@@ -193,7 +193,7 @@ def test_nothing_is_left_of_a_job_without_a_state_directory(
 ) -> None:
     path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(2, *flags(twin, server, path), "--no-state")
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     assert len(Watching(server, path).jobs()) == 1
     assert twin.ended() == 0, twin.errors()
     assert Watching(server, path).jobs() == []
@@ -205,7 +205,7 @@ def test_snapshots_are_listed_and_another_coordination_is_refused(
 ) -> None:
     path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(1, *flags(twin, server, path))
-    wait_until(twin.goes_on, "output")
+    wait_until(twin.advances, "output")
     watching = Watching(server, path)
     wait_until(lambda: watching.snapshot() > 0, "a snapshot")
     watching.close()

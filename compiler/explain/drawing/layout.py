@@ -28,7 +28,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GraphLayout:
     """Of each box the middle of its upper edge; of each edge (from, to) the points of its line."""
 
     tops: tuple[Point, ...]
@@ -37,7 +37,7 @@ class Layout:
     height: float
 
 
-def lay_out(boxes: Sequence[Box]) -> Layout:
+def lay_out(boxes: Sequence[Box]) -> GraphLayout:
     """Return a drawing of `boxes`, from the top down."""
     layers = arrange_layers(
         [box.width for box in boxes],
@@ -66,4 +66,4 @@ def lay_out(boxes: Sequence[Box]) -> Layout:
         )
         for (source, target), bends in layers.bends.items()
     }
-    return Layout(tops, lines, right - left, sum(heights) + ROW_GAP * max(0, len(heights) - 1))
+    return GraphLayout(tops, lines, right - left, sum(heights) + ROW_GAP * max(0, len(heights) - 1))

@@ -12,13 +12,13 @@ from fsql.connectors.streams.replay import content_before
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.connectors.file.following.journal import Piece
+    from fsql.connectors.file.following.journal import FilePiece
     from fsql.connectors.file.following.records import WholeRecords
 
 _SEARCHED_BYTES: Final = 1 << 20
 
 
-class Part(NamedTuple):
+class LogPart(NamedTuple):
     """Bytes for the log, and their range `[begin, end)` in the file."""
 
     data: bytes
@@ -43,7 +43,7 @@ class FollowedFile:
         self._searched = 0
 
     @classmethod
-    def at(cls, path: Path, piece: Piece | None = None) -> FollowedFile:
+    def at(cls, path: Path, piece: FilePiece | None = None) -> FollowedFile:
         """Open the file at a path, after a piece of it.
 
         Raises:
@@ -97,7 +97,7 @@ class FollowedFile:
             begin += len(piece)
         return b"".join(pieces)
 
-    def next_part(self, records: WholeRecords, size: int, *, with_header: bool) -> Part | None:
+    def next_part(self, records: WholeRecords, size: int, *, with_header: bool) -> LogPart | None:
         """Return the next complete records of the first `size` bytes, None if there is none yet.
 
         A line that is longer than the maximum of a record is cut.  If the file was `removed`, its last line
@@ -121,7 +121,7 @@ class FollowedFile:
         end = self.offset + len(data)
         if data and not data.endswith(b"\n"):
             data += b"\n"
-        return Part(data, self.offset, end) if data else None
+        return LogPart(data, self.offset, end) if data else None
 
     def seek(self, offset: int) -> None:
         """Continue at an offset before which everything has been read.
@@ -151,29 +151,29 @@ class FollowedFile:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         return self._descriptor
 
-    def _pass_header(self, records: WholeRecords, size: int) -> Part | None:
+    def _pass_header(self, records: WholeRecords, size: int) -> LogPart | None:
         """Return the header, None if it is not complete yet."""
         data = self.read(0, min(size, records.kept_bytes + len(BOM_UTF8)))
         begin = len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0
         if not records.has_header:
-            return Part(b"", 0, begin) if data else None
+            return LogPart(b"", 0, begin) if data else None
         end = data.find(b"\n") + 1
         if not end and (not data or (len(data) < records.kept_bytes and not self.removed)):
             return None
         header = data[begin : end or len(data)]
         records.check_header(header.rstrip(b"\n"), str(self.path))
-        return Part(header, begin, begin + len(header))
+        return LogPart(header, begin, begin + len(header))
 
-    def _long_line(self, kept: bytes, size: int) -> Part | None:
+    def _long_line(self, kept: bytes, size: int) -> LogPart | None:
         """Return the beginning of a line that is too long, None if the line is not complete yet."""
         offset = max(self._searched, self.offset + len(kept))
         while offset < size and (block := self.read(offset, min(size, offset + _SEARCHED_BYTES))):
             newline = block.find(b"\n")
             if newline >= 0:
-                return Part(kept + b"\n", self.offset, offset + newline + 1)
+                return LogPart(kept + b"\n", self.offset, offset + newline + 1)
             offset += len(block)
         self._searched = offset
-        return Part(kept + b"\n", self.offset, size) if self.removed else None
+        return LogPart(kept + b"\n", self.offset, size) if self.removed else None
 
 
 def id_of(status: os.stat_result) -> FileId:

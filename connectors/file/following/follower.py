@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
-from fsql.connectors.file.following.followed_file import FollowedFile, Part, id_of
-from fsql.connectors.file.following.journal import FileId, Piece
+from fsql.connectors.file.following.followed_file import FollowedFile, LogPart, id_of
+from fsql.connectors.file.following.journal import FileId, FilePiece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -153,8 +153,8 @@ class Follower:
         elif not file.renamed:
             file.renamed = True
             self._options.on_notice(
-                f'file "{file.path}" was renamed; it is read on, and what has its name then from the'
-                " beginning"
+                f'file "{file.path}" was renamed: reading continues, and a new file of that name is'
+                " read from its beginning"
             )
 
     def _begin(self, path: Path, replaced: FollowedFile | None) -> None:
@@ -212,7 +212,7 @@ class Follower:
         what = (
             f"it has {size:,} bytes now"
             if size < file.offset
-            else "what stands before that is not what was read"
+            else "its contents before that have changed"
         )
         if self._options.rereads:
             self._options.on_notice(f'file "{file.path}" is read from its beginning: {what}')
@@ -220,7 +220,7 @@ class Follower:
             return
         raise _lost_data_error(file.path, file.offset, what)
 
-    def _seek_torn(self, piece: Piece, length: int) -> FollowedFile:
+    def _seek_torn(self, piece: FilePiece, length: int) -> FollowedFile:
         """Return the file of a piece of which the log has only a part, positioned after that part.
 
         Raises:
@@ -238,15 +238,15 @@ class Follower:
         """Yield the rest of a piece: complete records, as they were found before."""
         data = file.read(file.offset, end)
         whole = data if data.endswith(b"\n") else data + b"\n"
-        self._record(file, Part(whole, file.offset, end))
+        self._record(file, LogPart(whole, file.offset, end))
         yield whole
 
-    def _record(self, file: FollowedFile, part: Part) -> None:
+    def _record(self, file: FollowedFile, part: LogPart) -> None:
         """Record a part in the journal before it is written to the log."""
         file.seek(part.end)
         if self._journal is not None and self._log is not None:
             at = (self._log.length, len(part.data), file.id, str(file.path), part.begin, part.end)
-            self._journal.write(Piece(*at, file.content))
+            self._journal.write(FilePiece(*at, file.content))
 
     def _record_offset(self, file: FollowedFile, *, gone: bool = False) -> None:
         """Record how far a file has been read, so that it is found also after a change of its name."""
@@ -264,12 +264,12 @@ class Follower:
         for file in open_files[: max(len(open_files) - _OPEN_MAX, 0)]:
             file.close()
 
-    def _known_pieces(self, length: int) -> list[Piece]:
+    def _known_pieces(self, length: int) -> list[FilePiece]:
         """Return pieces that record the length of the log, and how far each file has been read."""
-        base = Piece(length, 0, FileId(0, 0), "", 0, 0, "", gone=True)
+        base = FilePiece(length, 0, FileId(0, 0), "", 0, 0, "", gone=True)
         return [base, *(_known_piece(file, length) for file in self._files.values())]
 
-    def _reopen_files(self, known: Sequence[Piece]) -> None:
+    def _reopen_files(self, known: Sequence[FilePiece]) -> None:
         """Open the files of pieces; report those that no longer exist."""
         found = {id_of(each.path.stat()): each.path for each in self._options.find()}
         for piece in known:
@@ -282,7 +282,7 @@ class Follower:
             else:
                 self._files[file.id] = file
 
-    def _reopen(self, piece: Piece, found: Mapping[FileId, Path]) -> FollowedFile | None:
+    def _reopen(self, piece: FilePiece, found: Mapping[FileId, Path]) -> FollowedFile | None:
         """Return the file of a piece: by its identity, or by its name if it has the bytes that were read."""
         old = Path(piece.path)
         path = found.get(piece.file)
@@ -303,7 +303,7 @@ class Follower:
         return None
 
 
-def _is_in(piece: Piece, length: int) -> bool:
+def _is_in(piece: FilePiece, length: int) -> bool:
     """Return whether a log of that length contains a piece, or its beginning."""
     return piece.start < length or (piece.start == length and piece.size == 0)
 
@@ -318,20 +318,20 @@ def _with_id(directory: Path, id_: FileId) -> Path | None:
     return next((path for path in inodes if id_of(path.stat()) == id_), None)
 
 
-def _known_piece(file: FollowedFile, length: int, *, gone: bool = False) -> Piece:
+def _known_piece(file: FollowedFile, length: int, *, gone: bool = False) -> FilePiece:
     """Return an empty piece at the end of the log that records how far a file has been read."""
     at = (file.offset, file.offset)
-    return Piece(length, 0, file.id, str(file.path), *at, file.content, gone)
+    return FilePiece(length, 0, file.id, str(file.path), *at, file.content, gone)
 
 
-def _end(piece: Piece) -> int:
+def _end(piece: FilePiece) -> int:
     return piece.start + piece.size
 
 
 def _lost_data_error(path: str | Path, offset: int, what: str) -> FsqlError:
     message = f'file "{path}" cannot be followed from byte {offset:,}: {what}'
     helps = (
-        "restore the file, or start the job anew, with an empty state directory",
+        "restore the file, or start the job again, with an empty state directory",
         "declare 'on_truncate' = 'reread', if its lines are new ones after that",
     )
     return FsqlError([Diagnostic("E536", message, helps=helps)])

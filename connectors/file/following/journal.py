@@ -33,7 +33,7 @@ class FileId(msgspec.Struct, frozen=True, order=True):
     inode: int
 
 
-class Piece(msgspec.Struct, frozen=True):
+class FilePiece(msgspec.Struct, frozen=True):
     """Bytes `[begin, end)` of a file, which the log has from its byte `start` on.
 
     They are complete records.  `size` is their length in the log: one more if a missing line end was added,
@@ -82,7 +82,7 @@ class FollowJournal:
         """Return whether the journal has enough records that it should be rewritten."""
         return self._count >= RECORDS_MIN
 
-    def write(self, piece: Piece) -> None:
+    def write(self, piece: FilePiece) -> None:
         """Add a piece; it is durable after the next `sync`.
 
         Raises:
@@ -94,7 +94,7 @@ class FollowJournal:
         self._count += 1
         self._synced = False
 
-    def rewrite(self, pieces: Iterable[Piece]) -> None:
+    def rewrite(self, pieces: Iterable[FilePiece]) -> None:
         """Replace all pieces by these; the log has all bytes before them.
 
         Raises:
@@ -141,17 +141,17 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _pieces(data: bytes) -> list[Piece]:
+def _pieces(data: bytes) -> list[FilePiece]:
     pieces = []
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         text, _, text_hash = line.rpartition(b" ")
         if text_hash != _hash(text):
             break
-        pieces.append(msgspec.json.decode(text, type=Piece))
+        pieces.append(msgspec.json.decode(text, type=FilePiece))
     return pieces
 
 
-def _encode(piece: Piece) -> bytes:
+def _encode(piece: FilePiece) -> bytes:
     text = msgspec.json.encode(piece)
     return text + b" " + _hash(text) + b"\n"
 

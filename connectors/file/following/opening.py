@@ -93,5 +93,5 @@ def _finder(settings: Settings, context: ConnectorContext) -> Callable[[], Seque
 
 def _unsupported_error(reason: str) -> FsqlError:
     message = f"option '{FOLLOW}' is not supported: {reason}"
-    helps = ("leave the option out, and the files are read once",)
+    helps = ("remove the option to read the files once",)
     return FsqlError([Diagnostic("E534", message, helps=helps)])

@@ -240,7 +240,7 @@ def _read_private(path: Path) -> str:
             _check_private(path, lambda: os.fstat(file.fileno()))
             text = file.read(_FILE_BYTES_MAX)
     except FileNotFoundError:
-        raise keys_error(path, "there is no such file", "fsql keys init DIR makes keys") from None
+        raise keys_error(path, "there is no such file", "fsql keys init DIR creates keys") from None
     except OSError as error:
         raise keys_error(path, _reason(error)) from None
     return text.decode("ascii", errors="replace")
@@ -256,7 +256,7 @@ def _check_private(path: Path, stat_of: _Stat | None) -> None:
     if mode & ~_OWNER_ONLY:
         right = 700 if stat.S_ISDIR(status.st_mode) else 600
         raise keys_error(
-            path, f"its mode is {mode:o}, so that others may use it", f"chmod {right} {path}"
+            path, f"its mode is {mode:o}, which lets other users access it", f"chmod {right} {path}"
         )
 
 

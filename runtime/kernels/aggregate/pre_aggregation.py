@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.compiler.pre_aggregation import ReadColumns
+    from fsql.compiler.pre_aggregation import ArgumentColumns
     from fsql.runtime.batch import Root
 
     Ints = NDArray[np.int64]
@@ -83,7 +83,7 @@ class _Combined(NamedTuple):
 class PreAggregation:
     """Pre-aggregates the keys that have `least` rows in a batch or more."""
 
-    def __init__(self, columns: ReadColumns, least: int) -> None:
+    def __init__(self, columns: ArgumentColumns, least: int) -> None:
         self._columns = columns
         self._least = least
 

@@ -135,7 +135,7 @@ def test_a_job_whose_disk_stays_full_ends(
     assert (error.code, error.message, error.notes) == (
         "E621",
         f"the job cannot continue, because a disk is full or fails: {why}",
-        ("a job with --state continues where it stood when it is started again",),
+        ("a job with --state continues where it stopped when it is started again",),
     )
     assert error.helps == (
         "make room on the disk or repair it, and start the job again with the same state directory",
@@ -191,7 +191,7 @@ def test_a_job_that_keeps_breaking_an_invariant_ends() -> None:
     assert (error.code, error.message, error.notes) == (
         "I902",
         "worker 0 has left: internal error FSQL-I902: a row was retracted that was never added",
-        ("3 epochs have ended so while outputs stood at the beginning",),
+        ("3 epochs have ended in this way while outputs were at the beginning",),
     )
 
 

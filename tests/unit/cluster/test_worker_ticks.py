@@ -45,7 +45,7 @@ def test_parts_are_sent_by_time_whatever_the_length_of_steps() -> None:
 
     def sent_at(now: float, *, is_behind: bool = False) -> int:
         before = len(sent)
-        ticks.go_on(now, lambda _: is_behind)
+        ticks.continue_work(now, lambda _: is_behind)
         parts = [item for item in sent[before:] if isinstance(item, StatePart)]
         others.extend(item for item in sent[before:] if item not in parts)
         return len(parts)

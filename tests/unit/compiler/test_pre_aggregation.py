@@ -9,7 +9,7 @@ import pytest
 from fsql.compiler.explain.choices import changed_choices
 from fsql.compiler.explain.tick import tick_json, tick_text
 from fsql.compiler.plan_choices import PlanChoices, choices_of, fault_of_choices, with_choices
-from fsql.compiler.pre_aggregation import ReadColumns, pre_aggregations_of, read_columns
+from fsql.compiler.pre_aggregation import ArgumentColumns, pre_aggregations_of, read_columns
 from fsql.compiler.tick_plan import FoldHead, TickPlan
 from fsql.compiler.verify.tick_plan import verify_tick_plan
 from fsql.tests.unit.optimizer.jobs import plan_of
@@ -112,7 +112,7 @@ def test_what_is_read_of_the_rows() -> None:
         ["i"],
         ["d"],
     ]
-    assert isinstance(found, ReadColumns)
+    assert isinstance(found, ArgumentColumns)
 
 
 def test_the_plan_shows_it_and_its_folds_stay_the_same() -> None:

@@ -170,14 +170,14 @@ def test_words_follow_a_law() -> None:
 
 
 WRONG = {
-    ("n", "min", "x"): "option 'fields.n.min' is 'x', which is no value of the column",
+    ("n", "min", "x"): "option 'fields.n.min' is 'x', which is not a value of the column",
     ("n", "min", "3000000000"): "option 'fields.n.min' is 3000000000, which is out of range",
-    ("n", "max", "-1"): "option 'fields.n.max' is -1, which is less than the least value",
+    ("n", "max", "-1"): "option 'fields.n.max' is -1, which is less than the minimum",
     (
         "price",
         "min",
         "1.234",
-    ): "option 'fields.price.min' is '1.234', which is no value of the column",
+    ): "option 'fields.price.min' is '1.234', which is not a value of the column",
     (
         "id",
         "null_rate",
@@ -194,7 +194,7 @@ WRONG = {
         "kind",
         "choice",
     ): "option 'fields.n.kind' is choice; give the values: 'fields.n.values' = 'a, b'",
-    ("n", "values", "1, b"): "option 'fields.n.values' is 'b', which is no value of the column",
+    ("n", "values", "1, b"): "option 'fields.n.values' is 'b', which is not a value of the column",
     ("n", "values", "1, 3000000000"): "option 'fields.n.values' has a value that does not fit INT",
     (
         "paid",

@@ -71,7 +71,10 @@ def test_a_file_that_is_renamed_is_read_on(job: Job) -> None:
     job.drain()
     assert job.lines() == ["one", "two", "three", "four", "five"]
     assert job.notes == [
-        f'file "{file}" was renamed; it is read on, and what has its name then from the beginning'
+        (
+            f'file "{file}" was renamed: reading continues, and a new file of that name is'
+            " read from its beginning"
+        )
     ]
 
 
@@ -105,7 +108,7 @@ def test_a_file_that_a_program_writes_anew_with_more_is_read_on(job: Job) -> Non
     ("content", "reason"),
     [
         ("x\n", "it has 2 bytes now"),
-        ("many\nmore lines\n", "what stands before that is not what was read"),
+        ("many\nmore lines\n", "its contents before that have changed"),
     ],
 )
 @pytest.mark.parametrize("restarts", [False, True])
@@ -116,9 +119,9 @@ def test_a_file_that_loses_what_was_read_stops_the_job(
     append(file, "one\ntwo\n")
     job.drain()
     file.write_text(content)
-    go_on = job.start if restarts else job.drain
+    continue_work = job.start if restarts else job.drain
     with pytest.raises(FsqlError) as caught:
-        go_on()
+        continue_work()
     [diagnostic] = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == (
         "E536",

@@ -239,7 +239,7 @@ def test_another_log_is_not_taken_for_the_one_that_was_read(tmp_path: Path) -> N
     reader.close()
     split_of(tmp_path).open(source_offset).close()
     segments(tmp_path)[0].path.write_bytes(b"one\nTWO\nthree\n")
-    with pytest.raises(FsqlError, match="what stands before is not what was read"):
+    with pytest.raises(FsqlError, match="the contents before have changed"):
         split_of(tmp_path).open(source_offset)
 
 

@@ -75,7 +75,7 @@ def test_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_with_other_bytes_before_the_place_is_refused(tmp_path: Path) -> None:
     source_offset = place_behind(written(tmp_path, b"a\nb\nc\n"), 2)
-    reason = "what stands before that is not what was read"
+    reason = "its contents before that have changed"
     assert refused(written(tmp_path, b"a\nB\nc\n"), source_offset) == reason
     assert rest(written(tmp_path, b"a\nb\nC\n"), source_offset) == [(2, "C")]
 
@@ -88,7 +88,7 @@ def test_the_check_is_cheap_and_looks_at_the_last_bytes_only(tmp_path: Path) -> 
     assert rest(written(tmp_path, other + line * rows), source_offset) == [(rows, "x" * 99)]
     assert refused(
         written(tmp_path, 2 * line + other + line * (rows - 2)), source_offset
-    ).startswith("what")
+    ).startswith("its contents")
 
 
 def test_a_last_line_that_goes_on_is_refused(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_what_is_no_shard_is_refused(folder: Path, bytes_: bytes, reason: str) -
     assert said.code == 1
     path = folder / "out-0-of-2.jsonl"
     assert said.err.splitlines()[0] == (
-        f'error[FSQL-E544]: "{path}" is not a whole shard of the table: {reason}'
+        f'error[FSQL-E544]: "{path}" is not a complete shard of the table: {reason}'
     )
 
 

@@ -105,7 +105,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         (f'the directory "{tmp_path}/nowhere" does not exist or cannot be read',),
     )
     assert refused("https://example.org/bids.jsonl")[3] == (
-        "only files of this machine are read: download it first",
+        "only local files can be read: download it first",
     )
     assert refused("empty") == (
         "E531",

@@ -46,7 +46,7 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cluster.key"
     load_or_create_key(path)
     path.chmod(0o640)
-    assert refusal(path) == "its mode is 640, so that others may use it"
+    assert refusal(path) == "its mode is 640, which lets other users access it"
 
 
 def test_a_key_that_is_cut_off_is_refused(tmp_path: Path) -> None:

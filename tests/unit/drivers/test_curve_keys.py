@@ -57,13 +57,13 @@ def test_keys_are_for_their_owner_only(keys: Path) -> None:
 def test_files_that_others_may_use_are_refused(keys: Path, name: str, mode: int) -> None:
     rotate_keys(keys)
     (keys / name).chmod(mode)
-    reason = f"its mode is {mode:o}, so that others may use it"
+    reason = f"its mode is {mode:o}, which lets other users access it"
     assert refusal(keys) == f'the CURVE keys "{keys / name}" cannot be used: {reason}'
 
 
 def test_a_directory_that_others_may_use_is_refused(keys: Path) -> None:
     keys.chmod(0o750)
-    reason = "its mode is 750, so that others may use it"
+    reason = "its mode is 750, which lets other users access it"
     assert refusal(keys) == f'the CURVE keys "{keys}" cannot be used: {reason}'
 
 

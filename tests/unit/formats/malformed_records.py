@@ -180,28 +180,28 @@ MALFORMED = (
     Malformed('{"é":1,,}'.encode(), 511, "", "expected a key in quotes at byte 8"),
     Malformed(b'\xef\xbb\xbf{"id":1}', 511, "", "expected a value at byte 0"),
     # Keys that come twice.
-    Malformed(b'{"id":1,"id":2}', 512, "id", 'the key "id" comes twice'),
-    Malformed(b'{"id":1,"id":1}', 512, "id", 'the key "id" comes twice'),
-    Malformed(b'{"id":1,"\\u0069d":2}', 512, "id", 'the key "id" comes twice'),
-    Malformed(b'{"id" :1, "id"\t: null}', 512, "id", 'the key "id" comes twice'),
-    Malformed(b'{"id":"x","id":2}', 512, "id", 'the key "id" comes twice'),
-    Malformed(b'{"id":1,"x":1,"x":2}', 512, "x", 'the key "x" comes twice'),
-    Malformed(b'{"id":1,"x":{"y":1,"y":2}}', 512, "x.y", 'the key "x.y" comes twice'),
+    Malformed(b'{"id":1,"id":2}', 512, "id", 'the key "id" occurs twice'),
+    Malformed(b'{"id":1,"id":1}', 512, "id", 'the key "id" occurs twice'),
+    Malformed(b'{"id":1,"\\u0069d":2}', 512, "id", 'the key "id" occurs twice'),
+    Malformed(b'{"id" :1, "id"\t: null}', 512, "id", 'the key "id" occurs twice'),
+    Malformed(b'{"id":"x","id":2}', 512, "id", 'the key "id" occurs twice'),
+    Malformed(b'{"id":1,"x":1,"x":2}', 512, "x", 'the key "x" occurs twice'),
+    Malformed(b'{"id":1,"x":{"y":1,"y":2}}', 512, "x.y", 'the key "x.y" occurs twice'),
     Malformed(
-        b'{"id":1,"x":[{},{"y":{"z":1,"z":2}}]}', 512, "x[1].y.z", 'the key "x[1].y.z" comes twice'
+        b'{"id":1,"x":[{},{"y":{"z":1,"z":2}}]}', 512, "x[1].y.z", 'the key "x[1].y.z" occurs twice'
     ),
-    Malformed(b'{"id":1,"name":"a:b","name":null}', 512, "name", 'the key "name" comes twice'),
+    Malformed(b'{"id":1,"name":"a:b","name":null}', 512, "name", 'the key "name" occurs twice'),
     Malformed(
         b'{"id":1,"customer":{"name":"a","name":"b"}}',
         512,
         "customer.name",
-        'the key "customer.name" comes twice',
+        'the key "customer.name" occurs twice',
     ),
     Malformed(
         b'{"id":1,"items":[{"n":1},{"n":1,"n":1}]}',
         512,
         "items[1].n",
-        'the key "items[1].n" comes twice',
+        'the key "items[1].n" occurs twice',
     ),
     Malformed(
         b'{"id":1,"customer":{"name":5}}', 513, "customer.name", "expected STRING, found a number"
@@ -245,18 +245,21 @@ MALFORMED = (
         b'{"id":1,"counts":{"a":1,"b":"2"}}', 513, "counts.b", "expected BIGINT, found a string"
     ),
     Malformed(
-        b'{"id":1,"counts":{"a":1,"a":1}}', 512, "counts.a", 'the key "counts.a" comes twice'
+        b'{"id":1,"counts":{"a":1,"a":1}}', 512, "counts.a", 'the key "counts.a" occurs twice'
     ),
     Malformed(
-        b'{"id":1,"days":{"today":null}}', 513, "days.today", "the key of the map is no DATE"
+        b'{"id":1,"days":{"today":null}}',
+        513,
+        "days.today",
+        "the key of the map is not of type DATE",
     ),
     Malformed(
         b'{"id":1,"days":{"2024-01-31":[],"2024-01-31 ":[]}}',
-        *(512, "days.2024-01-31 ", 'the key "2024-01-31 " comes twice as DATE'),
+        *(512, "days.2024-01-31 ", 'the key "2024-01-31 " occurs twice as DATE'),
     ),
     Malformed(
         b'{"id":1,"days":{"2024-01-31":[{},{"1":0,"+1":0}]}}',
-        *(512, "days.2024-01-31[1].+1", 'the key "+1" comes twice as INT'),
+        *(512, "days.2024-01-31[1].+1", 'the key "+1" occurs twice as INT'),
     ),
     Malformed(
         b'{"id":1,"days":{"2024-01-31":[{"7":"noon"}]}}',

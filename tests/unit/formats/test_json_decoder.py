@@ -165,7 +165,7 @@ def test_what_only_the_exact_half_reads_has_its_value(field: str, text: str, val
 
 
 def test_a_record_with_two_errors_is_one_dead_letter() -> None:
-    """An unreadable timestamp that also looks like a key, and so like a key that comes twice."""
+    """An unreadable timestamp that also looks like a key, and so like a key that occurs twice."""
     result = read(b'{"id":1,"at":":"}')
     assert [
         (dead_letter.row, dead_letter.code, dead_letter.field)
@@ -319,7 +319,7 @@ def test_exact_json_is_the_json_of_the_standard_library(
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            raise ValueError("a key comes twice")
+            raise ValueError("a key occurs twice")
         return made
 
     try:

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fsql.compiler.pre_aggregation import ReadColumns
+from fsql.compiler.pre_aggregation import ArgumentColumns
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate.pre_aggregation import HOT_MAX, PreAggregated, PreAggregation
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
-COLUMNS = ReadColumns(keys=(0,), summed=(1,), compared=(2,), counted=(3,))
+COLUMNS = ArgumentColumns(keys=(0,), summed=(1,), compared=(2,), counted=(3,))
 
 
 def batch_of(

@@ -281,7 +281,7 @@ def test_a_segment_that_cannot_be_read_back_is_named() -> None:
     assert with_value(whole[:-1]) == f"it has {size - 1} bytes, and the manifest says {size}"
     assert with_value(b"") == f"it has 0 bytes, and the manifest says {size}"
     assert with_value(whole[:9] + b"\0" + whole[10:]) == "its hash does not match"
-    assert with_value(store.values[other.key]) == "it is another than the manifest names"
+    assert with_value(store.values[other.key]) == "it is not the one that the manifest names"
     del store.values[segment.key]
     assert damaged(segment, store) == f"{name}it is missing from the store"
     assert damaged(segment, Unreadable()) == (

@@ -13,7 +13,7 @@ import pytest
 
 from fsql.compiler import logical
 from fsql.compiler.explain import graph_svg, logical_html, logical_svg
-from fsql.compiler.explain.drawing.layout import Box, Layout, lay_out
+from fsql.compiler.explain.drawing.layout import Box, GraphLayout, lay_out
 from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.tests.unit.model import plans as p
@@ -36,7 +36,9 @@ def random_boxes(random: Random, count: int) -> list[Box]:
     return boxes
 
 
-def rectangle(layout: Layout, boxes: list[Box], index: int) -> tuple[float, float, float, float]:
+def rectangle(
+    layout: GraphLayout, boxes: list[Box], index: int
+) -> tuple[float, float, float, float]:
     (x, y), box = layout.tops[index], boxes[index]
     return x - box.width / 2, y, x + box.width / 2, y + box.height
 
@@ -75,7 +77,7 @@ def test_a_chain_is_upright() -> None:
 
 
 def test_nothing_is_drawn_as_nothing() -> None:
-    assert lay_out([]) == Layout((), {}, 0.0, 0.0)
+    assert lay_out([]) == GraphLayout((), {}, 0.0, 0.0)
 
 
 def test_the_picture_is_well_formed_and_shows_everything() -> None:
