@@ -7,7 +7,7 @@ as ranges: half-open intervals of bin numbers, ascending, that neither overlap n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -86,9 +86,10 @@ class OwnerMap:
     def __post_init__(self) -> None:
         """Check that each bin has an owner that exists."""
         assert len(self.owners) == BINS
-        assert all(0 <= owner < self.workers for owner in self.owners)
+        assert 0 <= min(self.owners) <= max(self.owners) < self.workers
 
     @classmethod
+    @cache
     def of_equal_ranges(cls, workers: int) -> OwnerMap:
         """Return the map in which each worker owns one range, all of about the same width."""
         return cls(tuple(number * workers // BINS for number in range(BINS)), workers)

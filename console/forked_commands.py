@@ -39,6 +39,9 @@ def serve_forks(root: click.Context, descriptor: int) -> None:
 
 
 def import_all() -> None:
-    """Import what the commands of processes import."""
+    """Import what the commands of processes import, and what most jobs import late."""
+    import fsql.connectors.file.source
+    import fsql.connectors.live.log_split
     import fsql.console.reporter
+    import fsql.formats.json.decoder
     import fsql.job.entry_points  # noqa: F401

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fsql.console.forked_commands import import_all
 from fsql.job import entry_points
 from fsql.job.compilation import compile_job
 from fsql.job.entry_points import run_worker
@@ -180,6 +181,7 @@ def _listen_at(address: str, announced: str) -> None:
 
 
 if __name__ == "__main__":
+    import_all()
     # What every worker does first is done once, and what is there now is never copied by a collection.
     compile_job(
         script_of_text(

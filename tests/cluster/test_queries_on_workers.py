@@ -1,6 +1,6 @@
 """Every query of the case files and the examples, on real worker processes: the same bytes as in one process.
 
-Each runs on 1, 2 or 4 workers with one that is killed in the middle, and some of them on 2 or 4 that nothing
+Each runs on 1, 2 or 3 workers with one that is killed in the middle, and some of them on 2 or 3 that nothing
 disturbs: moments and numbers of workers take turns.  Chunks have four rows and the read-ahead is sixteen, so
 that there is a middle.  Late rows, rejects and standard output are compared as well, and where a job stops.
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-WORKERS: Final = (1, 2, 4)
+WORKERS: Final = (1, 2, 3)
 ROWS_MAX: Final = 40
 LIVE: Final = re.compile(r"'connector' = '(stdin|socket)'")
 QUERIES: Final = [(name, text) for name, text in queries() if not LIVE.search(text)]
@@ -43,10 +43,10 @@ def kill_of(number: int) -> tuple[int, Kill]:
 
 
 def check(job: Job, nursery: Nursery, number: int) -> None:
-    """Run a job with a kill, and each fourth undisturbed first."""
+    """Run a job with a kill, and each eighth undisturbed first."""
     expected = job.written_here()
-    if number % 4 == 0:
-        count = (2, 4)[number // 4 % 2]
+    if number % 8 == 0:
+        count = (2, 3)[number // 8 % 2]
         run = LedRun(nursery, job, job.description(count))
         assert run.written() == expected, f"{count} workers"
         job.forget_state()
