@@ -98,6 +98,11 @@ class ToRowTime(MapFunction):
 
 
 @dataclass(frozen=True, eq=False)
+class ToRoot(MapFunction):
+    """Append the time and the origin of the row's root position, by which changes are collected."""
+
+
+@dataclass(frozen=True, eq=False)
 class ScanRows(MapFunction):
     """Append `ordinal`, the number of the scan, to the path.  (`logical.Scan`)."""
 
@@ -154,6 +159,11 @@ class Late(MapFunction):
 class Combine(MapFunction):
     """The base of the functions that combine a state and a row: one for each stateful operator."""
 
+    @property
+    def by_root(self) -> bool:
+        """Return whether rows go by those that follow at their own roots."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class CombineAggregate(Combine):
@@ -183,6 +193,20 @@ class CombineChanges(Combine):
 
     closing: ClassVar[None] = None
     final: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False)
+class CombineChangelog(Combine):
+    """`logical.ToChangelog`, of rows that end with their root; each root is a bucket."""
+
+    keys: tuple[Expression, ...]
+    label_key: tuple[int, ...] | None
+    scan_number: int
+
+    @property
+    def by_root(self) -> bool:
+        """Return whether rows go by those that follow at their own roots: changes add up there."""
+        return True
 
 
 @dataclass(frozen=True, eq=False)

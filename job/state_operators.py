@@ -10,6 +10,7 @@ from fsql.compiler.logical import (
     Join,
     Over,
     Rank,
+    ToChangelog,
     WindowAggregate,
 )
 from fsql.compiler.serialize import operator_ids
@@ -17,7 +18,7 @@ from fsql.compiler.serialize import operator_ids
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job, Plan
 
-_STATEFUL: Final = (Aggregate, WindowAggregate, AssignSessions, Over, Rank, Join)
+_STATEFUL: Final = (Aggregate, WindowAggregate, AssignSessions, Over, Rank, Join, ToChangelog)
 
 
 def state_operators(job: Job) -> dict[str, Plan]:

@@ -16,6 +16,7 @@ from fsql.compiler.logical import (
     Join,
     LateralAggregate,
     Scan,
+    ToChangelog,
     Union,
     Unnest,
     WindowAggregate,
@@ -69,6 +70,7 @@ def _have_equal_paths(plan: Plan) -> bool:
                 | AssignSessions()
                 | Join()
                 | Union()
+                | ToChangelog()
             ):
                 return False
             case _:

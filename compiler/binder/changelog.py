@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.changelog_arguments import (
+    FROM_CHANGELOG,
+    mapping_pairs,
+    operation_name,
+    wrong_argument,
+)
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.report import Refusal, refusal
@@ -20,8 +26,6 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.text.source import Span
 
-FROM_CHANGELOG: Final = "FROM_CHANGELOG"
-
 _KINDS: Final[Mapping[str, str]] = {
     "INSERT": "+U",
     "UPDATE_BEFORE": "-U",
@@ -29,36 +33,6 @@ _KINDS: Final[Mapping[str, str]] = {
     "DELETE": "-D",
 }
 """The kinds of change that operations are mapped to, as what they do to the row of a key."""
-
-_FORM: Final = (
-    "write FROM_CHANGELOG(input => TABLE t PARTITION BY k, op => DESCRIPTOR(op),"
-    " op_mapping => MAP['c', 'INSERT', 'd', 'DELETE'])"
-)
-_NAMES: Final = ("INPUT", "OP", "OP_MAPPING")
-
-
-def is_changelog_call(written: syntax.TableFunction) -> bool:
-    """Return whether a table function is FROM_CHANGELOG."""
-    return written.name.parts[-1].name.upper() == FROM_CHANGELOG
-
-
-def changelog_arguments(written: syntax.TableFunction) -> dict[str, object]:
-    """Return the arguments of FROM_CHANGELOG by name; the input is a `syntax.TableArgument`.
-
-    Raises:
-        Refusal: E307.
-    """
-    given: dict[str, object] = {}
-    for index, argument in enumerate(written.arguments):
-        name, value = _NAMES[min(index, 2)], argument
-        if isinstance(argument, syntax.NamedArgument):
-            name, value = argument.name.name.upper(), argument.value
-        if name not in _NAMES or name in given:
-            raise _wrong("it takes input, op and op_mapping, each once", argument.span)
-        given[name] = value
-    if not isinstance(given.get("INPUT"), syntax.TableArgument):
-        raise _wrong("its input must be a table", written.span)
-    return given
 
 
 def from_changelog(relation: Relation, given: Mapping[str, object], context: Context) -> Relation:
@@ -119,11 +93,7 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
 
 def _operation_column(relation: Relation, written: object, span: Span) -> int:
     """Return the index of the column with the operation, `op` by default."""
-    name = syntax.Identifier(span, "op", quoted=False)
-    if written is not None:
-        if not isinstance(written, syntax.Descriptor) or len(written.columns) != 1:
-            raise _wrong("op must be a DESCRIPTOR of one column", span)
-        (name,) = written.columns
+    name = operation_name(FROM_CHANGELOG, written, span)
     found = [field for field in relation.fields if matches(name, field.name)]
     if len(found) != 1 or found[0].column.type != STRING:
         raise _wrong(f'the operation "{name.name}" must be a STRING column of the input', name.span)
@@ -134,18 +104,13 @@ def _codes(written: object) -> dict[str, str]:
     """Return the kind of each operation; one text may list several, as in Flink: 'c, r'."""
     if written is None:
         return dict(_KINDS)
-    if not isinstance(written, syntax.MapConstructor):
-        raise _wrong("op_mapping must be a MAP of constant texts", getattr(written, "span"))  # noqa: B009
     codes: dict[str, str] = {}
-    texts = [item.value for item in written.items if isinstance(item, syntax.StringLiteral)]
-    if len(texts) < len(written.items) or len(texts) % 2 or not texts:
-        raise _wrong("op_mapping must be a MAP of constant texts", written.span)
-    for listed, kind in zip(texts[::2], texts[1::2], strict=True):
+    pairs, span = mapping_pairs(FROM_CHANGELOG, written)
+    for listed, kind in pairs:
         for code in listed.split(","):
             if kind not in _KINDS or code.strip() in codes:
                 raise _wrong(
-                    f"op_mapping maps each operation once, to one of {', '.join(_KINDS)}",
-                    written.span,
+                    f"op_mapping maps each operation once, to one of {', '.join(_KINDS)}", span
                 )
             codes[code.strip()] = _KINDS[kind]
     return codes
@@ -172,4 +137,4 @@ def _text(value: str) -> Expression:
 
 
 def _wrong(what: str, span: Span) -> Refusal:
-    return refusal("E307", f"invalid arguments of FROM_CHANGELOG: {what}", span, help=_FORM)
+    return wrong_argument(FROM_CHANGELOG, what, span)

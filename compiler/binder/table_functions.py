@@ -1,14 +1,15 @@
-"""Table functions in FROM: windows, FROM_CHANGELOG, and those that read one row."""
+"""Table functions in FROM: windows, FROM_CHANGELOG and TO_CHANGELOG, and those that read one row."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.changelog import (
+from fsql.compiler.binder.changelog import from_changelog
+from fsql.compiler.binder.changelog_arguments import (
+    TO_CHANGELOG,
     changelog_arguments,
-    from_changelog,
-    is_changelog_call,
+    changelog_function,
 )
 from fsql.compiler.binder.constants import one_row
 from fsql.compiler.binder.lateral import gives_elements, unnest
@@ -16,6 +17,7 @@ from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.tables import bind_table
+from fsql.compiler.binder.to_changelog import to_changelog
 from fsql.compiler.binder.window import assign_windows, read_window_call
 
 if TYPE_CHECKING:
@@ -39,12 +41,14 @@ def bind_table_function(
         return unnest(one_row(context, written.span), written, context)
     if written.lateral:
         raise not_implemented("LATERAL table functions", written.span)
-    if is_changelog_call(written):
+    function = changelog_function(written)
+    if function is not None:
         given = changelog_arguments(written)
         table = given["INPUT"]
         assert isinstance(table, syntax.TableArgument)
         rows = _bind_window_data(table, context, bind_query)
-        return apply_alias(from_changelog(rows, given, context), written.alias)
+        make = to_changelog if function == TO_CHANGELOG else from_changelog
+        return apply_alias(make(rows, given, context), written.alias)
     zone = context.zone
     call = read_window_call(written.name, written.arguments, written.span, zone, in_from=True)
     partition: tuple[syntax.Expression, ...] = ()

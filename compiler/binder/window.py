@@ -28,6 +28,7 @@ from fsql.compiler.logical import (
     AssignWindows,
     Join,
     Plan,
+    ToChangelog,
     WindowAggregate,
     operators,
 )
@@ -369,6 +370,8 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
 
 def _event_time_reason(plan: Plan) -> str | None:
     """Return which operator lost event time, if it is known."""
+    if any(isinstance(node, ToChangelog) for node in operators(plan)):
+        return "the changes of an updating query are not in the order of event time"
     for node in operators(plan):
         match node:
             case ApplyChanges():

@@ -16,6 +16,7 @@ from fsql.compiler.explain.operators import (
     ELEMENT,
     ORDINAL,
     aggregate_texts,
+    changelog_parts,
     changes_parts,
     expiry_parts,
     join_parts,
@@ -57,7 +58,9 @@ def function_parts(function: g.MapFunction, below: Schema, made: Schema) -> tupl
             return _row_parts(function, names, made)
 
 
-def combine_parts(combine: g.Combine, below: Schema, made: Schema) -> tuple[Part, ...]:
+def combine_parts(  # noqa: PLR0911 - one line for each kind
+    combine: g.Combine, below: Schema, made: Schema
+) -> tuple[Part, ...]:
     """Return what a stateful operator does with a state and a row."""
     names = labels(below)
     made_names = [column.name for column in made]
@@ -75,6 +78,8 @@ def combine_parts(combine: g.Combine, below: Schema, made: Schema) -> tuple[Part
             )
         case g.CombineChanges():
             return changes_parts(combine, names)
+        case g.CombineChangelog():
+            return changelog_parts(combine.label_key, names)
         case g.CombineOver(partition=partition, calls=calls):
             running = tuple(
                 f"{running_text(call, names)} AS {name_text(name)}"
@@ -128,7 +133,7 @@ def _row_parts(  # noqa: PLR0911 - one line for each function
             return windows_parts(function, names)
         case g.ToExpiry():
             return expiry_parts(function, names)
-        case g.ToRowTime():
+        case g.ToRowTime() | g.ToRoot():
             return ()
         case g.ScanRows(ordinal=ordinal) | g.Renumber(ordinal=ordinal):
             return (Part("scan", "scan", ordinal),)

@@ -56,6 +56,8 @@ def _parts_of_one_input(plan: logical.Plan, names: tuple[str, ...]) -> tuple[Par
     match plan:
         case logical.ApplyChanges():
             return changes_parts(plan, names)
+        case logical.ToChangelog():
+            return changelog_parts(plan.key, names)
         case logical.LateralAggregate():
             return _lateral_parts(plan, names)
         case logical.Aggregate() | logical.WindowAggregate() | logical.Over() | logical.Rank():
@@ -72,6 +74,12 @@ def changes_parts(
         Part("keys", "by", tuple(expression_text(key, names) for key in changes.keys)),
         Part("present", "where", expression_text(changes.present, names)),
     )
+
+
+def changelog_parts(key: tuple[int, ...] | None, names: Sequence[str]) -> tuple[Part, ...]:
+    """Return by which key changes are updates."""
+    by = None if key is None else tuple(column_text(names, index) for index in key)
+    return (Part("keys", "by", by),)
 
 
 def named_texts(

@@ -121,6 +121,8 @@ def _rows_of(plan: logical.Plan) -> str:
     match plan:
         case logical.ApplyChanges():
             return "one row per key, unbounded"
+        case logical.ToChangelog():
+            return "the changes that are not final yet"
         case logical.AssignSessions() if plan.lasts:
             return "one row per partition, until the input ends"
         case logical.AssignSessions():

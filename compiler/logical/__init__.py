@@ -3,8 +3,8 @@
 Every operator derives its `schema` from its inputs.  Expressions refer to input columns by index.  The
 meaning of each operator is given over one totally ordered sequence of weighted rows: a row with weight
 -1 retracts an equal row (a retraction, with a position of its own).  A plan without ApplyChanges,
-Aggregate and outer joins, where each WindowAggregate and Rank is final, carries +1 rows only; it is
-*append-only* (`append_only`).
+Aggregate and outer joins, where each WindowAggregate and Rank is final, carries +1 rows only, and so do the
+rows of ToChangelog; it is *append-only* (`append_only`).
 
 Positions.  A row's root position is (time, origin); a row that a punctuation caused has the
 origin `PUNCTUATION`, which sorts before all rows of that time.  Below the root comes the path.  The
@@ -14,7 +14,7 @@ defined on the plan as bound, before any rule, and rules keep the order that the
 
 from __future__ import annotations
 
-from fsql.compiler.logical.changes import ApplyChanges
+from fsql.compiler.logical.changes import OPERATION, ApplyChanges, ToChangelog
 from fsql.compiler.logical.declared import (
     ROW_TIME,
     ROWS_MAX,
@@ -66,6 +66,7 @@ from fsql.compiler.logical.rows import (
 from fsql.compiler.logical.sessions import AssignSessions
 
 __all__ = [
+    "OPERATION",
     "ROWS_MAX",
     "ROW_TIME",
     "SPLITS_MAX",
@@ -96,6 +97,7 @@ __all__ = [
     "Table",
     "TimeKind",
     "TimeRange",
+    "ToChangelog",
     "Union",
     "Unnest",
     "WindowAggregate",

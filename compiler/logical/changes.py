@@ -1,13 +1,14 @@
-"""The table that results from the changes of a source."""
+"""Changes as rows: the table that results from them, and those of an updating query."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.logical.plan import Plan
 from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import STRING
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import ColumnRef, Expression
@@ -33,3 +34,29 @@ class ApplyChanges(Plan):
         """Return the columns of the keys and of the values."""
         below = [self.input.schema[each.index] for each in (*self.keys, *self.values)]
         return tuple(Column(each.name, each.type, nullable=each.nullable) for each in below)
+
+
+OPERATION: Final = "op"
+"""The name of the column with the kind of a change: `+I`, `-U`, `+U` or `-D`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ToChangelog(Plan):
+    """The changes of an updating query as append-only rows: TO_CHANGELOG.
+
+    At each root position the weights of equal rows are summed, and what is left are its changes.  They are
+    labelled and ordered by `key`, columns of the input, as those that a sink with that key receives.
+    Output: the columns of the input, none of them event time, then the kind of the change.
+    Path: `(least scan number below, index among the changes of the root)`.
+    """
+
+    input: Plan
+    key: tuple[int, ...] | None
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the columns of the input, then the kind of the change."""
+        return (
+            *(Column(each.name, each.type, nullable=each.nullable) for each in self.input.schema),
+            Column(OPERATION, STRING, nullable=False),
+        )

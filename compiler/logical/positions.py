@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from fsql.compiler.logical.changes import ApplyChanges
+from fsql.compiler.logical.changes import ApplyChanges, ToChangelog
 from fsql.compiler.logical.groups import Aggregate, LateralAggregate, WindowAggregate
 from fsql.compiler.logical.joins import Join, JoinKind
 from fsql.compiler.logical.rankings import Rank
@@ -58,6 +58,8 @@ def depth(plan: Plan) -> int:
         match node:
             case Scan() | ApplyChanges() | Aggregate() | WindowAggregate() | Rank():
                 depths[node] = 1
+            case ToChangelog():
+                depths[node] = 2
             case Unnest() | LateralAggregate() | AssignWindows() | Join():
                 depths[node] = below + 1
             case AssignSessions(order_column=order):
@@ -73,8 +75,17 @@ def session_levels(order_column: int | None) -> int:
 
 
 def append_only(plan: Plan) -> bool:
-    """Return whether `plan` never retracts a row."""
-    return not any(map(_retracts, operators(plan)))
+    """Return whether `plan` never retracts a row; what is below a ToChangelog may."""
+    met = {plan}
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if _retracts(node):
+            return False
+        below = () if isinstance(node, ToChangelog) else node.inputs
+        waiting += [each for each in below if each not in met]
+        met.update(below)
+    return True
 
 
 def _retracts(node: Plan) -> bool:

@@ -1,16 +1,18 @@
-"""`ApplyChanges`: one drifting-state cycle, bucketed by the key."""
+"""`ApplyChanges`: one drifting-state cycle, bucketed by the key; `ToChangelog`: one bucketed by roots."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Case, Expression, Literal
-from fsql.compiler.graph import CombineChanges
+from fsql.compiler.expression import Case, ColumnRef, Expression, Literal
+from fsql.compiler.graph import CombineChangelog, CombineChanges, Map, ToRoot, Vertex
 from fsql.compiler.logical import least_scan_number
 from fsql.compiler.lowering.cycle import add_cycle
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
-    from fsql.compiler.logical import ApplyChanges
+    from fsql.compiler.logical import ApplyChanges, ToChangelog
     from fsql.compiler.lowering.draft import Draft
 
 
@@ -29,3 +31,19 @@ def _if_present(present: Expression, column: Expression) -> Expression:
     """Return the column where the row is present, else NULL: a removed row leaves no state."""
     nothing = Literal(column.type, nullable=True, value=None)
     return Case(column.type, nullable=True, branches=((present, column),), otherwise=nothing)
+
+
+def lower_changelog(draft: Draft, plan: ToChangelog, rows: int) -> int:
+    """Append the vertices of `plan` after vertex `rows`; return the vertex of its rows."""
+    width = len(plan.input.schema)
+    root = (
+        Column("root_time", BIGINT, nullable=False),
+        Column("root_origin", BIGINT, nullable=False),
+    )
+    below = draft[rows]
+    rooted = draft.add(
+        Vertex(Map(ToRoot()), (rows,), (*below.schema, *root), below.depth, type(plan).__name__)
+    )
+    keys = tuple(ColumnRef(BIGINT, nullable=False, index=width + each) for each in range(2))
+    combine = CombineChangelog(keys, plan.key, least_scan_number(plan))
+    return add_cycle(draft, plan, combine, (keys,), (rooted,))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.graph import Closing, Combine, CombineOver, Finish, Grouping, Map, Merge, Vertex
+from fsql.compiler.graph import Closing, Combine, Finish, Grouping, Map, Merge, Vertex
 from fsql.compiler.logical import depth
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def add_cycle(  # noqa: PLR0913 - the parts of a cycle
     `made` are the columns of its rows, where these are not those of `plan`.
     """
     cycle = draft.next_cycle()
-    by_root = isinstance(combine, CombineOver) and combine.by_root
     origin, operator = type(plan).__name__, draft.operator_ids[plan]
     schema_in = tuple(column for entry in entries for column in draft[entry].schema)
     depth_in = max(draft[entry].depth for entry in entries)
@@ -53,7 +52,7 @@ def add_cycle(  # noqa: PLR0913 - the parts of a cycle
         return draft.add(Vertex(operation, inputs, schema, levels, origin, cycle, operator))
 
     merge = add(Merge(), entries)
-    grouping = add(Grouping(keys, STATE_WINDOW, closing, by_root), (merge,))
+    grouping = add(Grouping(keys, STATE_WINDOW, closing, combine.by_root), (merge,))
     state = add(Map(combine), (grouping,))
     output = add(Map(Finish(combine)), (state,))
     draft.close_cycle(merge, state)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.lowering.aggregate import lower_aggregate
-from fsql.compiler.lowering.changes import lower_changes
+from fsql.compiler.lowering.changes import lower_changelog, lower_changes
 from fsql.compiler.lowering.copies import copies_of, lower_copy, without_copies
 from fsql.compiler.lowering.draft import Draft
 from fsql.compiler.lowering.join import lower_join
@@ -51,12 +51,16 @@ def lower(job: logical.Job) -> Graph:
     return draft.finish()
 
 
-def _lower_operator(draft: Draft, plan: logical.Plan, inputs: tuple[int, ...]) -> int:
+def _lower_operator(  # noqa: C901 - one case for each operator
+    draft: Draft, plan: logical.Plan, inputs: tuple[int, ...]
+) -> int:
     match plan:
         case logical.Scan():
             rows = lower_scan(draft, plan)
         case logical.ApplyChanges():
             rows = lower_changes(draft, plan, *inputs)
+        case logical.ToChangelog():
+            rows = lower_changelog(draft, plan, *inputs)
         case logical.Aggregate():
             rows = lower_aggregate(draft, plan, *inputs)
         case logical.WindowAggregate():

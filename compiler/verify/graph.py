@@ -19,7 +19,7 @@ from fsql.compiler import graph as g
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import session_levels
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
+from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,7 +119,9 @@ def _rows(graph: g.Graph) -> Iterator[str]:
             yield f"vertex {index} has depth {vertex.depth}, its rows have {sorted(depths)}"
 
 
-def _depth_after(function: g.MapFunction, depth: int) -> int:
+def _depth_after(  # noqa: PLR0911 - one line for each kind
+    function: g.MapFunction, depth: int
+) -> int:
     match function:
         case g.ScanRows() | g.Explode() | g.ExplodeAggregate() | g.ToWindows():
             return depth + 1
@@ -127,6 +129,8 @@ def _depth_after(function: g.MapFunction, depth: int) -> int:
             return max(depth, function.depth)
         case g.CombineAggregate() | g.CombineChanges() | g.CombineRank() | g.Renumber():
             return 1
+        case g.CombineChangelog():
+            return 2
         case g.CombineSessions(order_column=order):
             return depth + session_levels(order)
         case g.CombineJoin():
@@ -135,7 +139,7 @@ def _depth_after(function: g.MapFunction, depth: int) -> int:
             return depth
 
 
-def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:  # noqa: C901 - one a function
+def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:  # noqa: C901, PLR0912 - one a function
     match function:
         case g.Compute():
             after = [expression.type for expression in function.expressions]
@@ -149,6 +153,10 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
             after = [*types, *_time_types(function, types)]
         case g.CombineAggregate():
             after = _group_types(function)
+        case g.ToRoot():
+            after = [*types, BIGINT, BIGINT]
+        case g.CombineChangelog():
+            after = [*types[:-2], STRING]
         case g.CombineChanges():
             after = [column.type for column in (*function.keys, *function.values)]
         case g.CombineJoin(kind=kind) if not kind.makes_pairs:
@@ -233,7 +241,7 @@ def _cycles(graph: g.Graph) -> Iterator[str]:
                     yield f"cycle {cycle} has no back edge"
                 if grouping.keys != _keys(combine) or grouping.closing is not _closing(combine):
                     yield f"cycle {cycle} groups by other keys than it combines"
-                if grouping.by_root != (isinstance(combine, g.CombineOver) and combine.by_root):
+                if grouping.by_root != combine.by_root:
                     yield f"cycle {cycle} has other punctuations than its combine needs"
                 if len(merge.inputs) != len(grouping.keys) + 1:
                     yield f"cycle {cycle} has {len(merge.inputs) - 1} entries"
@@ -243,7 +251,7 @@ def _cycles(graph: g.Graph) -> Iterator[str]:
 
 def _keys(combine: g.Combine) -> tuple[tuple[Expression, ...], ...]:
     match combine:
-        case g.CombineAggregate() | g.CombineChanges():
+        case g.CombineAggregate() | g.CombineChanges() | g.CombineChangelog():
             return (combine.keys,)
         case g.CombineOver() | g.CombineSessions() | g.CombineRank():
             return (combine.partition,)

@@ -84,7 +84,13 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
             yield from _array_operator(plan)
         case logical.Aggregate() | logical.WindowAggregate():
             yield from _aggregate_operator(plan)
-        case logical.ApplyChanges() | logical.Over() | logical.AssignSessions() | logical.Rank():
+        case (
+            logical.ApplyChanges()
+            | logical.ToChangelog()
+            | logical.Over()
+            | logical.AssignSessions()
+            | logical.Rank()
+        ):
             yield from _keyed_operator(plan)
         case logical.Join():
             yield from _join(plan)
@@ -147,11 +153,18 @@ def _aggregate_operator(plan: logical.Aggregate | logical.WindowAggregate) -> It
 
 
 def _keyed_operator(
-    plan: logical.ApplyChanges | logical.Over | logical.AssignSessions | logical.Rank,
+    plan: logical.ApplyChanges
+    | logical.ToChangelog
+    | logical.Over
+    | logical.AssignSessions
+    | logical.Rank,
 ) -> Iterator[str]:
     match plan:
         case logical.ApplyChanges():
             yield from _changes(plan)
+        case logical.ToChangelog(key=key):
+            if key is not None and not set(key) <= set(range(len(plan.input.schema))):
+                yield f"the changes have no key {key}"
         case logical.Over():
             yield from _over(plan)
         case logical.AssignSessions():

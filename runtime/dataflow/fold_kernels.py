@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsql.compiler.graph import (
     CombineAggregate,
+    CombineChangelog,
     CombineChanges,
     CombineJoin,
     CombineOver,
@@ -13,6 +14,7 @@ from fsql.compiler.graph import (
     CombineSessions,
 )
 from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.kernels.aggregate.changelog import ChangelogKernel
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 from fsql.runtime.kernels.aggregate.over import OverKernel
 from fsql.runtime.kernels.join.equi_join import JoinKernel
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.kernel import Kernel
 
 
-def make_fold(head: FoldHead) -> Fold:
+def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each operator
     """Return an empty fold for `head`, with the kernel of its operator."""
     combine = head.combine
     kernel: Kernel[Any]
@@ -37,6 +39,9 @@ def make_fold(head: FoldHead) -> Fold:
         case CombineChanges():
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=True)
+        case CombineChangelog():
+            [(schema, _)] = head.inputs
+            return Fold(head, ChangelogKernel(combine, schema), ties=False, append_only=True)
         case CombineOver():
             kernel = OverKernel(combine)
             return Fold(head, kernel, ties=combine.may_tie, append_only=True)

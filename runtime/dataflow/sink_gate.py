@@ -11,7 +11,7 @@ import numpy as np
 
 from fsql.compiler.logical import Changes
 from fsql.runtime.batch import Batch
-from fsql.runtime.dataflow.change_order import canonical_order, order_of_replacements
+from fsql.runtime.change_order import canonical_order, order_of_replacements
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
 from fsql.runtime.dictionaries import DictionaryRanks

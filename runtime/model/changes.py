@@ -53,7 +53,13 @@ def appended(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
 
 def changed(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
     """Yield the changes of a group of an updating query."""
-    key = sink.table.key
+    for change in labelled(sink.table.key, rows):
+        if change.operation != "-U" or sink.table.changes is not Changes.UPSERT:
+            yield change
+
+
+def labelled(key: tuple[int, ...] | None, rows: Iterable[Row]) -> Iterator[Change]:
+    """Yield the changes of one root with their kinds by `key`, in the canonical order."""
     removals: Counter[tuple[Key, ...]] = Counter()
     additions: Counter[tuple[Key, ...]] = Counter()
     changes = []
@@ -63,7 +69,5 @@ def changed(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
         changes.append((of_key, weight > 0, place, values, abs(weight)))
     for of_key, added, _, values, count in sorted(changes, key=lambda change: change[:3]):
         update = key is not None and removals[of_key] == additions[of_key] == 1
-        if update and not added and sink.table.changes is Changes.UPSERT:
-            continue
         operation = ("+U" if update else "+I") if added else ("-U" if update else "-D")
         yield from [Change(operation, values)] * count

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.compiler import graph as g
 from fsql.compiler.functions.failure import RowFailure
 from fsql.runtime.model.combine_aggregate import combine_aggregate
+from fsql.runtime.model.combine_changelog import combine_changelog
 from fsql.runtime.model.combine_changes import combine_changes
 from fsql.runtime.model.combine_join import combine_join
 from fsql.runtime.model.combine_over import combine_over
@@ -60,6 +61,7 @@ COMBINE_FUNCTIONS: Final[
 ] = {
     g.CombineAggregate: combine_aggregate,
     g.CombineChanges: combine_changes,
+    g.CombineChangelog: combine_changelog,
     g.CombineOver: combine_over,
     g.CombineSessions: combine_sessions,
     g.CombineRank: combine_rank,

@@ -91,6 +91,10 @@ def _to_row_time(_function: g.ToRowTime, row: Row, root: Root) -> list[Row]:
     return [Row((*row.values, root.time), row.path, row.weight)]
 
 
+def _to_root(_function: g.ToRoot, row: Row, root: Root) -> list[Row]:
+    return [Row((*row.values, *root), row.path, row.weight)]
+
+
 def _scan_rows(function: g.ScanRows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, function.ordinal, ())]
 
@@ -129,6 +133,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.ToWindows: _to_windows,
     g.ToExpiry: _to_expiry,
     g.ToRowTime: _to_row_time,
+    g.ToRoot: _to_root,
     g.ScanRows: _scan_rows,
     g.Renumber: _renumber,
     g.Pad: _pad,

@@ -17,10 +17,10 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, Root
+from fsql.runtime.change_order import canonical_order
 from fsql.runtime.dataflow import barrier, exchange, fold, sink_gate
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.applied_rows import AppliedRows
-from fsql.runtime.dataflow.change_order import canonical_order
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Kind

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsql.compiler.logical import Changes, SinkTable
 from fsql.tests.reference.order import order_key, row_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fsql.compiler.expression import Value
     from fsql.tests.reference.order import Key
+    from fsql.tests.reference.relations import Root, Row
 
     Values = tuple[Value, ...]
 
@@ -36,17 +36,31 @@ def difference(before: Sequence[Values], after: Sequence[Values]) -> list[Change
     ]
 
 
-def labelled(changes: Sequence[Change], sink: SinkTable) -> Iterator[tuple[str, Values]]:
-    """Yield each change of one root with its operation, in the order in which it is released."""
+def labelled(
+    changes: Sequence[Change], key: tuple[int, ...] | None
+) -> Iterator[tuple[str, Values]]:
+    """Yield each change of one root with its kind by `key`, in the order in which it is released."""
 
-    def sink_key(change: Change) -> Key:
-        return tuple(order_key(change.values[index]) for index in sink.key or ())
+    def of(change: Change) -> Key:
+        return tuple(order_key(change.values[index]) for index in key or ())
 
-    removed = Counter(sink_key(change) for change in changes if change.weight < 0)
-    added = Counter(sink_key(change) for change in changes if change.weight > 0)
-    for change in sorted(changes, key=lambda c: (sink_key(c), c.weight, row_key(c.values))):
-        key = sink_key(change)
-        update = sink.key is not None and removed[key] == added[key] == 1
-        operation = {-1: "-U" if update else "-D", 1: "+U" if update else "+I"}[change.weight]
-        if operation != "-U" or sink.changes is not Changes.UPSERT:
-            yield operation, change.values
+    removed = Counter(of(change) for change in changes if change.weight < 0)
+    added = Counter(of(change) for change in changes if change.weight > 0)
+    for change in sorted(changes, key=lambda c: (of(c), c.weight, row_key(c.values))):
+        update = key is not None and removed[of(change)] == added[of(change)] == 1
+        yield (
+            {-1: "-U" if update else "-D", 1: "+U" if update else "+I"}[change.weight],
+            change.values,
+        )
+
+
+def steps(
+    states: Iterable[tuple[Root, Sequence[Row]]], key: tuple[int, ...] | None
+) -> Iterator[tuple[Root, int, Values]]:
+    """Yield the changes from one state to the next: the root, their number there, values and kind."""
+    before: Sequence[Values] = ()
+    for root, rows in states:
+        after = [row.values for row in rows]
+        for index, (kind, values) in enumerate(labelled(difference(before, after), key)):
+            yield root, index, (*values, kind)
+        before = after

@@ -9,6 +9,8 @@ from fsql.tests.reference.delays import behind, up
 from fsql.tests.reference.sessions import session_closing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.tests.reference.relations import Root, Values
 
 Window = logical.WindowAggregate | logical.AssignSessions | logical.Rank
@@ -32,6 +34,13 @@ def closing(plan: Window, end: int) -> Root:
     assert plan.window_end is not None
     time = up(end, grain) + behind(plan.input, plan.window_end)
     return time, PUNCTUATION
+
+
+def closings(plan: logical.Plan, window_ends: Mapping[Window, set[int]]) -> set[Root]:
+    """Return where the windows below `plan` close."""
+    below = logical.operators(plan)
+    ends = [(window, end) for window, known in window_ends.items() for end in known]
+    return {closing(window, end) for window, end in ends if window in below}
 
 
 def expiry(plan: logical.AssignExpiry, values: Values, root: Root) -> int:

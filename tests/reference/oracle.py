@@ -158,8 +158,9 @@ class Oracle:
                 yield line(insert.sink, "+I", row.values)
         else:
             changes = self.difference(insert.query, before, root)
-            for operation, values in labelled(changes, insert.sink):
-                yield line(insert.sink, operation, values)
+            for operation, values in labelled(changes, insert.sink.key):
+                if operation != "-U" or insert.sink.changes is not logical.Changes.UPSERT:
+                    yield line(insert.sink, operation, values)
 
     def late_rows(self, window: Window, before: Root, root: Root) -> list[LateRow]:
         """Return what comes into `window` at `root` although its window has closed before."""

@@ -22,7 +22,8 @@ from fsql.compiler.expression import AggregateCall, Expression, Literal
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP
 from fsql.tests.reference import zones
 from fsql.tests.reference.aggregates import aggregate
-from fsql.tests.reference.closings import Window, closing, expiry, window_end
+from fsql.tests.reference.changes import steps
+from fsql.tests.reference.closings import Window, closing, closings, expiry, window_end
 from fsql.tests.reference.elements import elements
 from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.frames import places_of_frame
@@ -120,6 +121,7 @@ class Relations:
             logical.AssignRowTime: self.assign_row_time,
             logical.Union: self.union,
             logical.ApplyChanges: self.apply_changes,
+            logical.ToChangelog: self.to_changelog,
             logical.Aggregate: self.aggregate,
             logical.WindowAggregate: self.window_aggregate,
             logical.AssignSessions: self.assign_sessions,
@@ -218,8 +220,18 @@ class Relations:
             key = tuple(normalised(value) for value in values[: len(plan.keys)])
             table[tuple(order_key(value) for value in key)] = (*key, *values[len(key) :])
         width = len(plan.keys)
-        present = (values for values in table.values() if values[width] is True)
-        yield from (Row(values[:width] + values[width + 1 :]) for values in present)
+        kept = (row for row in table.values() if row[width] is True)
+        yield from (Row(row[:width] + row[width + 1 :]) for row in kept)
+
+    def to_changelog(self, plan: logical.ToChangelog, prefix: Root) -> Iterator[Row]:
+        """Make a row of each change from one root to the next, in order, with its kind."""
+        tables = [self.rows[table.ordinal] for table in logical.tables(plan)]
+        self.relation(plan.input, prefix)  # finds the ends of all windows
+        roots = {row.root for rows in tables for row in rows} | closings(plan, self.window_ends)
+        known = sorted(root for root in roots if root <= prefix)
+        reached = [(root, self.relation(plan.input, root)) for root in known]
+        for root, index, values in steps(reached, plan.key):
+            yield Row(values, root, (logical.least_scan_number(plan), index))
 
     def aggregate(self, plan: logical.Aggregate, prefix: Root) -> Iterator[Row]:
         """Make a row of each group."""
@@ -246,8 +258,7 @@ class Relations:
 
     def assign_sessions(self, plan: logical.AssignSessions, prefix: Root) -> Iterator[Row]:
         """Make a row of each row of a session that is closed."""
-        rows = self.relation(plan.input, prefix)
-        found = sessions(plan, rows)[0]
+        found = sessions(plan, self.relation(plan.input, prefix))[0]
         self.window_ends[plan] |= {session.end for session in found}
         for session in found:
             closed = session_closing(plan, session.end)

@@ -125,8 +125,8 @@ def aggregates(plan: Aggregating) -> tuple[AggregateCall, ...]:
 def _depends_on_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
     """Return whether columns of the input show in what `plan` does without being referred to.
 
-    Rows that share a position are ordered by all their columns.  Late rows are written with them; and
-    where rows are taken back, a change of any column makes more of them, which are counted.
+    Changes are summed, and rows that share a position ordered, by all columns.  Late rows are written with
+    them; and where rows are taken back, a change of any column makes more of them, which are counted.
     """
     match plan:
         case logical.Over(input=below):
@@ -138,6 +138,8 @@ def _depends_on_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
             return late_rows or not append_only(below)
         case logical.AssignSessions():
             return late_rows
+        case logical.ToChangelog():
+            return True
         case _:
             return False
 

@@ -24,6 +24,7 @@ REMEMBERING: Final = (
     logical.WindowAggregate,
     logical.Over,
     logical.Rank,
+    logical.ToChangelog,
 )
 """The operators with one input that keep state of its rows."""
 

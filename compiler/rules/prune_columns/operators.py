@@ -84,6 +84,9 @@ def _row_operator(  # noqa: PLR0911 - one line for each kind
         case logical.AssignRowTime():
             timed = logical.AssignRowTime(below.plan)
             return _append_columns(plan, timed, below, range(1))
+        case logical.ToChangelog(key=key):
+            changes = logical.ToChangelog(below.plan, key)
+            return Narrowed(changes, new_indexes(frozenset(range(len(plan.schema)))))
         case logical.Filter(predicate=predicate):
             moved_filter = logical.Filter(below.plan, below.over(predicate))
             return dataclasses.replace(below, plan=moved_filter)

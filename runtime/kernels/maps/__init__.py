@@ -23,6 +23,7 @@ from fsql.compiler.graph import (
     ScanRows,
     Select,
     ToExpiry,
+    ToRoot,
     ToRowTime,
     ToWindows,
 )
@@ -33,6 +34,7 @@ from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
 from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.windows import (
+    append_root,
     append_row_time,
     compile_punctuality,
     compile_to_expiry,
@@ -65,6 +67,8 @@ def compile_map(  # noqa: C901, PLR0911 - one line for each function
             return compile_to_expiry(function)
         case ToRowTime():
             return append_row_time
+        case ToRoot():
+            return append_root
         case ScanRows() | Renumber() | Pad():
             return lambda batch: MapResult(with_changed_path(function, batch, batch.columns), None)
         case OnTime(closing=closing):

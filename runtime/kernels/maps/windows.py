@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.batch import PUNCTUATION
@@ -23,7 +24,6 @@ from fsql.runtime.kernels.maps.repeats import repeat_batch, repeats_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import Closing, ToExpiry, ToWindows
@@ -108,6 +108,12 @@ def append_row_time(batch: Batch) -> MapResult:
     """Append the time of each row's root."""
     added = to_array(Vector(batch.time), TIMESTAMP, len(batch))
     return MapResult(batch.with_columns([*batch.columns, added]), None)
+
+
+def append_root(batch: Batch) -> MapResult:
+    """Append the time and the origin of each row's root."""
+    root = (pa.array(batch.time), pa.array(batch.origin))
+    return MapResult(batch.with_columns([*batch.columns, *root]), None)
 
 
 def late(batch: Batch, closing: Closing) -> NDArray[np.bool_]:

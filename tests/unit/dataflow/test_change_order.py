@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.batch import Batch
-from fsql.runtime.dataflow.change_order import ChangeOrder, canonical_order, order_of_replacements
+from fsql.runtime.change_order import ChangeOrder, canonical_order, order_of_replacements
 from fsql.runtime.order import lexicographic_order, starts_of_runs
 from fsql.runtime.packed_columns import order_within_runs
 from fsql.runtime.weights import consolidate
