@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import runpy
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,16 +20,19 @@ EXAMPLES = [(block, shown) for block, shown in pairwise(BLOCKS) if block.kind ==
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_an_example_prints_what_it_shows(
-    number: int, tmp_path: Path, request: pytest.FixtureRequest
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
     example, shown = EXAMPLES[number]
-    printed = subprocess.run(
-        [sys.executable, "-c", example.text],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    program = tmp_path / "program" / "example.py"
+    program.parent.mkdir()
+    program.write_text(example.text)
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(program), run_name="__main__")
+    printed = capfd.readouterr().out
     if request.config.getoption("--rewrite"):
         text = page_text(PAGE)
         now = [block for block in read_blocks(text) if block.kind == "output"][number]
