@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 QUERIES = Path(__file__).parents[2] / "queries" / "nexmark"
 TABLES = (QUERIES / "tables.sql").read_text()
 BATCHES = {path.stem: path.read_text() for path in sorted(QUERIES.glob("batch/*.sql"))}
-EVENTS = 100_000
+EVENTS = 30_000
 EVENT_RATE = 1_000
 DELAY_SECONDS = 4
 
