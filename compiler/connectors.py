@@ -162,7 +162,7 @@ class Format:
 
 
 FORMAT: Final = Option("format", OptionKind.CHOICE, "form of the records", default="json")
-"""Stands among a connector's options where those of the format go; its choices are the formats that fit."""
+"""The place of the format's options among those of a connector; its choices are the formats that fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,10 +65,10 @@ class PlanChoices:
 NO_CHOICES = PlanChoices()
 
 CONDITION: Final = "#"
-"""Stands in the name of a condition between the filter run and the number of the conjunct."""
+"""Separates the filter run and the number of the conjunct in the name of a condition."""
 
 PAIR: Final = "&"
-"""Stands in the name of a pair of conditions between that of the first and the number of the second."""
+"""Separates the name of the first condition and the number of the second in the name of a pair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,9 @@ def up(
     """Start the agent of a cluster directory, which is created if it does not exist.
 
     The agent starts the jobs that were deployed there and not stopped, and starts them again when they fail.
-    It listens on the loopback; who can read DIR/agent.key can change jobs.  The cluster directory is --dir,
-    else that of the variable FSQL_DIR, else .fsql in the working directory or the nearest one above it.
+    It listens on the loopback; users who can read DIR/agent.key can change jobs.  The cluster directory is
+    --dir, else that of the variable FSQL_DIR, else .fsql in the working directory or the nearest one above
+    it.
 
     --coordination, --coordination-credentials and --keys are for jobs that are deployed from now on; they
     stay until others are given.  So does --stats, whether the agent runs already or not.

@@ -1,4 +1,4 @@
-"""Tables of text with aligned columns, for lists of things."""
+"""Tables of text with aligned columns, for lists."""
 
 from __future__ import annotations
 

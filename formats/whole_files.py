@@ -61,7 +61,7 @@ class WholeFileSplit(ABC):
         return cls(name, path, columns, settings.reads_changes, read, nulled)
 
     def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
-        """Return a reader that stands at the first row, or at `source_offset`.
+        """Return a reader at the first row, or at `source_offset`.
 
         Raises:
             FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
@@ -196,7 +196,7 @@ def identity(path: Path) -> str:
 
 
 def check_replayable(path: Path, content: str, source_offset: SourceOffset | None) -> None:
-    """Check that a file with the identity `content` is the one in which a reader stood.
+    """Check that a file with the identity `content` is the one that a reader read.
 
     Raises:
         FsqlError: E536, if it is not.

@@ -98,7 +98,7 @@ class _Chooser:
         self._kept: Kept = {}
 
     def next(self) -> AutoChoice | None:
-        """Propose a tick if one pays; return what to report, if anything."""
+        """Propose a tick if its gain exceeds its cost; return what to report, if anything."""
         if not has_coordination(self._state):
             return None  # the run has just been started
         try:

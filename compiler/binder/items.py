@@ -120,7 +120,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
 def _check_named_columns(
     star: syntax.Star, names: Sequence[syntax.Identifier], fields: Layer
 ) -> None:
-    """Check that each name after a star is one of its columns, and stands there once.
+    """Check that each name after a star is one of its columns, and occurs once.
 
     Raises:
         Refusal: E203, E205, E209 if no column is left.

@@ -209,7 +209,7 @@ def refuse_lambda(_binder: ExpressionBinder, written: syntax.Lambda) -> Expressi
         "E401",
         "a lambda is not allowed here",
         written.span,
-        note="TRANSFORM, FILTER, REDUCE and the like take one behind an array or a map",
+        note="TRANSFORM, FILTER, REDUCE and related functions take one after an array or a map",
         help="arguments have no names here: write f(a, b)",
     )
 

@@ -70,7 +70,7 @@ def bind_lateral_rows(
         raise not_implemented(
             "LATERAL subquery over a table without an equality with the rows before it"
             if not equalities
-            else "comparison with the rows before LATERAL that is no equality",
+            else "comparison with the rows before LATERAL that is not an equality",
             written.span,
             help="write WHERE x.k = t.k, and other comparisons in the WHERE of the whole query",
         )

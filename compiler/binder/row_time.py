@@ -1,8 +1,9 @@
 """PROCTIME(), NOW() and similar functions: the time of a row in the total order.
 
 That time is the time of the row's root position: the logged arrival of the row, or the greatest event time
-of its split so far.  Fronts add it to the rows of a table as a column.  A call is that column, so it stands
-where the rows come directly from one table: in a computed column, or in a SELECT from that table alone.
+of its split so far.  Fronts add it to the rows of a table as a column.  A call is that column, so it is
+allowed where the rows come directly from one table: in a computed column, or in a SELECT from that table
+alone.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ class SubqueryCollector:
         rest = [each for each in rows.correlated if each not in equalities]
         if not all(all_from(each, rows.width) for each in rest):
             raise not_implemented(
-                "comparison with the outer query that is no equality, in a subquery as a value",
+                "comparison with the outer query that is not an equality, in a subquery as a value",
                 subquery.span,
             )
         pairs = [pair for found in equalities.values() for pair in found]

@@ -95,7 +95,7 @@ def aggregate_while_alive(whole: Aggregate, lifetime: Lifetime) -> Plan:
 
 
 def _with_computed(plan: Plan, keys: Sequence[Expression]) -> tuple[Plan, tuple[ColumnRef, ...]]:
-    """Return the rows with the keys that are no columns, and all keys as columns."""
+    """Return the rows with the keys that are not columns, and all keys as columns."""
     made = [key for key in dict.fromkeys(keys) if not isinstance(key, ColumnRef)]
     width = len(plan.schema)
     names = [*(c.name for c in plan.schema), *(f"key_{i}" for i in range(len(made)))]

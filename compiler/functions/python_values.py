@@ -148,7 +148,7 @@ def _text(value: object, sql_type: SqlType) -> Value:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise NotOfTypeError("a text with a surrogate, which is no character") from None
+        raise NotOfTypeError("a text with a surrogate, which is not a character") from None
     return str(value)
 
 
@@ -213,7 +213,7 @@ def _map(value: object, sql_type: SqlType) -> Value:
     if not isinstance(value, dict):
         raise _wrong(value, sql_type)
     if None in value:
-        raise NotOfTypeError(f"a dict with the key None, which is no key of {sql_type}")
+        raise NotOfTypeError(f"a dict with the key None, which is not a key of {sql_type}")
     entries = [
         (from_python(key, sql_type.key), from_python(each, sql_type.value))
         for key, each in value.items()

@@ -52,7 +52,7 @@ class MetadataSplit:
         return self.inner.path
 
     def open(self, source_offset: SourceOffset | None = None) -> MetadataReader:
-        """Return a reader that stands at the first row, or at `source_offset`.
+        """Return a reader at the first row, or at `source_offset`.
 
         Raises:
             FsqlError: as the split without metadata.
@@ -82,7 +82,7 @@ class MetadataReader:
         return self._inner.bytes_passed()
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands."""
+        """Return the offset of the reader."""
         return self._inner.source_offset()
 
     def close(self) -> None:

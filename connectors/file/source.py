@@ -58,7 +58,7 @@ class FileSplit:
     block_bytes: int = BLOCK_BYTES
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
-        """Return a reader that stands at the first row, or at `source_offset`.
+        """Return a reader at the first row, or at `source_offset`.
 
         Raises:
             FsqlError: E531, if the file cannot be opened; E535, if it cannot be read;

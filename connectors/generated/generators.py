@@ -116,7 +116,7 @@ class GeneratorSplit:
         return self.text.rows
 
     def open(self, source_offset: SourceOffset | None = None) -> GeneratorReader:
-        """Return a reader that stands at row 0, or at `source_offset`."""
+        """Return a reader at row 0, or at `source_offset`."""
         first = 0 if source_offset is None else source_offset.row
         return GeneratorReader(self.text, self.columns, self.clock, first)
 

@@ -43,7 +43,7 @@ class RowSplit:
     clock: Callable[[], float]
 
     def open(self, source_offset: SourceOffset | None = None) -> RowReader:
-        """Return a reader that stands at row 0, or at `source_offset`."""
+        """Return a reader at row 0, or at `source_offset`."""
         return RowReader(self, 0 if source_offset is None else source_offset.row)
 
 

@@ -32,7 +32,7 @@ class MemorySplit:
     rows: pa.Table
 
     def open(self, source_offset: SourceOffset | None = None) -> MemoryReader:
-        """Return a reader that stands at the first row, or at `source_offset`."""
+        """Return a reader at the first row, or at `source_offset`."""
         return MemoryReader(self.rows, 0 if source_offset is None else source_offset.row)
 
 
@@ -59,7 +59,7 @@ class MemoryReader:
         return 0
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands."""
+        """Return the offset of the reader."""
         return SourceOffset(self._row, self._row + 1, 0)
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class GrowingReader:
         return 0
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands."""
+        """Return the offset of the reader."""
         return SourceOffset(self._row, self._row + 1, 0)
 
     def close(self) -> None:

@@ -99,7 +99,7 @@ class LineReader:
         return self._blocks.bytes_passed(self._offset.byte)
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands.
+        """Return the offset of the reader.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.

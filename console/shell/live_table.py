@@ -52,7 +52,7 @@ class LiveTable:
             self._rows.apply(json.loads(line, parse_int=_Number, parse_float=_Number))
 
     def flush(self) -> None:
-        """Show the rows as they are now, if the table has stood long enough."""
+        """Show the rows as they are now, if the table was shown long enough."""
         now = time.monotonic()
         if now >= self._next_refresh:
             self._live.refresh()

@@ -135,7 +135,7 @@ class AvroReader:
         return self._byte
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands."""
+        """Return the offset of the reader."""
         return SourceOffset(self._row, 0, self._byte, self._content)
 
     def close(self) -> None:

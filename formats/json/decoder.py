@@ -269,7 +269,7 @@ class JsonDecoder(SingleLineDecoder):
         return good
 
     def _unknown_fields(self, record: bytes, keys_max: int, *, flat: bool) -> int | None:
-        """Return how many fields of a valid record are no columns; None if the exact rules must decide.
+        """Return how many fields of a valid record are not columns; None if the exact rules must decide.
 
         It seems to have `keys_max` keys; if it is `flat`, no value of it is an object.
         """

@@ -103,7 +103,7 @@ def _limits(text: str) -> np.uint64:
 
 _DATE, _TIMES = "0000-00-", {ord("T"): "00T00:00", ord(" "): "00 00:00"}
 _RESTS: Final = (":00", ":00Z", "", "", ":00.000", ":00.000Z")
-"""What may stand after the minutes, by its length; nothing else is read here."""
+"""What may follow the minutes, by its length; nothing else is read here."""
 _REST: Final = np.array([_word(rest) for rest in (*_RESTS, "")], np.uint64)
 _REST_MASK: Final = np.array([(1 << 8 * len(rest)) - 1 for rest in (*_RESTS, "")], np.uint64)
 _REST_IS_KNOWN: Final = _REST != 0

@@ -5,9 +5,9 @@ Producers write their records with one program, so those of a stream mostly diff
 it, with a few NumPy operations a column.  Nothing is assumed of the other records: they are distinguished,
 and decoded one by one.
 
-A record has a layout if the text around its values stands where the values before it end.  A value ends
+A record has a layout if the text around its values follows the values before it.  A value ends
 before the next quote, backslash or control character, which is found 64 bits at a time.  So a quoted value is
-a valid string; what stands without quotes is for the reader of the column to check.
+a valid string; text without quotes is for the reader of the column to check.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class LineBlock:
         return rows.view(np.uint8).reshape(len(at), count)
 
     def _have(self, frame: bytes, at: Ints) -> Bools:
-        """Return at which octets the frame stands; one value, if it stands at all of them."""
+        """Return at which octets the frame is; one value, if it is at all of them."""
         there = self.octets_at(at, len(frame))
         if there.tobytes() == frame * len(at):
             return _ALL

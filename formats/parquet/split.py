@@ -90,7 +90,7 @@ class ParquetReader:
         return self._size * self._bytes // max(self._bytes_in_all, 1)
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands."""
+        """Return the offset of the reader."""
         return SourceOffset(self._row, 0, self._bytes, self._content)
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ class CopiedState:
             self._is_small |= added <= HAND_OVER_ROWS_MAX or as_small_as_it_gets
 
     def _compare(self, left: int) -> None:
-        """Compare the number of parts that wait, now and then; it may rise once, in a peak of the load."""
+        """From time to time, compare the number of parts that wait; it may rise once, in a peak of load."""
         self._snapshots += 1
         if self._snapshots == SNAPSHOTS_OF_COMPARISON:
             falls_behind = left >= self._left_before and left > 0

@@ -6,7 +6,7 @@ Contract.  `docs/internals/distribution.md`, section 9.  A tick has these phases
                 other closely at first, and again when all have sent nearly all that was stored
     PREPARED    a snapshot can be announced, at whose position the owners change
     ANNOUNCED   workers answer; one that refuses takes the tick back to PREPARED
-    MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
+    MOVING      all have agreed.  A hold at the position is in the ack table for the bins of each new
                 owner; then the workers switch.  So min time after an operator does not
                 pass the position before the new owners have the state.
     COMPLETED   all new owners have their bins and fronts, and the old owners hold nothing back for them any

@@ -4,7 +4,7 @@ Contract.  Between two links that know each other's numbers, for what is sent on
 
 * What `receive` returns on one side is at each moment a prefix of what was given to `send` on the other:
   nothing is lost, duplicated or reordered, whatever the network does with frames.
-* If the network lets a frame through now and then, everything sent is received in the end.  When everything
+* If the network delivers a frame from time to time, everything sent is received eventually.  When everything
   is acknowledged, both sides send nothing more.
 * Sent frames that are kept to be sent again hold at most `window_bytes` (or one frame), and at most
   `window_frames` that came early are kept.  What does not fit in the window waits, without bound: see

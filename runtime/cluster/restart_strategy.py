@@ -4,7 +4,7 @@ Contract.  A failure that may happen again is followed by a new epoch after a de
 that was lost to silence, or was not loaded in time, gives the next one more time (`Timeouts`).  Epochs that
 end with a broken invariant are tried again a few times only, and then end the job with the error I902.  A
 disk that stays full, or that fails repeatedly, ends it with E621; the job can be started again when the disk
-can be used.  A store that another process has open is no failure of a disk: the job waits for it.
+can be used.  A store that another process has open is not a disk failure: the job waits for it.
 """
 
 from __future__ import annotations

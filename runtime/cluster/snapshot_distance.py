@@ -1,7 +1,7 @@
 """How far ahead of the input snapshots are announced, and how long the input may take to reach one.
 
 In a burst of input, rows are far ahead of min time, and the position is chosen accordingly far ahead.  If all
-workers have accepted it, but the input will not reach it within two intervals at its present pace, the burst
+workers have accepted it, but the input will not reach it within two intervals at its current rate, the burst
 is over, and a nearer position is needed.  Slow workers look the same, so the wait doubles each time.  In the
 end the position is the greatest promise itself.  So when no more rows arrive, all kept snapshots soon are
 after all rows, and no older one is needed to resume.

@@ -15,7 +15,7 @@ Fronts move as `front_moves` says.
     TickCompleted     the change is over
 
 A part may come before the tick is known here, as it comes by another link.  It is staged when no state of an
-earlier tick is left, in which the same keys could stand.
+earlier tick is left, which could have the same keys.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rows that a fold has applied: how they are applied in order, undone and applied again.
 
 Rows above min time are logged with their results when they are applied, unless the policy is ORDERED.  After
-a change to ORDERED that lasts until min time has passed all rows that were applied before.  Rows
+a change to ORDERED, rows are logged until min time has passed all rows that were applied before.  Rows
 at or before a position that their slots have seen are applied by a *repair*:
 
     log      [a3 b5] [a7 b8] [a9]       row a6 comes: the log from the first entry with a later row

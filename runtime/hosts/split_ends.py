@@ -161,7 +161,7 @@ class _EndRecordingReader:
         return self._reader.bytes_passed()
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands."""
+        """Return the offset of the reader."""
         return self._reader.source_offset()
 
     def close(self) -> None:

@@ -77,7 +77,7 @@ class FaultInjector:
             return
         half_us = self._every_us // 2
         self.world.after(half_us + self.choices.below(2 * half_us), self._strike)
-        # The first choice is no fault at all: a tape of zeros is a quiet run.
+        # The first choice is not a fault: a tape of zeros is a run without faults.
         name = self.choices.one_of(("", *self._faults))
         if name:
             FAULTS[name](self)

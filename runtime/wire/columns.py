@@ -71,14 +71,14 @@ def type_code(kind: pa.DataType) -> str:
         return f"D{kind.precision:02d}{kind.scale:02d}"
     code = _CODES.get(kind.id)
     if code is not None:
-        assert code not in _WITH_UNIT or kind == _TYPES[code], f"{kind} is no column's type"
+        assert code not in _WITH_UNIT or kind == _TYPES[code], f"{kind} is not the type of a column"
         return code
     if pa.types.is_dictionary(kind):
-        assert kind.index_type == _INDEX, f"{kind} is no column's type"
+        assert kind.index_type == _INDEX, f"{kind} is not the type of a column"
         return "{" + type_code(kind.value_type)
     if pa.types.is_struct(kind):
         return f"({''.join(type_code(field.type) for field in kind)})"
-    assert pa.types.is_list(kind), f"{kind} is no column's type"
+    assert pa.types.is_list(kind), f"{kind} is not the type of a column"
     return "[" + type_code(kind.value_type)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class WireError(Exception):
-    """The bytes are no valid frame or datagram; they are dropped, and counted by the class of the error."""
+    """The bytes are not a valid frame or datagram; they are dropped and counted by the error class."""
 
 
 class NotOursError(WireError):
@@ -30,4 +30,4 @@ class VersionError(WireError):
 
 
 class MalformedError(WireError):
-    """The bytes are intact and from this cluster, but are no frame or datagram: a bug of the sender."""
+    """The bytes are intact and from this cluster, but are not a frame or datagram: a bug of the sender."""

@@ -81,7 +81,7 @@ def _left_to_right(movers: set[int], distances: _Distances) -> list[int] | None:
 def _positions(
     layers: Layers, movers: Sequence[int], distances: _Distances, order: Sequence[int]
 ) -> Mapping[int, float]:
-    """Return where each mover stands.
+    """Return the position of each mover.
 
     At first that is as far left as it can; then ever nearer to the middle of its neighbours.
     """

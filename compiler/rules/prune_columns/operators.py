@@ -229,7 +229,7 @@ def _append_columns(
 
 
 def _kept_columns(keys: int, kept: Sequence[int]) -> list[int]:
-    """Return where keys, all of them, and the kept aggregates stood among the two."""
+    """Return the former indexes of all keys and of the kept aggregates."""
     return [*range(keys), *(keys + i for i in kept)]
 
 

@@ -81,8 +81,8 @@ def _droppable(join: Join) -> tuple[bool, bool]:
     """Return of which side rows may be dropped by a filter over their columns.
 
     A row without a partner is padded with NULLs: a predicate over those must see them, and what drops the
-    partner of such a row would make it stand so.  Of an append-only join, the order of the other side's pairs
-    must not be disturbed.
+    partner of such a row would show it without a match.  Of an append-only join, the order of the other
+    side's pairs must not be disturbed.
     """
     if join.kind is not JoinKind.INNER:
         return join.kind not in {JoinKind.RIGHT, JoinKind.FULL}, join.kind is JoinKind.RIGHT
