@@ -40,7 +40,7 @@ def on_workers(*flags: str) -> ParameterSet:
     return pytest.param(flags, id="processes", marks=[pytest.mark.cluster, pytest.mark.slow])
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command returned and said."""
 
     code: int
@@ -48,10 +48,10 @@ class Said(NamedTuple):
     err: str
 
 
-def fsql(*arguments: str | Path, text: str = "") -> Said:
+def fsql(*arguments: str | Path, text: str = "") -> CommandResult:
     """Call the command in this process; `text` is its standard input."""
     result = CliRunner().invoke(main, [str(each) for each in arguments], input=text)
-    return Said(result.exit_code, result.stdout, result.stderr)
+    return CommandResult(result.exit_code, result.stdout, result.stderr)
 
 
 def process(

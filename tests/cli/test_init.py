@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import Said, fsql
+from fsql.tests.cli.commands import CommandResult, fsql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ ALL = """\
 @pytest.mark.slow
 def test_a_new_project_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert fsql("init", "demo") == Said(
+    assert fsql("init", "demo") == CommandResult(
         0,
         "",
         "created a project in demo\n"

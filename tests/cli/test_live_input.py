@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import Said, process
+from fsql.tests.cli.commands import CommandResult, process
 from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def idle_run(*flags: str) -> subprocess.Popen[bytes]:
     return process("run", "--json", *flags, "-e", script, stdin=True)
 
 
-def said_of(flag: str, options: str, data: bytes) -> Said:
+def said_of(flag: str, options: str, data: bytes) -> CommandResult:
     """Return what a run says that reads these bytes."""
     with process("run", flag, "-e", COUNTS.format(options=options), stdin=True) as run:
         out, err = run.communicate(data)
-    return Said(run.returncode, out.decode(), err.decode())
+    return CommandResult(run.returncode, out.decode(), err.decode())
 
 
 def summary_of(err: bytes | str) -> dict[str, object]:

@@ -37,7 +37,7 @@ def new_twin(tmp_path: Path) -> Iterator[Callable[..., Twin]]:
 
     yield new
     for twin in twins:
-        twin.put_down()
+        twin.shut_down()
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,7 @@ class Kill:
         return f"worker {self.worker} killed at {self.moment} {self.count}"
 
 
-class Gang(Supervisor):
+class WorkerGroup(Supervisor):
     """The workers of a run; stands in for the launcher."""
 
     def __init__(
@@ -133,10 +133,10 @@ class Gang(Supervisor):
         self._ended.append(address)
         self._workers.append(self._start())
 
-    def dismiss(self) -> None:
+    def end_workers(self) -> None:
         """Have all workers end."""
         for worker in self._workers:
-            worker.let_go()
+            worker.end_supervision()
         self._workers = []
 
 
@@ -207,7 +207,7 @@ class LedRun:
         self._on_progress = on_progress
         self._seen = dict.fromkeys((*MOMENTS, *MOMENTS_OF_WRITERS), 0)
         self._node: _Watched | None = None
-        self._gang: Gang | None = None
+        self._gang: WorkerGroup | None = None
         self._ports: list[KeptPort] = []
         self.killed: list[Kill] = []
 
@@ -232,7 +232,7 @@ class LedRun:
             load_or_create_key(key), address, TransportSettings(announced=announced)
         )
         log = state / "errors"
-        self._gang = Gang(
+        self._gang = WorkerGroup(
             lambda: self._nursery.worker(transport.address, key, log, *self._place()),
             self._description.workers,
             self._on_progress,
@@ -241,7 +241,7 @@ class LedRun:
         try:
             self._process(prepare_job(self._description), transport, stdout, self._gang).run()
         finally:
-            self._gang.dismiss()
+            self._gang.end_workers()
             transport.close()
             for port in self._ports:
                 port.close()
@@ -258,7 +258,7 @@ class LedRun:
         return port.address, self._network.proxy(port.address).address
 
     def _process(
-        self, job: PreparedJob, transport: Transport, stdout: tuple[str, int], gang: Gang
+        self, job: PreparedJob, transport: Transport, stdout: tuple[str, int], gang: WorkerGroup
     ) -> CoordinatorProcess:
         positions = self._state / "positions"
         positions.mkdir(exist_ok=True)
@@ -275,12 +275,12 @@ class LedRun:
             encodings=job.encodings(),
         )
         self._node = _Watched(spec, transport.address, job.settings())
-        self._node.on = self._happened
+        self._node.on = self._on_moment
         job_state = open_job_state(self._state, transport.address, logs)
         consumers = [each.consumer for each in consumed]
         return CoordinatorProcess(self._node, spec, transport, job_state, consumers, gang)
 
-    def _happened(self, moment: str) -> None:
+    def _on_moment(self, moment: str) -> None:
         """Kill whoever is to be killed now."""
         self._seen[moment] += 1
         assert self._node is not None

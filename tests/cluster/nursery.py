@@ -67,7 +67,7 @@ class NurseryWorker:
             pass
         return not self.reader.ended
 
-    def let_go(self) -> None:
+    def end_supervision(self) -> None:
         """End its supervision, whereupon it ends."""
         os.close(self.supervising)
         self.supervising = -1

@@ -43,7 +43,7 @@ _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing resets."""
 
 
-class Trouble(enum.Enum):
+class ProxyFault(enum.Enum):
     """What a proxy does to its connections."""
 
     NONE = "none"
@@ -62,7 +62,7 @@ class Event:
 
     at: float
     proxy: int
-    trouble: Trouble
+    trouble: ProxyFault
 
 
 def schedule(seed: int, proxies: int, seconds: float) -> list[Event]:
@@ -72,9 +72,9 @@ def schedule(seed: int, proxies: int, seconds: float) -> list[Event]:
     for proxy in range(proxies):
         at = chance.uniform(0, 0.5)
         while at < seconds:
-            events.append(Event(at, proxy, chance.choice(list(Trouble))))
+            events.append(Event(at, proxy, chance.choice(list(ProxyFault))))
             at += chance.choice((0.01, 0.1, 0.5, 1.0)) * chance.uniform(0.5, 2.0)
-        events.append(Event(seconds, proxy, Trouble.NONE))
+        events.append(Event(seconds, proxy, ProxyFault.NONE))
     return sorted(events, key=lambda event: (event.at, event.proxy))
 
 
@@ -108,7 +108,7 @@ class Network:
         self.proxies.append(proxy)
         return proxy
 
-    def set(self, number: int, trouble: Trouble) -> None:
+    def set(self, number: int, trouble: ProxyFault) -> None:
         """Have a proxy do something else from now on."""
         self._do(self.proxies[number].set(trouble))
 
@@ -157,7 +157,7 @@ class Proxy:
 
     def __init__(self, port: int, delay_seconds: float) -> None:
         self.address = ""
-        self.trouble = Trouble.NONE
+        self.trouble = ProxyFault.NONE
         self.passed_bytes = 0
         """How many bytes have come out, in both directions."""
         self._port = port
@@ -175,15 +175,15 @@ class Proxy:
         self._server.close()
         await self._close_all(reset=True)
 
-    async def set(self, trouble: Trouble) -> None:
+    async def set(self, trouble: ProxyFault) -> None:
         self.trouble = trouble
-        if trouble in {Trouble.CUT, Trouble.RESET, Trouble.REFUSE}:
-            await self._close_all(reset=trouble is not Trouble.CUT)
-        elif trouble is Trouble.SWALLOW:
+        if trouble in {ProxyFault.CUT, ProxyFault.RESET, ProxyFault.REFUSE}:
+            await self._close_all(reset=trouble is not ProxyFault.CUT)
+        elif trouble is ProxyFault.SWALLOW:
             for connection in self._connections:
                 connection.swallowed = True
                 await _close(connection.node, reset=False)
-        elif trouble is Trouble.NONE:
+        elif trouble is ProxyFault.NONE:
             for connection in [each for each in self._connections if each.swallowed]:
                 self._connections.remove(connection)
                 await connection.close(reset=True)
@@ -196,7 +196,7 @@ class Proxy:
             await connection.close(reset=reset)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self.trouble is Trouble.REFUSE:
+        if self.trouble is ProxyFault.REFUSE:
             await _close(writer, reset=True)
             return
         try:
@@ -227,7 +227,7 @@ class Proxy:
                 block = await source.read(_BLOCK_BYTES)
             except OSError:
                 block = b""
-            delay = self._delay if self.trouble is Trouble.DELAY else 0.0
+            delay = self._delay if self.trouble is ProxyFault.DELAY else 0.0
             await late.put((time.monotonic() + delay, block))
 
     async def _pass(
@@ -254,4 +254,4 @@ class Proxy:
                 self.passed_bytes += len(block)
 
     def _waits(self, *, inwards: bool) -> bool:
-        return self.trouble is Trouble.STALL or (inwards and self.trouble is Trouble.DEAF)
+        return self.trouble is ProxyFault.STALL or (inwards and self.trouble is ProxyFault.DEAF)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.test_tick_commands import take
-from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, takes_part, wait_until
+from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, has_open_store, wait_until
 from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def twin(tmp_path: Path) -> Iterator[Twin]:
     twin = Twin(tmp_path / "run", RATE, COUNT)
     (twin.directory / "job.sql").write_text(script(f", 'rate' = '{RATE}'"))
     yield twin
-    twin.put_down()
+    twin.shut_down()
 
 
 def expected(directory: Path) -> dict[str, bytes]:
@@ -65,7 +65,7 @@ def test_fronts_follow_the_number_of_workers(twin: Twin, tmp_path: Path) -> None
     wait_until(twin.advances, "output")
     assert take(twin, "--workers", "1")["changes"] == [moved(1, 0, 1), moved(2, 0, 2)]
     assert take(twin, "--workers", "2")["changes"] == [moved(2, 1, 0)]
-    os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
+    os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
     wait_until(twin.advances, "output")
     taken = take(twin, "--workers", "3")
     assert (taken["workers"], taken["readers"]) == (3, [0, 2, 1])

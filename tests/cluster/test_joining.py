@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import difference, takes_part, wait_until
+from fsql.tests.cluster.twin import difference, has_open_store, wait_until
 from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
@@ -82,14 +82,14 @@ def test_a_worker_that_is_stopped_and_replaced_and_goes_on_changes_nothing(
     key = twin.state / "cluster.key"
     joined = [nursery.worker(leader, key, twin.directory / "log") for _ in range(3)]
     wait_until(twin.advances, "output")
-    first = next(worker for worker in joined if takes_part(worker.pid))
+    first = next(worker for worker in joined if has_open_store(worker.pid))
     os.kill(first.pid, signal.SIGSTOP)
     wait_until(lambda: epochs_of(twin) > 0, "another epoch")
     os.kill(first.pid, signal.SIGCONT)
     assert twin.ended() == 0, twin.errors()
     assert difference(twin.written(), right) == ""
     for worker in joined:
-        worker.let_go()
+        worker.end_supervision()
 
 
 def refused(*arguments: str | Path) -> str:

@@ -15,7 +15,7 @@ from fsql.tests.cluster.twin import (
     command_of,
     descendants,
     difference,
-    takes_part,
+    has_open_store,
     wait_until,
 )
 from fsql.tests.command_server import command_process
@@ -98,7 +98,7 @@ def test_a_worker_of_another_machine_is_killed_and_no_byte_is_different(
     try:
         killed, _ = workers.start(), workers.start()
         wait_until(twin.advances, "output")
-        wait_until(lambda: takes_part(killed.pid), "the first worker")
+        wait_until(lambda: has_open_store(killed.pid), "the first worker")
         assert twin.process is not None
         pids = [*descendants(twin.process.pid), *(each.pid for each in workers.processes)]
         lines = [" ".join(command_of(pid)).encode() for pid in (twin.process.pid, *pids)]
@@ -172,7 +172,7 @@ def test_a_run_listens_at_the_named_address_only(
     assert named in hosts
     if machines[0].prefix:  # nobody else listens in a namespace
         assert hosts <= {named, "0100007F"}
-    twin.put_down()
+    twin.shut_down()
 
 
 def test_without_keys_no_address_off_the_loopback_is_used(

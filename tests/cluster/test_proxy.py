@@ -22,7 +22,7 @@ from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
 from fsql.runtime.drivers.transport import Transport, TransportSettings
-from fsql.tests.cluster.proxy import Network, Trouble, schedule
+from fsql.tests.cluster.proxy import Network, ProxyFault, schedule
 from fsql.tests.kept_port import KeptPort
 from fsql.tests.unit.wire.frames import same
 
@@ -80,8 +80,8 @@ def ends(network: Network) -> Iterator[Ends]:
         yield ends
 
 
-@pytest.mark.parametrize("trouble", [Trouble.NONE, Trouble.DELAY])
-def test_bytes_pass_in_order(network: Network, ends: Ends, trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", [ProxyFault.NONE, ProxyFault.DELAY])
+def test_bytes_pass_in_order(network: Network, ends: Ends, trouble: ProxyFault) -> None:
     network.set(0, trouble)
     for number in range(5):
         ends.client.sendall(bytes([number]))
@@ -93,20 +93,20 @@ def test_bytes_pass_in_order(network: Network, ends: Ends, trouble: Trouble) -> 
 
 
 def test_what_stalls_waits(network: Network, ends: Ends) -> None:
-    network.set(0, Trouble.STALL)
+    network.set(0, ProxyFault.STALL)
     ends.client.sendall(b"a")
     ends.node.sendall(b"b")
     assert silent(ends.node)
     assert silent(ends.client)
-    network.set(0, Trouble.DEAF)
+    network.set(0, ProxyFault.DEAF)
     assert ends.client.recv(1) == b"b"
     assert silent(ends.node)
-    network.set(0, Trouble.NONE)
+    network.set(0, ProxyFault.NONE)
     assert ends.node.recv(1) == b"a"
 
 
 def test_what_is_cut_is_closed_and_can_be_made_anew(network: Network, ends: Ends) -> None:
-    network.set(0, Trouble.CUT)
+    network.set(0, ProxyFault.CUT)
     assert (ends.client.recv(1), ends.node.recv(1)) == (b"", b"")
     client, node = ends.connected()
     with client, node:
@@ -114,8 +114,8 @@ def test_what_is_cut_is_closed_and_can_be_made_anew(network: Network, ends: Ends
         assert node.recv(1) == b"a"
 
 
-@pytest.mark.parametrize("trouble", [Trouble.RESET, Trouble.REFUSE])
-def test_what_is_reset_is_reset(network: Network, ends: Ends, trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", [ProxyFault.RESET, ProxyFault.REFUSE])
+def test_what_is_reset_is_reset(network: Network, ends: Ends, trouble: ProxyFault) -> None:
     network.set(0, trouble)
     for end in (ends.client, ends.node):
         with pytest.raises(ConnectionResetError):
@@ -123,7 +123,7 @@ def test_what_is_reset_is_reset(network: Network, ends: Ends, trouble: Trouble) 
 
 
 def test_what_is_refused_cannot_be_made_anew(network: Network, ends: Ends) -> None:
-    network.set(0, Trouble.REFUSE)
+    network.set(0, ProxyFault.REFUSE)
     port = int(ends.proxy.address.rpartition(":")[2])
     with (
         socket.create_connection(("127.0.0.1", port)) as client,
@@ -133,11 +133,11 @@ def test_what_is_refused_cannot_be_made_anew(network: Network, ends: Ends) -> No
 
 
 def test_what_is_swallowed_is_half_open(network: Network, ends: Ends) -> None:
-    network.set(0, Trouble.SWALLOW)
+    network.set(0, ProxyFault.SWALLOW)
     assert ends.node.recv(1) == b""
     ends.client.sendall(b"a" * 100_000)
     assert silent(ends.client)
-    network.set(0, Trouble.NONE)
+    network.set(0, ProxyFault.NONE)
     with pytest.raises(ConnectionResetError):
         ends.client.recv(1)
 
@@ -145,10 +145,10 @@ def test_what_is_swallowed_is_half_open(network: Network, ends: Ends) -> None:
 def test_a_schedule_is_made_of_its_seed() -> None:
     events = schedule(1, 2, 10.0)
     assert events == schedule(1, 2, 10.0) != schedule(2, 2, 10.0)
-    assert {event.trouble for event in schedule(1, 2, 100.0)} == set(Trouble)
+    assert {event.trouble for event in schedule(1, 2, 100.0)} == set(ProxyFault)
     assert [(each.at, each.proxy, each.trouble) for each in events[-2:]] == [
-        (10.0, 0, Trouble.NONE),
-        (10.0, 1, Trouble.NONE),
+        (10.0, 0, ProxyFault.NONE),
+        (10.0, 1, ProxyFault.NONE),
     ]
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.job.ticks import read_owners
-from fsql.tests.cli.commands import Said, fsql
+from fsql.tests.cli.commands import CommandResult, fsql
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, takes_part, wait_until
+from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, has_open_store, wait_until
 from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ class LiveTwin(Twin):
         self._over.set()
         self._feeder.join()
 
-    def put_down(self) -> None:
+    def shut_down(self) -> None:
         self.stop_feeding()
-        super().put_down()
+        super().shut_down()
 
     def right(self, directory: Path) -> dict[str, bytes]:
         """Return what one process writes that reads the same lines."""
@@ -94,10 +94,10 @@ class LiveTwin(Twin):
 def live(tmp_path: Path) -> Iterator[LiveTwin]:
     twin = LiveTwin(tmp_path / "live", 0, 0)
     yield twin
-    twin.put_down()
+    twin.shut_down()
 
 
-def propose(twin: Twin, *flags: str | Path) -> Said:
+def propose(twin: Twin, *flags: str | Path) -> CommandResult:
     return fsql("tick", "propose", "--state", twin.state, *flags)
 
 
@@ -147,7 +147,7 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
         f"filters of stage 0: {', then '.join(conditions)}; was {' AND '.join(conditions[::-1])}",
     ]
     assert propose(twin, "--to", "1").out == "tick 3 is proposed\n"
-    os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
+    os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
     wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick during which a worker ends")
     assert propose(twin, "--equal").out == "tick 4 is proposed\n"
     [coordinator] = twin.pids("coordinator")
@@ -183,13 +183,13 @@ def test_workers_join_and_leave_while_rows_flow(live: LiveTwin, tmp_path: Path) 
     twin.start(1, "--no-contract")
     wait_until(twin.advances, "output")
     assert take(twin, "--workers", "2")["owners"] == EQUAL
-    os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
+    os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
     wait_until(twin.advances, "output")
     assert take(twin, "--workers", "1")["moved_bins"] == 2048
     assert take(twin, "--workers", "2")["moved_bins"] == 2048
     assert take(twin, "--workers", "1")["workers"] == 1
     # The worker that is left is in the process of the coordinator.
-    wait_until(lambda: not any(takes_part(pid) for pid in twin.pids("worker")), "an end")
+    wait_until(lambda: not any(has_open_store(pid) for pid in twin.pids("worker")), "an end")
     wait_until(twin.advances, "output")
     twin.stop_feeding()
     assert twin.ended() == 0, twin.errors()

@@ -69,7 +69,7 @@ def command_of(pid: int) -> list[str]:
     return []
 
 
-def takes_part(pid: int) -> bool:
+def has_open_store(pid: int) -> bool:
     """Say whether a worker has a store open; one that has taken no part yet has none."""
     with suppress(OSError):
         files = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
@@ -232,7 +232,7 @@ class Twin:
         wait_until(lambda: not processes_that_name(self.directory), "the end of all processes")
         return code
 
-    def put_down(self) -> None:
+    def shut_down(self) -> None:
         """End whatever is left, after a test that failed."""
         if self.process is None or not self.running():
             return

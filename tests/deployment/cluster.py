@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsql.deployment.directory import ClusterDirectory
-from fsql.tests.cli.commands import Said, fsql
+from fsql.tests.cli.commands import CommandResult, fsql
 from fsql.tests.cluster.twin import HANGS_AFTER_SECONDS
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class TestCluster:
     def directory(self) -> ClusterDirectory:
         return ClusterDirectory(self.path)
 
-    def call(self, *arguments: str | Path) -> Said:
+    def call(self, *arguments: str | Path) -> CommandResult:
         """Call a command, which must succeed."""
         said = self.say(*arguments)
         assert said.code == 0, said.err
         return said
 
-    def say(self, *arguments: str | Path) -> Said:
+    def say(self, *arguments: str | Path) -> CommandResult:
         return fsql(*arguments, "--dir", self.path)
 
     def pace(self, rate: int) -> int:

@@ -12,7 +12,7 @@ from fsql.tests.queries.examples import EXAMPLES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.tests.cli.commands import Said
+    from fsql.tests.cli.commands import CommandResult
     from fsql.tests.deployment.cluster import TestCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -26,7 +26,7 @@ INSERT INTO counts SELECT page, COUNT(*) AS visits FROM visits GROUP BY page;
 """
 
 
-def _error(said: Said) -> str:
+def _error(said: CommandResult) -> str:
     return next(line for line in said.err.splitlines() if line.startswith("error"))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import Said, fsql
+from fsql.tests.cli.commands import CommandResult, fsql
 from fsql.tests.docs.pages import ROOT, page_text, read_blocks, rewritten
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_commands_print_what_is_shown(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     results: list[tuple[Block, str]] = []
-    said = Said(0, "", "")
+    said = CommandResult(0, "", "")
     for block in read_blocks(page_text(page)):
         if block.kind == "console":
             program, *arguments = shlex.split(block.text)

@@ -298,9 +298,9 @@ class ExpressionMaker:
         if not OF_MAPS & {*signature.parameters, signature.result}:
             return {}
         fitting = [
-            each for each in MAP_TYPES if standing_for(each).get(signature.result, type_) == type_
+            each for each in MAP_TYPES if variable_types(each).get(signature.result, type_) == type_
         ]
-        return standing_for(self.random.choice(fitting))
+        return variable_types(self.random.choice(fitting))
 
     def of_decimals(self, type_: SqlType, depth: int) -> Expression:
         """Return a cast of arithmetic of numbers, at least one of which is a DECIMAL."""
@@ -339,7 +339,7 @@ OF_MAPS: Final = frozenset(
 )
 
 
-def standing_for(type_: SqlType) -> dict[object, SqlType]:
+def variable_types(type_: SqlType) -> dict[object, SqlType]:
     """Return what the variables of maps stand for where the map is of a type."""
     assert type_.element is not None
     return {
@@ -355,7 +355,7 @@ def standing_for(type_: SqlType) -> dict[object, SqlType]:
 def gives(signature: Signature, type_: SqlType) -> bool:  # noqa: PLR0911 - one a variable
     """Say whether a signature can have results of a type."""
     if signature.result in OF_MAPS:
-        return any(standing_for(each)[signature.result] == type_ for each in MAP_TYPES)
+        return any(variable_types(each)[signature.result] == type_ for each in MAP_TYPES)
     match signature.result:
         case TypeVariable.ANY:
             return not (TypeVariable.ORDERED_ARRAY in signature.parameters and type_.parts)

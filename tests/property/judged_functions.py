@@ -40,7 +40,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ComparedFunction:
     """A function of columns, in DuckDB's SQL; results that are numbers may differ by `within`, relatively."""
 
     sql: str
@@ -94,16 +94,16 @@ _TIMES_AS_TEXT: Final = Column(
 )
 
 
-def _formats(name: str) -> list[Judged]:
+def _formats(name: str) -> list[ComparedFunction]:
     families = {"date_format": _FORMATS, "strftime": {v: v for v in _FORMATS.values()}}
     return [
-        Judged(f"strftime({{0}}, '{theirs}')", (TIMES, *constants(ours)))
+        ComparedFunction(f"strftime({{0}}, '{theirs}')", (TIMES, *constants(ours)))
         for ours, theirs in families[name].items()
         if "%g" not in ours
     ]
 
 
-_REWRITTEN: Final = Judged(
+_REWRITTEN: Final = ComparedFunction(
     "strftime(TRY_CAST({0} AS TIMESTAMP), '%d.%m.%Y %H:%M:%S.%f')",
     (
         Column(STRING, (None, "", "x", "2024-02-30 10:00:00", "2024-02-29 23:59:59.5")),
@@ -112,19 +112,22 @@ _REWRITTEN: Final = Judged(
 )
 
 
-def _of_units(sql: str, *columns: Column, units: tuple[str, ...] = UNITS) -> list[Judged]:
+def _of_units(sql: str, *columns: Column, units: tuple[str, ...] = UNITS) -> list[ComparedFunction]:
     """Return a case for each unit, which is the first argument and stands for `{unit}`."""
-    return [Judged(sql.replace("{unit}", unit), (*constants(unit), *columns)) for unit in units]
+    return [
+        ComparedFunction(sql.replace("{unit}", unit), (*constants(unit), *columns))
+        for unit in units
+    ]
 
 
 _SHIFT: Final = "TRY(CASE WHEN {r} BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN {r} END)"
 _SHIFTED: Final = _SHIFT.replace("{r}", "({2} + {1} * INTERVAL 1 {unit})")
 
-JUDGED: Final[Mapping[str, list[Judged]]] = {
+JUDGED: Final[Mapping[str, list[ComparedFunction]]] = {
     "date_format": [*_formats("date_format"), _REWRITTEN],
     "strftime": _formats("strftime"),
     "to_char": [
-        Judged(
+        ComparedFunction(
             f"replace(strftime({{0}}, '{theirs}'), '{{lower}}', lower(strftime({{0}}, '%p')))".replace(
                 "{lower}", "<p>"
             ),
@@ -133,38 +136,44 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
         for ours, theirs in _TEMPLATES.items()
     ],
     "try_to_timestamp": [
-        Judged("try_strptime({0}, '%Y-%m-%d')", (_TIMES_AS_TEXT, *constants("yyyy-MM-dd")))
+        ComparedFunction(
+            "try_strptime({0}, '%Y-%m-%d')", (_TIMES_AS_TEXT, *constants("yyyy-MM-dd"))
+        )
     ],
     "to_date": [
-        Judged(
+        ComparedFunction(
             "CAST(try_strptime({0}, '%Y-%m-%d') AS DATE)",
             (_TIMES_AS_TEXT, *constants("yyyy-MM-dd")),
         )
     ],
     "try_to_date": [
-        Judged(
+        ComparedFunction(
             "CAST(try_strptime({0}, '%Y-%m-%d') AS DATE)",
             (_TIMES_AS_TEXT, *constants("yyyy-MM-dd")),
         )
     ],
-    "strptime": [Judged("try_strptime({0}, '%Y-%m-%d')", (_TIMES_AS_TEXT, *constants("%Y-%m-%d")))],
+    "strptime": [
+        ComparedFunction("try_strptime({0}, '%Y-%m-%d')", (_TIMES_AS_TEXT, *constants("%Y-%m-%d")))
+    ],
     "try_strptime": [
-        Judged("try_strptime({0}, '%Y-%m-%d')", (_TIMES_AS_TEXT, *constants("%Y-%m-%d")))
+        ComparedFunction("try_strptime({0}, '%Y-%m-%d')", (_TIMES_AS_TEXT, *constants("%Y-%m-%d")))
     ],
     "from_unixtime": [
-        Judged("strftime(make_timestamp({0} * 1000000), '%Y-%m-%d %H:%M:%S')", (MOMENTS,))
+        ComparedFunction("strftime(make_timestamp({0} * 1000000), '%Y-%m-%d %H:%M:%S')", (MOMENTS,))
     ],
-    "timestamp_seconds": [Judged("make_timestamp({0} * 1000000)", (MOMENTS,))],
-    "timestamp_micros": [Judged("make_timestamp({0})", (MOMENTS,))],
-    "epoch_micros": [Judged("epoch_us({0})", (TIMES,))],
-    "epoch_nanos": [Judged("TRY(epoch_ns({0}))", (TIMES,))],
-    "unix_date": [Judged("{0} - DATE '1970-01-01'", (DATES,))],
+    "timestamp_seconds": [ComparedFunction("make_timestamp({0} * 1000000)", (MOMENTS,))],
+    "timestamp_micros": [ComparedFunction("make_timestamp({0})", (MOMENTS,))],
+    "epoch_micros": [ComparedFunction("epoch_us({0})", (TIMES,))],
+    "epoch_nanos": [ComparedFunction("TRY(epoch_ns({0}))", (TIMES,))],
+    "unix_date": [ComparedFunction("{0} - DATE '1970-01-01'", (DATES,))],
     "date_from_unix_date": [
-        Judged("DATE '1970-01-01' + CAST({0} AS INTEGER)", (Column(BIGINT, DATES.values),))
+        ComparedFunction(
+            "DATE '1970-01-01' + CAST({0} AS INTEGER)", (Column(BIGINT, DATES.values),)
+        )
     ],
-    "date": [Judged("CAST({0} AS DATE)", (TIMES,))],
+    "date": [ComparedFunction("CAST({0} AS DATE)", (TIMES,))],
     "make_date": [
-        Judged(
+        ComparedFunction(
             "TRY(make_date({0}, {1}, {2}))",
             (
                 Column(BIGINT, (None, 1, 9999, 2023, 2024)),
@@ -174,7 +183,7 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
         )
     ],
     "make_time": [
-        Judged(
+        ComparedFunction(
             "TRY(make_time({0}, {1}, {2}))",
             (
                 Column(BIGINT, (None, -1, 0, 12, 23, 25)),
@@ -184,7 +193,7 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
         )
     ],
     "make_timestamp": [
-        Judged(
+        ComparedFunction(
             "TRY(make_timestamp({0}, {1}, {2}, {3}, {4}, {5}))",
             (
                 Column(BIGINT, (None, 1, 9999, 2023)),
@@ -208,42 +217,45 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
             units=("week",),
         ),
     ],
-    "datediff": [Judged("datediff('day', {1}, {0})", (DATES, DATES))],
+    "datediff": [ComparedFunction("datediff('day', {1}, {0})", (DATES, DATES))],
     "date_add": [
-        Judged(
+        ComparedFunction(
             "CASE WHEN {0} + CAST({1} AS INTEGER) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
             " THEN {0} + CAST({1} AS INTEGER) END",
             (DATES, COUNTS),
         ),
-        Judged(_SHIFT.replace("{r}", "({0} + {1})"), (TIMES, INTERVALS)),
+        ComparedFunction(_SHIFT.replace("{r}", "({0} + {1})"), (TIMES, INTERVALS)),
     ],
     "date_sub": [
-        Judged(
+        ComparedFunction(
             "CASE WHEN {0} - CAST({1} AS INTEGER) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
             " THEN {0} - CAST({1} AS INTEGER) END",
             (DATES, COUNTS),
         ),
-        Judged(_SHIFT.replace("{r}", "({0} - {1})"), (TIMES, INTERVALS)),
+        ComparedFunction(_SHIFT.replace("{r}", "({0} - {1})"), (TIMES, INTERVALS)),
     ],
     "add_months": [
-        Judged(_SHIFT.replace("{r}", "({0} + {1} * INTERVAL 1 MONTH)"), (TIMES, COUNTS)),
-        Judged(
+        ComparedFunction(_SHIFT.replace("{r}", "({0} + {1} * INTERVAL 1 MONTH)"), (TIMES, COUNTS)),
+        ComparedFunction(
             f"CAST({_SHIFT} AS DATE)".replace("{r}", "({0} + {1} * INTERVAL 1 MONTH)"),
             (DATES, COUNTS),
         ),
     ],
-    "last_day": [Judged("last_day({0})", (TIMES,)), Judged("last_day({0})", (DATES,))],
+    "last_day": [
+        ComparedFunction("last_day({0})", (TIMES,)),
+        ComparedFunction("last_day({0})", (DATES,)),
+    ],
     "next_day": [
-        Judged(
+        ComparedFunction(
             f"CASE WHEN {{0}} < DATE '9999-12-24' THEN {{0}} + CAST(({day} - dayofweek({{0}}) + 6) % 7 + 1 AS INTEGER) END",
             (DATES, *constants(name)),
         )
         for name, day in (("Mon", 1), ("tuesday", 2), ("SU", 7))
     ],
-    "dayname": [Judged("dayname({0})", (TIMES,))],
-    "monthname": [Judged("monthname({0})", (TIMES,))],
+    "dayname": [ComparedFunction("dayname({0})", (TIMES,))],
+    "monthname": [ComparedFunction("monthname({0})", (TIMES,))],
     "date_bin": [
-        Judged(
+        ComparedFunction(
             "time_bucket({0}, {1}, TIMESTAMP '1970-01-01')",
             (
                 Column(INTERVAL, (1, 7 * SECOND, 900 * SECOND, DAY, 10 * DAY)),
@@ -252,7 +264,7 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
         )
     ],
     "date_ceil": [
-        Judged(
+        ComparedFunction(
             f"TRY(CASE WHEN date_trunc('{unit}', {{1}}) = {{1}} THEN {{1}} ELSE date_trunc('{unit}', {{1}}) + INTERVAL 1 {unit} END)",
             (
                 *constants(unit),
@@ -262,7 +274,9 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
         for unit in UNITS[1:]
     ],
     "date_part": [
-        Judged(f"CAST(floor(date_part('{field}', {{1}})) AS BIGINT)", (*constants(field), TIMES))
+        ComparedFunction(
+            f"CAST(floor(date_part('{field}', {{1}})) AS BIGINT)", (*constants(field), TIMES)
+        )
         for field in (
             "year",
             "quarter",
@@ -280,7 +294,7 @@ JUDGED: Final[Mapping[str, list[Judged]]] = {
         )
     ],
     **{
-        name: [Judged(f"{name}({{0}})", (TIMES,))]
+        name: [ComparedFunction(f"{name}({{0}})", (TIMES,))]
         for name in ("isoyear", "decade", "century", "millennium")
     },
 }

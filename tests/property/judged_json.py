@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
-from fsql.tests.property.judged_functions import Column, Judged, constants
+from fsql.tests.property.judged_functions import Column, ComparedFunction, constants
 from fsql.tests.property.judged_others import ARRAYS, INTEGERS, TEXTS
 
 if TYPE_CHECKING:
@@ -31,19 +31,22 @@ PATHS: Final = ("$", "$.a", "$.b[0]", "$.b[3].c", '$."a b"', "$[1]", "$.é", "$.
 WILD_PATHS: Final = ("$[*]", "$.*", "$.b[*]", "$.b[*].c", "$[*][*]", "$.*.*", "$.a.*.a", "$.zz[*]")
 
 
-def _of_wild_paths(sql: str) -> list[Judged]:
+def _of_wild_paths(sql: str) -> list[ComparedFunction]:
     """Return a case for each path with wildcards; `{all}` are the values there."""
     found = f"CAST(json_extract({_JSON}, '{{path}}') AS VARCHAR[])"
     made = f"TRY({sql})".replace("{all}", found)
     return [
-        Judged(made.replace("{path}", path), (DOCUMENTS, *constants(path))) for path in WILD_PATHS
+        ComparedFunction(made.replace("{path}", path), (DOCUMENTS, *constants(path)))
+        for path in WILD_PATHS
     ]
 
 
-def _of_paths(sql: str) -> list[Judged]:
+def _of_paths(sql: str) -> list[ComparedFunction]:
     """Return a case for each path, which is the second argument and stands for `{path}`."""
     return [
-        Judged(f"TRY({sql})".replace("{path}", f"'{path}'"), (DOCUMENTS, *constants(path)))
+        ComparedFunction(
+            f"TRY({sql})".replace("{path}", f"'{path}'"), (DOCUMENTS, *constants(path))
+        )
         for path in PATHS
     ]
 
@@ -53,11 +56,11 @@ _WRAPPED: Final = "'[' || array_to_string({all}, ',') || ']'"
 _ITEMS: Final = f"CASE WHEN json_type({_JSON}) = 'ARRAY' THEN CAST(json_extract({_JSON}, '$[*]') AS VARCHAR[]) END"
 
 
-def _one(sql: str, *columns: Column, within: float = 0.0) -> list[Judged]:
-    return [Judged(sql, columns, within)]
+def _one(sql: str, *columns: Column, within: float = 0.0) -> list[ComparedFunction]:
+    return [ComparedFunction(sql, columns, within)]
 
 
-JSON: Final[Mapping[str, list[Judged]]] = {
+JSON: Final[Mapping[str, list[ComparedFunction]]] = {
     "json_valid": _one("json_valid({0})", DOCUMENTS),
     "json_value": _of_paths(
         f"CASE WHEN json_type({_JSON}, {{path}}) NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string({_JSON}, {{path}}) END"

@@ -13,7 +13,7 @@ from fsql.compiler.sqltypes import (
     STRING,
     array_of,
 )
-from fsql.tests.property.judged_functions import Column, Judged, constants
+from fsql.tests.property.judged_functions import Column, ComparedFunction, constants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,14 +61,16 @@ def ascii_only(column: Column) -> tuple[Value, ...]:
     return tuple(value for value in column.values if str(value).isascii())
 
 
-def _same(*names: str, columns: tuple[Column, ...], within: float = 0.0) -> dict[str, list[Judged]]:
+def _same(
+    *names: str, columns: tuple[Column, ...], within: float = 0.0
+) -> dict[str, list[ComparedFunction]]:
     """Return the functions that have the same name and arguments there."""
     places = ", ".join(f"{{{place}}}" for place in range(len(columns)))
-    return {name: [Judged(f"TRY({name}({places}))", columns, within)] for name in names}
+    return {name: [ComparedFunction(f"TRY({name}({places}))", columns, within)] for name in names}
 
 
-def _one(sql: str, *columns: Column, within: float = 0.0) -> list[Judged]:
-    return [Judged(sql, columns, within)]
+def _one(sql: str, *columns: Column, within: float = 0.0) -> list[ComparedFunction]:
+    return [ComparedFunction(sql, columns, within)]
 
 
 _REGEXPS: Final = ("a", "[a-z]+", "b|,", "(a)(b)?", "xx?", "é")
@@ -80,7 +82,7 @@ _TESTED: Final = Column(
 _SOME: Final = Column(STRING, ("", "a", "abc", "Abc-12", "a%d"))
 _WHOLE: Final = Column(STRING, ("0", "7", "-42", "123456", "-9223372036854775808"))
 
-OTHERS: Final[Mapping[str, list[Judged]]] = {
+OTHERS: Final[Mapping[str, list[ComparedFunction]]] = {
     # Numbers
     **_same("cbrt", "sinh", "cosh", "tanh", "asinh", "atan", columns=(DOUBLES,), within=1e-14),
     "acosh": _one(
@@ -166,32 +168,34 @@ OTHERS: Final[Mapping[str, list[Judged]]] = {
         Column(STRING, ascii_only(TEXTS)),
     ),
     "regexp_count": [
-        Judged(f"len(regexp_extract_all({{0}}, '{p}'))", (TEXTS, *constants(p))) for p in _REGEXPS
+        ComparedFunction(f"len(regexp_extract_all({{0}}, '{p}'))", (TEXTS, *constants(p)))
+        for p in _REGEXPS
     ],
     "regexp_substr": [
-        Judged(
+        ComparedFunction(
             f"CASE WHEN regexp_matches({{0}}, '{p}') THEN regexp_extract({{0}}, '{p}') END",
             (TEXTS, *constants(p)),
         )
         for p in _REGEXPS
     ],
     "regexp_extract_all": [
-        Judged(
+        ComparedFunction(
             f"regexp_extract_all({{0}}, '{p}', 0)",
             (TEXTS, *constants(p), Column(BIGINT, (0,), literal=True)),
         )
         for p in _REGEXPS
     ],
     "regexp_split_to_array": [
-        Judged(f"regexp_split_to_array({{0}}, '{p}')", (TEXTS, *constants(p))) for p in _REGEXPS
+        ComparedFunction(f"regexp_split_to_array({{0}}, '{p}')", (TEXTS, *constants(p)))
+        for p in _REGEXPS
     ],
     "regexp_full_match": [
-        Judged(f"regexp_full_match({{0}}, '{p}')", (TEXTS, *constants(p)))
+        ComparedFunction(f"regexp_full_match({{0}}, '{p}')", (TEXTS, *constants(p)))
         for p in (*_REGEXPS, "a|ab", ".*")
     ],
-    "regexp_instr": [Judged("instr({0}, 'b')", (TEXTS, *constants("b")))],
+    "regexp_instr": [ComparedFunction("instr({0}, 'b')", (TEXTS, *constants("b")))],
     "similar_to": [
-        Judged(f"regexp_full_match({{0}}, '{theirs}', 's')", (TEXTS, *constants(ours)))
+        ComparedFunction(f"regexp_full_match({{0}}, '{theirs}', 's')", (TEXTS, *constants(ours)))
         for ours, theirs in (
             ("a%", "a.*"),
             ("_", "."),
@@ -282,7 +286,7 @@ OTHERS: Final[Mapping[str, list[Judged]]] = {
         ),
     ),
     "printf": [
-        Judged(
+        ComparedFunction(
             f"printf('{pattern}', {{1}}, CAST({{2}} AS BIGINT))",
             (*constants(pattern), _SOME, _WHOLE),
         )

@@ -185,7 +185,7 @@ class Plans:
         calls = tuple(self.aggregate(below.schema, append=append) for _ in range(2))
         return logical.Aggregate(below, keys, _names("g", keys), calls, _names("ga", calls))
 
-    def perhaps_tied(self, depth: int) -> logical.Plan:
+    def maybe_tied(self, depth: int) -> logical.Plan:
         """Return a plan whose rows more often than elsewhere share positions: closed windows."""
         if depth == 0 or self.random.random() < 0.5:
             return self.plan(depth)
@@ -193,7 +193,7 @@ class Plans:
         return self.project_of(windowed) if self.random.random() < 0.3 else windowed
 
     def over(self, depth: int) -> logical.Plan:
-        below = self.perhaps_tied(depth)
+        below = self.maybe_tied(depth)
         if not logical.append_only(below):
             return below
         make = partial(self.aggregate, grouped=False, single=True)
@@ -206,7 +206,7 @@ class Plans:
         )
 
     def rank(self, depth: int) -> logical.Plan:
-        below = self.perhaps_tied(depth)
+        below = self.maybe_tied(depth)
         order = tuple(
             logical.OrderKey(key, self.random.random() < 0.5, self.random.random() < 0.5)
             for key in self.keys(below.schema)
@@ -216,7 +216,7 @@ class Plans:
         return logical.Rank(below, self.keys(below.schema), order, function, "r", 0, limit)
 
     def join(self, depth: int) -> logical.Plan:
-        left, right = self.perhaps_tied(depth), self.perhaps_tied(self.random.randint(0, depth))
+        left, right = self.maybe_tied(depth), self.maybe_tied(self.random.randint(0, depth))
         kind = self.random.choice((BIGINT, BIGINT, DOUBLE, STRING))
         pairs = [
             (i, j)
@@ -237,7 +237,7 @@ class Plans:
         left_keys: list[Expression] = [self.column(left.schema, i) for i, _ in chosen]
         right_keys: list[Expression] = [self.column(right.schema, j) for _, j in chosen]
         if kind == BIGINT and self.random.random() < 2 * self.risk:
-            left_keys[0] = self.risky(left.schema, BIGINT)
+            left_keys[0] = self.fallible_expression(left.schema, BIGINT)
         return logical.Join(left, right, tuple(left_keys), tuple(right_keys), bound)
 
     def union(self, depth: int) -> logical.Plan:
@@ -262,7 +262,7 @@ class Plans:
         picked = self.random.sample(indexes, k=min(len(indexes), self.random.choice((0, 1, 1, 2))))
         keys: list[Expression] = [self.column(schema, index) for index in picked]
         if self.random.random() < self.risk:
-            keys.append(self.risky(schema, BIGINT))
+            keys.append(self.fallible_expression(schema, BIGINT))
         return tuple(keys)
 
     def array(self, schema: Schema) -> Expression:
@@ -288,13 +288,13 @@ class Plans:
         """Return a column where there is one, something that may fail, or something harmless."""
         columns = [i for i, column in enumerate(schema) if column.type == kind]
         if self.random.random() < self.risk:
-            return self.risky(schema, kind)
+            return self.fallible_expression(schema, kind)
         if columns and self.random.random() < 0.8:
             return self.column(schema, self.random.choice(columns))
         value = random_value(self.random, kind, awkward=0.1)
         return Literal(kind, value is None, value)
 
-    def risky(self, schema: Schema, kind: SqlType) -> Expression:
+    def fallible_expression(self, schema: Schema, kind: SqlType) -> Expression:
         """Return an expression that fails on some of the rows that there are, or any whatever."""
         whole = [i for i, column in enumerate(schema) if column.type == BIGINT]
         if not whole or kind not in {BIGINT, BOOLEAN} or self.random.random() < 0.3:
@@ -316,7 +316,7 @@ class Plans:
     def test(self, schema: Schema) -> Expression:
         """Return a comparison that holds rather often, a test for NULL, or anything BOOLEAN."""
         if self.random.random() < self.risk:
-            return self.risky(schema, BOOLEAN)
+            return self.fallible_expression(schema, BOOLEAN)
         column = self.column(schema, self.random.randrange(len(schema)))
         if column.type == DOUBLE and self.random.random() < 0.5:
             # Only so is -0.0 distinguished from 0.0, which it equals.

@@ -172,8 +172,8 @@ class Expressions:
             if columns and self.random.random() < 0.8:
                 return self.prefix + self.random.choice(columns)
             return self.random.choice(LITERALS[letter])
-        risky = self.random.random() < self.risk and letter in RISKY
-        templates = PLAIN_TEMPLATES if self.plain else RISKY if risky else TEMPLATES
+        fallible_expression = self.random.random() < self.risk and letter in RISKY
+        templates = PLAIN_TEMPLATES if self.plain else RISKY if fallible_expression else TEMPLATES
         return self.filled(self.random.choice(templates[letter]), depth - 1)
 
     def filled(self, template: str, depth: int) -> str:

@@ -19,7 +19,7 @@ from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.arrow_types import arrow_type, from_arrow, outside_type, to_arrow
 from fsql.runtime.kernels.expressions import compile_expression
-from fsql.tests.property.judged_functions import JUDGED, Judged
+from fsql.tests.property.judged_functions import JUDGED, ComparedFunction
 from fsql.tests.property.judged_json import JSON
 from fsql.tests.property.judged_others import OTHERS
 
@@ -40,7 +40,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def theirs(
     connection: duckdb.DuckDBPyConnection,
-    judged: Judged,
+    judged: ComparedFunction,
     rows: list[tuple[Value, ...]],
     result: SqlType,
 ) -> list[Value]:
@@ -60,7 +60,9 @@ def theirs(
     return from_arrow(array, result)
 
 
-def ours(name: str, judged: Judged, rows: list[tuple[Value, ...]]) -> tuple[SqlType, list[Value]]:
+def ours(
+    name: str, judged: ComparedFunction, rows: list[tuple[Value, ...]]
+) -> tuple[SqlType, list[Value]]:
     """Return the type of the call, and what fsql computes over columns; None where a row fails."""
     arguments: list[Expression] = [
         Literal(column.type, nullable=False, value=column.values[0])

@@ -79,7 +79,7 @@ def by_oracle(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> Out
     return Outcome(
         result.released,
         tuple(
-            late_bag((row.root, row.weight, row_text(schema, row.values)) for row in rows)
+            sorted_late_rows((row.root, row.weight, row_text(schema, row.values)) for row in rows)
             for schema, rows in zip(schemas, result.late, strict=True)
         ),
         tuple((dead_letter.root, dead_letter.code) for dead_letter in result.dead_letters),
@@ -98,7 +98,7 @@ def by_model(job: logical.Job, inputs: Inputs, *, seed: int, workers: int) -> Ou
             for insert, rows in zip(job.inserts, result.sinks, strict=True)
         ),
         tuple(
-            late_bag((root, weight, row_text(schema, row)) for root, row, weight in rows)
+            sorted_late_rows((root, weight, row_text(schema, row)) for root, row, weight in rows)
             for schema, rows in zip(window_schemas(job), result.late, strict=True)
         ),
         tuple((root, dead_letter.code) for root, dead_letter in result.dead_letters),
@@ -163,7 +163,7 @@ def outcome_of(job: logical.Job, result: in_memory.Outcome) -> Outcome:
             for insert, rows in zip(job.inserts, result.released, strict=True)
         ),
         tuple(
-            late_bag((root, 1, row_text(schema, row)) for root, row in rows)
+            sorted_late_rows((root, 1, row_text(schema, row)) for root, row in rows)
             for schema, rows in zip(window_schemas(job), result.late, strict=True)
         ),
         tuple((root, dead_letter.code) for root, dead_letter in result.dead_letters),
@@ -171,7 +171,7 @@ def outcome_of(job: logical.Job, result: in_memory.Outcome) -> Outcome:
     )
 
 
-def late_bag(rows: Iterable[tuple[Root, int, str]]) -> tuple[tuple[Root, int, str], ...]:
+def sorted_late_rows(rows: Iterable[tuple[Root, int, str]]) -> tuple[tuple[Root, int, str], ...]:
     """Return late rows sorted, equal ones counted; a row taken back counts like any other."""
     weights: Counter[tuple[Root, str]] = Counter()
     for root, weight, text in rows:

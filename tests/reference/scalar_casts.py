@@ -129,7 +129,7 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
     if wanted.fraction is not None:
         return cut(cast(value, given, wanted.without_fraction), wanted.fraction)
     if given.zone or wanted.zone:
-        return zoned_cast(value, given, wanted)
+        return cast_in_zone(value, given, wanted)
     if wanted.kind is given.kind and wanted.kind in {Kind.TIME, Kind.TIMESTAMP}:
         return value
     if wanted.kind is Kind.BYTES and isinstance(value, str):
@@ -165,7 +165,7 @@ def cut(value: Value, digits: int) -> Value:
     return seconds * 1_000_000 + int(f"{fraction:06d}"[:digits].ljust(6, "0"))
 
 
-def zoned_cast(value: Value, given: SqlType, wanted: SqlType) -> Value:
+def cast_in_zone(value: Value, given: SqlType, wanted: SqlType) -> Value:
     """Return the value of a cast from or to TIMESTAMP_LTZ.
 
     Raises:

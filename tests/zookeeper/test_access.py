@@ -19,7 +19,7 @@ from fsql.runtime.coordination.zookeeper.address import (
     parse_address,
 )
 from fsql.runtime.coordination.zookeeper.driver import VALUE_BYTES_MAX
-from fsql.tests.zookeeper.worlds import Place
+from fsql.tests.zookeeper.worlds import ServerPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +33,8 @@ REMOTE = parse_address("zookeeper://zk1.example.com:2181,zk2.example.com:2181/fs
 
 
 @pytest.fixture
-def place(server: ZooKeeperServer) -> Iterator[Place]:
-    made = Place(server.address, credentials=OURS)
+def place(server: ZooKeeperServer) -> Iterator[ServerPath]:
+    made = ServerPath(server.address, credentials=OURS)
     # "/fsql" of the other tests is open.
     made.address = parse_address(str(made.address).replace("/fsql/", "/guarded-"))
     yield made
@@ -57,7 +57,7 @@ def anonymous(server: ZooKeeperServer) -> Iterator[KazooClient]:
 
 
 def test_every_path_is_guarded(
-    place: Place, server: ZooKeeperServer, anonymous: KazooClient
+    place: ServerPath, server: ZooKeeperServer, anonymous: KazooClient
 ) -> None:
     place.address = place.address.below("job")
     client = place.client()
@@ -92,7 +92,7 @@ def test_every_path_is_guarded(
     assert client.get("epoch") is not None
 
 
-def test_other_credentials_are_refused(place: Place) -> None:
+def test_other_credentials_are_refused(place: ServerPath) -> None:
     place.client().get("epoch")
     for credentials in (None, Credentials("fsql", "theirs")):
         place.credentials = credentials
@@ -101,7 +101,7 @@ def test_other_credentials_are_refused(place: Place) -> None:
         assert str(raised.value) == f"{place.address} refuses access (NoAuthError)"
 
 
-def test_a_path_that_is_open_is_refused(place: Place, anonymous: KazooClient) -> None:
+def test_a_path_that_is_open_is_refused(place: ServerPath, anonymous: KazooClient) -> None:
     anonymous.create(place.address.path, b"")
     with pytest.raises(CoordinationRefusedError) as raised:
         place.client().get("epoch")
@@ -110,7 +110,9 @@ def test_a_path_that_is_open_is_refused(place: Place, anonymous: KazooClient) ->
     )
 
 
-def test_a_path_below_one_that_is_open_is_refused(place: Place, anonymous: KazooClient) -> None:
+def test_a_path_below_one_that_is_open_is_refused(
+    place: ServerPath, anonymous: KazooClient
+) -> None:
     parent = place.address.path
     anonymous.create(parent, b"")
     place.address = place.address.below("job")
@@ -208,7 +210,7 @@ def test_credentials_in_an_address_are_refused_and_not_printed() -> None:
     ]
 
 
-def test_large_values_are_not_written(place: Place) -> None:
+def test_large_values_are_not_written(place: ServerPath) -> None:
     client = place.client()
     session = client.open_session(30.0)
     client.create(session, "a", b"x" * VALUE_BYTES_MAX)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.unit.coordination.conformance import Conformance
-from fsql.tests.zookeeper.worlds import TimedPlace
+from fsql.tests.zookeeper.worlds import TimedServerPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(name="world")
-def zookeeper_world(server: ZooKeeperServer) -> Iterator[TimedPlace]:
-    world = TimedPlace(server.address)
+def zookeeper_world(server: ZooKeeperServer) -> Iterator[TimedServerPath]:
+    world = TimedServerPath(server.address)
     yield world
     world.close()
 

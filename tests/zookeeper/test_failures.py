@@ -18,7 +18,7 @@ from fsql.runtime.coordination.port import (
 )
 from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 from fsql.runtime.drivers.zookeeper_server import HOST, ServerOptions, ZooKeeperServer
-from fsql.tests.zookeeper.worlds import Place, free_ports
+from fsql.tests.zookeeper.worlds import ServerPath, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def kept_alive(client: ZooKeeperCoordination, session: int) -> bool:
     return True
 
 
-def impatient(place: Place, seconds: float = 0.3) -> ZooKeeperCoordination:
+def impatient(place: ServerPath, seconds: float = 0.3) -> ZooKeeperCoordination:
     client = ZooKeeperCoordination(
         place.address, place.credentials, create=True, answer_seconds=seconds
     )
@@ -63,13 +63,15 @@ def own_server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
 
 
 @pytest.fixture
-def place(server: ZooKeeperServer) -> Iterator[Place]:
-    made = Place(server.address)
+def place(server: ZooKeeperServer) -> Iterator[ServerPath]:
+    made = ServerPath(server.address)
     yield made
     made.close()
 
 
-def test_a_session_that_nobody_keeps_alive_ends_although_its_process_lives(place: Place) -> None:
+def test_a_session_that_nobody_keeps_alive_ends_although_its_process_lives(
+    place: ServerPath,
+) -> None:
     one, other = place.client(), place.client()
     session = one.open_session(1.5)
     one.create(session, "a", b"1", ephemeral=True)
@@ -81,7 +83,7 @@ def test_a_session_that_nobody_keeps_alive_ends_although_its_process_lives(place
 
 
 def test_everything_outlives_a_server_that_is_killed(own_server: ZooKeeperServer) -> None:
-    place = Place(own_server.address)
+    place = ServerPath(own_server.address)
     one = impatient(place, 5.0)
     session = one.open_session(LONG)
     kept = one.create(session, "a", b"1")
@@ -102,7 +104,7 @@ def test_everything_outlives_a_server_that_is_killed(own_server: ZooKeeperServer
 
 
 def test_a_write_without_an_answer_may_have_happened(own_server: ZooKeeperServer) -> None:
-    place = Place(own_server.address)
+    place = ServerPath(own_server.address)
     one = impatient(place)
     lease = Lease(one, "leader", b"one", LONG, lambda: 0.0)
     session = one.open_session(LONG)
@@ -120,7 +122,7 @@ def test_a_write_without_an_answer_may_have_happened(own_server: ZooKeeperServer
 
 
 def test_watches_that_were_missed_are_made_up_for(own_server: ZooKeeperServer) -> None:
-    place = Place(own_server.address)
+    place = ServerPath(own_server.address)
     watching, writing = place.client(), place.client()
     session = writing.open_session(LONG)
     entry = writing.create(session, "a", b"1")
@@ -134,13 +136,13 @@ def test_watches_that_were_missed_are_made_up_for(own_server: ZooKeeperServer) -
     place.close()
 
 
-def test_a_path_that_has_gone_is_damage(place: Place) -> None:
+def test_a_path_that_has_gone_is_damage(place: ServerPath) -> None:
     with pytest.raises(DamagedCoordinationError) as raised:
         place.client(create=False).get("a")
     assert str(raised.value) == f"{place.address} does not exist, although a job began there"
 
 
-def test_a_server_that_grants_too_short_sessions_is_refused(place: Place) -> None:
+def test_a_server_that_grants_too_short_sessions_is_refused(place: ServerPath) -> None:
     with pytest.raises(CoordinationRefusedError) as raised:
         place.client().open_session(600.0)
     assert str(raised.value) == (
@@ -180,7 +182,7 @@ def leader(servers: list[ZooKeeperServer]) -> ZooKeeperServer:
 
 
 def test_an_ensemble_of_three_loses_its_leader(ensemble: list[ZooKeeperServer]) -> None:
-    place = Place(*(server.address for server in ensemble))
+    place = ServerPath(*(server.address for server in ensemble))
     one, other = impatient(place, 5.0), impatient(place, 5.0)
     session = until(lambda: one.open_session(LONG))
     lease = Lease(other, "leader", b"other", LONG, lambda: 0.0)

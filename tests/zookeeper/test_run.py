@@ -16,7 +16,7 @@ from fsql.runtime.drivers.zookeeper_server import ServerOptions, ZooKeeperServer
 from fsql.tests.cluster.conftest import ENDLESS
 from fsql.tests.cluster.twin import Twin, difference, expected, wait_until
 from fsql.tests.command_server import Command, run_command
-from fsql.tests.zookeeper.worlds import Place
+from fsql.tests.zookeeper.worlds import ServerPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def new_twin(tmp_path: Path) -> Iterator[Callable[[int], Twin]]:
 
     yield new
     for twin in made:
-        twin.put_down()
+        twin.shut_down()
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_server_that_is_away_for_longer_than_the_lease_ends_nothing(
 def test_a_run_is_continued_by_another_one_whose_launcher_was_killed(
     twin: Twin, server: ZooKeeperServer, right: dict[str, bytes]
 ) -> None:
-    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    path = ServerPath(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(2, *flags(twin, server, path))
     wait_until(twin.advances, "output")
     watching = Watching(server, path)
@@ -177,7 +177,7 @@ def test_a_run_is_continued_by_another_one_whose_launcher_was_killed(
 def test_a_worker_joins_by_the_address_of_the_job(
     twin: Twin, server: ZooKeeperServer, right: dict[str, bytes]
 ) -> None:
-    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    path = ServerPath(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(2, "--joining", "1", *flags(twin, server, path))
     wait_until(lambda: "fsql worker" in twin.errors(), "the command")
     command = twin.errors().partition("fsql ")[2].split()
@@ -191,7 +191,7 @@ def test_a_worker_joins_by_the_address_of_the_job(
 def test_nothing_is_left_of_a_job_without_a_state_directory(
     twin: Twin, server: ZooKeeperServer, right: dict[str, bytes]
 ) -> None:
-    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    path = ServerPath(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(2, *flags(twin, server, path), "--no-state")
     wait_until(twin.advances, "output")
     assert len(Watching(server, path).jobs()) == 1
@@ -203,7 +203,7 @@ def test_nothing_is_left_of_a_job_without_a_state_directory(
 def test_snapshots_are_listed_and_another_coordination_is_refused(
     twin: Twin, server: ZooKeeperServer
 ) -> None:
-    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    path = ServerPath(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(1, *flags(twin, server, path))
     wait_until(twin.advances, "output")
     watching = Watching(server, path)

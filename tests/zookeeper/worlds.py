@@ -31,7 +31,7 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
-class Place:
+class ServerPath:
     """A path of its own on some servers; `close` ends the clients."""
 
     def __init__(self, *servers: str, credentials: Credentials | None = None) -> None:
@@ -64,7 +64,7 @@ def expire(client: ZooKeeperCoordination, session: int) -> None:
         pass
 
 
-class TimedPlace(Place):
+class TimedServerPath(ServerPath):
     """A `World` of the conformance suite: time is moved by hand, and ends sessions of the real server."""
 
     def __init__(self, server: str) -> None:
@@ -98,7 +98,7 @@ class TimedPlace(Place):
 class TimedClient(ZooKeeperCoordination):
     """A client that tells its world until when sessions live."""
 
-    def __init__(self, place: TimedPlace, *, create: bool) -> None:
+    def __init__(self, place: TimedServerPath, *, create: bool) -> None:
         super().__init__(place.address, create=create, answer_seconds=60.0)
         self._place = place
 

@@ -40,7 +40,7 @@ from fsql.compiler.sqltypes import (
     map_of,
 )
 from fsql.tests.docs.function_pages import ENTRIES
-from fsql.tests.property.expressions import standing_for
+from fsql.tests.property.expressions import variable_types
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -283,7 +283,7 @@ def test_values(function: str, arguments: list[tuple[SqlType, Value]], expected:
 def test_strict_functions_are_null_where_an_argument_is(name: str) -> None:
     for signature in FUNCTIONS[name].signatures:
         of_arrays = TypeVariable.ARRAY in signature.parameters
-        of_maps = standing_for(map_of(STRING, BIGINT))
+        of_maps = variable_types(map_of(STRING, BIGINT))
         types = [
             BIGINT
             if of_arrays and p is TypeVariable.ANY
