@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
+from fsql.benchmarks import growth
 from fsql.benchmarks.measure import Measured
 from fsql.benchmarks.report import fields_text, measured_text
 from fsql.benchmarks.snapshot_times import SnapshotTimes
@@ -102,13 +103,16 @@ def test_nexmark_names_the_queries_that_run() -> None:
     [
         ("windows", "speculative", 2_000, 2_000, 50),
         ("keys", "ordered", 2_000, 3_000, 2_000),
-        ("lag", "ordered", 12_000, 23_000, 3_000),
+        ("lag", "ordered", 2_400, 3_800, 1_400),
         ("joins", "speculative", 2_000, 3_000, 6_000),
         ("ranges", "ordered", 2_000, 3_000, 5_000),
     ],
 )
-def test_growth(load: str, policy: str, rows: int, out: int, kept: int) -> None:
+def test_growth(
+    load: str, policy: str, rows: int, out: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the rows come to, and that only so many rows and groups are kept at any time."""
+    monkeypatch.setattr(growth, "_LAG_RUN_SECONDS", 1_200)
     code, text, err = fsql(
         "bench", "growth", load, f"--rows={rows}", f"--policy={policy}", "--json"
     )
