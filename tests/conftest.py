@@ -170,6 +170,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # What is shown depends on the terminal; those of tests are their own.
     for name in ("COLUMNS", "LINES", "TERM", "NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
+    # A Java that ends after seconds compiles for longer than its faster code makes up for.
+    os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     # A shell has its background processes ignore Ctrl-C, and `nohup` hang-ups; so would what tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

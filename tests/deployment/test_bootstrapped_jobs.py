@@ -31,18 +31,18 @@ def _error(said: CommandResult) -> str:
 
 
 def test_a_job_begins_behind_its_history(cluster: TestCluster, tmp_path: Path) -> None:
-    example = EXAMPLES["bank_transfers"]
+    example = EXAMPLES["change_data"]
     folder = tmp_path / "work"
     folder.mkdir()
     script = example.copy_to(folder)
     said = cluster.call(
-        *("deploy", script, "--name", "bank", "-w", "2", "--json"),
+        *("deploy", script, "--name", "changes", "-w", "2", "--json"),
         *("--bootstrap", "--master", "local[1]"),
     )
     done = json.loads(said.err.splitlines()[-1])
     rows_in = sum(len(rows) for splits in example.inputs.values() for rows in splits)
     assert (done["event"], done["rows_in"]) == ("bootstrapped", rows_in)
-    cluster.wait_for_state("bank", "finished")
+    cluster.wait_for_state("changes", "finished")
     assert {p.name: p.read_text() for p in sorted(folder.glob("*.jsonl"))} == example.expected
 
 
