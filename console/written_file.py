@@ -1,4 +1,4 @@
-"""A file of text that a command was asked to write."""
+"""A file of text that a command writes."""
 
 from __future__ import annotations
 

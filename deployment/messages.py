@@ -34,7 +34,7 @@ class Ping(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Deploy a compiled plan as a new job, or change the plan of a job.
 
-    `plan` is the content of a plan file.  `change` is given for an existing job: it says what may become of
+    `plan` is the content of a plan file.  `change` is given for an existing job: it says what may happen to
     its state; the job is first drained for at most `drain_seconds`.  Options that are None stay the same.
     `wanted` says whether a new job is started.
     """

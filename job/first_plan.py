@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GivenProfile:
-    """A profile that was asked for; if it cannot be used, there is none, and `problem` is the reason."""
+    """A requested profile; if it cannot be used, there is none, and `problem` is the reason."""
 
     profile: Profile | None
     problem: str = ""

@@ -150,7 +150,7 @@ def change_plan(
 
 
 def take_lease(job_state: JobState, state: Path, seconds: float = _LEASE_WAIT_SECONDS) -> None:
-    """Get the lease, so that no coordinator that still lives can write; wait for it so long at most.
+    """Get the lease, so that no other coordinator can write; wait for it at most this long.
 
     Raises:
         FsqlError: E621, if another coordinator holds it.

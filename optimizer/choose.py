@@ -73,7 +73,7 @@ def _has_timers(combine: graphs.Combine) -> bool:
 
 def _policy(fronts: int, requested: Policy | None, *, timed: bool) -> tuple[Policy, str]:
     if requested is not None:
-        return requested, "as asked for"
+        return requested, "as requested"
     if timed:
         return Policy.ORDERED, "timers follow later rows: waiting costs less than repairs"
     if fronts > 1:

@@ -373,7 +373,7 @@ def _keys_of_parts(
 def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list[frozenset[int]]:
     """A pair is identified by both rows; by one alone if it joins with at most one other.
 
-    A row without a partner comes out once, with NULLs.  So the key of a side that is padded is not one of
+    A row without a partner is returned once, with NULLs.  So the key of a side that is padded is not one of
     the result; and in a FULL join a key of NULLs could be of a row of either side.
     """
     if not plan.kind.makes_pairs:

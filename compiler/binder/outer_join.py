@@ -1,7 +1,7 @@
 """LEFT, RIGHT, FULL, SEMI and ANTI joins: what their ON decides.
 
 All conditions of ON decide which rows match, and none of them drops a row that is kept.  Equalities between
-the sides are keys.  A condition on one side alone filters that side if only its partners come out; if the
+the sides are keys.  A condition on one side alone filters that side if only its partners are returned; if the
 side is kept, it becomes a key that is NULL, and so matches nothing, where the condition is not TRUE.
 
 Any other condition is over both sides, so that a row has a match only if one of its pairs has.  Then the

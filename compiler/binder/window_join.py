@@ -181,11 +181,11 @@ class _WindowJoin:
         return Project(plan, (*bounds, *keys, alone, *ordered), tuple(names))
 
     def _keeps(self, side: int) -> bool:
-        """Return whether rows of a side come out that have no partner."""
+        """Return whether rows of a side without a partner are returned."""
         return self.kind.keeps_right if side == _RIGHT else self.kind.keeps_left
 
     def _is_padded(self, side: int) -> bool:
-        """Return whether rows come out that have NULLs for a side."""
+        """Return whether rows with NULLs for a side are returned."""
         return self.kind.keeps_right if side == _LEFT else self.kind.keeps_left
 
     def _fields(self, side: int) -> list[int]:

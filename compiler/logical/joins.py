@@ -42,17 +42,17 @@ class JoinKind(enum.Enum):
 
     @property
     def keeps_left(self) -> bool:
-        """Return whether left rows without a partner come out."""
+        """Return whether left rows without a partner are returned."""
         return self in {JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI}
 
     @property
     def keeps_right(self) -> bool:
-        """Return whether right rows without a partner come out."""
+        """Return whether right rows without a partner are returned."""
         return self in {JoinKind.RIGHT, JoinKind.FULL}
 
     @property
     def makes_pairs(self) -> bool:
-        """Return whether pairs come out: the rows of SEMI and ANTI are rows of the left side."""
+        """Return whether pairs are returned: the rows of SEMI and ANTI are rows of the left side."""
         return self not in {JoinKind.SEMI, JoinKind.ANTI}
 
 

@@ -91,7 +91,7 @@ class Unnest(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the input's columns, the element, and the ordinal if asked for."""
+        """Return the input's columns, the element, and the ordinal if requested."""
         assert self.array.type.element is not None
         added: Schema = (Column(self.element_name, self.array.type.element),)
         if self.ordinality_name is not None:

@@ -140,7 +140,7 @@ class TcpSink:
             SinkLostError: if it refuses temporarily, or cannot be reached for too long.
         """
         if bundle.part != self._next_part:
-            raise SinkLostError(f"part {bundle.part} came where part {self._next_part} was due")
+            raise SinkLostError(f"part {bundle.part} came where part {self._next_part} was expected")
         self._next_part = 0 if bundle.last else bundle.part + 1
         pieces = bundle_bytes(self._lines, bundle, header=True)
         cut = [
@@ -331,7 +331,7 @@ class TcpSink:
                     raise self._mismatch_error(reason)
                 raise SinkLostError(f"{self._name} refuses: {reason}")
             case _:
-                raise BadFrameError("an answer that was not asked for")
+                raise BadFrameError("an answer that was not requested")
 
     def _prove(self, head: Head) -> None:
         """Check the consumer's proof; send a proof and a hello.

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class PreviewEndedError(Exception):
-    """As many rows as were asked for have been shown."""
+    """The requested number of rows has been shown."""
 
 
 class Preview:

@@ -39,7 +39,7 @@ _MEMBER: Final = re.compile(
 WORD: Final = 8
 """Octets that are compared at once."""
 _FRAME_BYTES_MAX: Final = 1 << 12
-"""Of all text around values; a longer layout is not worth it."""
+"""Of all text around values; a longer layout would cost more than it saves."""
 _MARGIN: Final = _FRAME_BYTES_MAX + 128
 """Zeros around a block."""
 _ZEROS: Final = bytes(_MARGIN)

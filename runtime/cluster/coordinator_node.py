@@ -268,7 +268,7 @@ class CoordinatorNode:
         if self.phase is not Phase.GATHERING or not self._members.are_enough(now):
             return []
         if taken.epoch <= self._newest:
-            return []  # asked for before the lease was lost
+            return []  # requested before the lease was lost
         self._newest = taken.epoch
         manifest = taken.manifest
         spec = self.ticks.on_epoch_taken(taken)

@@ -44,7 +44,7 @@ class FrontPacing:
         self._credits.on_blocked(blocked)
 
     def advance(self, now: float) -> None:
-        """Send what fronts need to read on."""
+        """Send what fronts need to continue to read."""
         self._update_read_ahead(now)
         self._grant_credit()
 

@@ -134,7 +134,7 @@ def test_a_tick_plan_follows_workers_policy_and_splits(tmp_path: Path) -> None:
     assert "ordered, rows of 2 fronts interleave" in of_two_splits
     assert "worker 2: " in fsql("explain", BANK, "--stage", "tick", "-w", "3").out
     assert (
-        "speculative, as asked for"
+        "speculative, as requested"
         in fsql("explain", BANK, "--stage", "tick", "--policy", "speculative").out
     )
     # Where the data is not, a plan can be had all the same.
