@@ -140,7 +140,9 @@ class TcpSink:
             SinkLostError: if it refuses temporarily, or cannot be reached for too long.
         """
         if bundle.part != self._next_part:
-            raise SinkLostError(f"part {bundle.part} came where part {self._next_part} was expected")
+            raise SinkLostError(
+                f"part {bundle.part} came where part {self._next_part} was expected"
+            )
         self._next_part = 0 if bundle.last else bundle.part + 1
         pieces = bundle_bytes(self._lines, bundle, header=True)
         cut = [

@@ -176,7 +176,7 @@ def test_scripts_of_directories(project: Path) -> None:
         (project / "queries" / name).write_text(f"{NUMBERS}SELECT n FROM numbers")
     code, out, err = fsql("check")
     assert (code, out) == (2, "")
-    assert "Error: give scripts or directories of scripts, or make a project" in err
+    assert "Error: give scripts or directories of scripts, or create a project" in err
     (project / "fsql.toml").write_text("")
     checked = "{}: 1 INSERT\n  into stdout: append\n    no state\n"
     names = ("queries/a.sql", "queries/b.sql", "queries/deep/c.sql")
