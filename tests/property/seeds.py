@@ -15,7 +15,11 @@ def chosen_seeds(count: int) -> range:
     return range(first, last)
 
 
-def seed_ranges(count: int) -> list[range]:
-    """Return the seeds to run, in ranges of at most `count`, each of which has to meet everything."""
-    wanted = chosen_seeds(count)
+def seed_ranges(count: int, ranges: int = 1) -> list[range]:
+    """Return the seeds to run, in ranges of at most `count`, each of which has to meet everything.
+
+    Args:
+        ranges: how many ranges the suite runs.
+    """
+    wanted = chosen_seeds(count * ranges)
     return [wanted[start : start + count] for start in range(0, len(wanted), count)]

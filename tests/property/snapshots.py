@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
 from fsql.runtime import few_rows
 from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import SnapshotStart, run_in_memory
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.tests.property.check import random_schedule
-from fsql.tests.property.ways import Outcome, outcome_of, pre_aggregating
+from fsql.tests.property.ways import Outcome, lowered, outcome_of, pre_aggregating
 from fsql.tests.reference.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -134,7 +133,9 @@ def run_with_snapshots(
 ) -> Outcome:
     """Run a case by the engine, and take snapshots; they are taken by `watcher`, if there is one."""
     fronts = {ordinal: len(splits) for ordinal, splits in case.inputs.items()}
-    plan = choose(lower(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
+    plan = choose(
+        lowered(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy
+    )
     plan = pre_aggregating(plan, schedule.pre_aggregates)
     with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
         result = run_in_memory(

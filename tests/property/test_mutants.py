@@ -8,7 +8,7 @@ reach the rule.  Mutants replace private methods, so they have to follow when th
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +50,16 @@ def drawn_case(kind: str, seed: int) -> tuple[Case, Outcome] | None:
     return case, by_oracle(case.job, case.inputs)
 
 
-def first_found(seeds: int) -> int | None:
-    """Return the first seed of which a case finds that the engine is wrong; None if none does."""
-    for seed, kind in product(range(seeds), ("script", "plan")):
+def first_found(seeds: int, first: tuple[str, int] | None = None) -> tuple[str, int] | None:
+    """Return the first case that finds that the engine is wrong; None if none does.
+
+    `first` is tried before the others.
+    """
+    others = ((kind, seed) for seed, kind in product(range(seeds), ("script", "plan")))
+    for kind, seed in others if first is None else chain([first], others):
         drawn = drawn_case(kind, seed)
         if drawn is not None and found_wrong(*drawn, Random(f"{kind} {seed}")):
-            return seed
+            return kind, seed
     return None
 
 
@@ -181,28 +185,29 @@ def rows_at_the_time_of_the_closing_are_on_time(patch: Patch) -> None:
     patch.setattr(windows, "late", late)
 
 
-MUTANTS = (
-    rows_that_come_late_are_applied_as_the_latest,
-    repairs_take_nothing_back,
-    undo_restores_nothing,
-    holds_are_not_told,
-    min_time_overlooks_messages,
-    min_time_overlooks_holds,
-    fronts_promise_a_row_too_much,
-    the_barrier_releases_what_is_at_min_time,
-    the_barrier_forgets_repairs,
-    rows_that_tie_come_as_they_arrive,
-    updates_are_not_paired,
-    routes_depend_on_the_batch,
-    rows_at_the_time_of_the_closing_are_on_time,
-)
+MUTANTS: dict[Callable[[Patch], None], tuple[str, int]] = {
+    rows_that_come_late_are_applied_as_the_latest: ("plan", 2),
+    repairs_take_nothing_back: ("plan", 2),
+    undo_restores_nothing: ("plan", 2),
+    holds_are_not_told: ("script", 0),
+    min_time_overlooks_messages: ("script", 0),
+    min_time_overlooks_holds: ("script", 0),
+    fronts_promise_a_row_too_much: ("plan", 0),
+    the_barrier_releases_what_is_at_min_time: ("script", 0),
+    the_barrier_forgets_repairs: ("plan", 2),
+    rows_that_tie_come_as_they_arrive: ("script", 8),
+    updates_are_not_paired: ("script", 3),
+    routes_depend_on_the_batch: ("script", 0),
+    rows_at_the_time_of_the_closing_are_on_time: ("script", 46),
+}
+"""Each mutant has a case that finds it; if cases have changed since, others are tried."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_mutants_are_found(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     mutant(monkeypatch)
-    found = first_found(SEEDS)
+    found = first_found(SEEDS, MUTANTS[mutant])
     assert found is not None, f"no case finds that {mutant.__name__.replace('_', ' ')}"
 
 

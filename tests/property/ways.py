@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -72,6 +73,10 @@ def _first_difference(name: str, mine: object, theirs: object) -> str:
     return f"{name}:\n  {mine}\n  {theirs}"
 
 
+lowered = lru_cache(maxsize=8)(lower)
+"""The graph of a job, which runs in several ways."""
+
+
 def by_oracle(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> Outcome:
     """Evaluate each prefix as a batch."""
     result = evaluate_job(job, inputs, literal=literal)
@@ -89,7 +94,7 @@ def by_oracle(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> Out
 
 def by_model(job: logical.Job, inputs: Inputs, *, seed: int, workers: int) -> Outcome:
     """Execute the graph item by item, in an order that the seed decides."""
-    result = run(lower(job), inputs, seed=seed, workers=workers)
+    result = run(lowered(job), inputs, seed=seed, workers=workers)
     return Outcome(
         tuple(
             tuple(
@@ -133,7 +138,7 @@ class Effort:
 def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Outcome, Effort]:
     """Run the tick plan of a job over in-memory channels, in an order that the seed decides."""
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
-    plan = choose(lower(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
+    plan = choose(lowered(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
     plan = pre_aggregating(plan, schedule.pre_aggregates)
     with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
         result = in_memory.run_in_memory(

@@ -6,6 +6,8 @@ faults.  What the query means is not checked here but in `tests/property`: the e
 own, by one worker in one process.
 
 A failure says its seed: `python -m fsql.tests.simulation.replay 17` shows it.
+
+FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ import pytest
 
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.run import Plan, run
+from fsql.tests.property.seeds import seed_ranges
 from fsql.tests.simulation.workloads import generated
 
-BLOCKS = [range(first, first + 25) for first in range(0, 150, 25)]
 PLAN = Plan(seconds=60)
 
 RARE = {
@@ -43,7 +45,9 @@ RARE = {
 """What so few seeds may not meet; a soak has to."""
 
 
-@pytest.mark.parametrize("seeds", BLOCKS, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
+@pytest.mark.parametrize(
+    "seeds", seed_ranges(25, 2), ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}"
+)
 def test_seeds(seeds: range) -> None:
     coverage = Coverage()
     failures = {}

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def workload_of(case: Case) -> Workload:
     """Return a case as a workload."""
     fronts = {ordinal: len(splits) for ordinal, splits in case.inputs.items()}
+    graph = lower(case.job)
 
     def plan_of(workers: int, policy: Policy | None) -> TickPlan:
-        return choose(lower(case.job), workers=workers, fronts=fronts, policy=policy)
+        return choose(graph, workers=workers, fronts=fronts, policy=policy)
 
     return Workload(case.name, plan_of, case.inputs)
 
