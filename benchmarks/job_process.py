@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from fsql.runtime.drivers.processes.process_role import (
@@ -21,6 +20,7 @@ from fsql.runtime.drivers.processes.process_role import (
     processes_below,
     role_of,
 )
+from fsql.runtime.drivers.processes.starting import COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,17 +76,7 @@ class JobProcess:
         self.state = state
         flags = ("--workers", str(workers), *flags, "--state", str(state))
         defines = [f"-D{name}={value}" for name, value in parameters.items()]
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "fsql",
-            "run",
-            str(script),
-            "--json",
-            *defines,
-            *flags,
-        ]
+        command = [*COMMAND, "run", str(script), "--json", *defines, *flags]
         self.events: list[Event] = []
         self.usages: dict[int, Usage] = {}
         self._before: dict[int, float] = {}
@@ -96,9 +86,7 @@ class JobProcess:
         """The time of each sample, and the processor time of each process then."""
         self.running = threading.Event()
         self._finished = threading.Event()
-        self._process = subprocess.Popen(  # noqa: S603 - our own command
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        self._process = Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)  # noqa: S603 - our own
         self._listener = threading.Thread(target=self._listen, name="fsql-bench-run", daemon=True)
         self._listener.start()
 

@@ -14,7 +14,7 @@ from fsql.tests.cli.commands import fsql
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("forked_runs")]
 
 
 def test_drift(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from fsql.tests.cli.commands import fsql
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("forked_runs")]
 
 
 def test_sharing(tmp_path: Path) -> None:
