@@ -147,7 +147,7 @@ def expiries(case: Case, table: int, wait: int) -> dict[int, tuple[int, int]]:
 @pytest.mark.slow
 def test_rows_are_joined_as_duckdb_joins_them_and_come_when_no_match_can_come() -> None:
     met: Counter[str] = Counter()
-    for seed, join in enumerate((*JOINS, *JOINS)):
+    for seed, join in enumerate(JOINS):
         case = case_of(seed, ours(join))
         assert append_only(case.job.inserts[0].query), join
         outcome = by_oracle(case.job, case.inputs)
@@ -166,8 +166,8 @@ def test_rows_are_joined_as_duckdb_joins_them_and_come_when_no_match_can_come() 
             else:
                 met["pairs"] += 1
         check(case, schedules=2)
-        if seed < len(JOINS):
-            check_snapshots(case, outcome, roots_of(case), Random(seed), met)
+        check_snapshots(case, outcome, roots_of(case), Random(seed), met)
+        if seed % 2:
             check_layouts(case, Random(seed), met)
     assert all(met[join.query] for join in JOINS), met
     assert met["alone"], met

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.tests.property.inputs import Splits
 
 SECOND = 1_000_000
-SEEDS = 10
+SEEDS = 6
 CALLS = 4
 
 SCRIPT = """
