@@ -67,8 +67,13 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
     others = [field for field in relation.fields if field.index != operation]
     values = [field.index for field in others if field.index not in indexes]
     below, width = relation.plan, relation.width
-    kind = _kind(column_refs(below)[operation], codes)
+    kind, failing = _kind(column_refs(below)[operation], codes)
+    mapping = given.get("OP_MAPPING")
     context.source_spans.add(kind, data.span)
+    # The message of an operation that is not mapped shows those that are.
+    context.source_spans.add(
+        failing, mapping.span if isinstance(mapping, syntax.Syntax) else data.span
+    )
     names = [*(column.name for column in below.schema), "kind"]
     kinds = project(below, [*column_refs(below), kind], names)
     columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(kinds.schema)]
@@ -116,15 +121,15 @@ def _codes(written: object) -> dict[str, str]:
     return codes
 
 
-def _kind(operation: Expression, codes: Mapping[str, str]) -> Expression:
-    """Return the kind of change of a row; the row fails (E503) if its operation has none."""
+def _kind(operation: Expression, codes: Mapping[str, str]) -> tuple[Expression, Expression]:
+    """Return the kind of change of a row, and the part that fails (E503) if its operation has none."""
     named = call("coalesce", operation, _text("NULL"))
     unknown = Cast(BIGINT, nullable=False, argument=call("concat", _text("operation "), named))
     branches = tuple(
         (call("eq", operation, _text(code)), _text(kind)) for code, kind in codes.items()
     )
     failing = Cast(STRING, nullable=False, argument=unknown)
-    return Case(STRING, nullable=False, branches=branches, otherwise=failing)
+    return Case(STRING, nullable=False, branches=branches, otherwise=failing), unknown
 
 
 def _is_not(operation: Expression, kind: str) -> Expression:

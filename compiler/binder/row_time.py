@@ -12,12 +12,20 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.time_zone import utc_to_instant
 from fsql.compiler.expression import Cast, ColumnRef, Expression
 from fsql.compiler.logical import Project, Scan
-from fsql.compiler.sqltypes import DATE, TIME, TIMESTAMP, SqlType
+from fsql.compiler.sqltypes import (
+    DATE,
+    FRACTION_DIGITS_MAX,
+    TIME,
+    TIMESTAMP,
+    SqlType,
+    with_fraction,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,24 +98,44 @@ def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Exp
         Refusal: E327, where rows have no such time; E401 for arguments.
     """
     name = _name(written)
-    precision = written.arguments
-    if precision and (name == "PROCTIME" or len(precision) > 1 or not _is_digit(precision[0])):
-        raise refusal("E401", f"{name} takes no arguments", written.span, help=f"write {name}()")
+    digits = _digits(name, written)
     if binder.scope.row_time is None:
         raise _no_row_time(binder, written)
-    time = row_time(binder.scope.row_time)
+    time = _time(name, row_time(binder.scope.row_time), binder.zone)
+    return time if digits is None else make_cast(time, with_fraction(time.type, digits))
+
+
+def _time(name: str, time: Expression, zone: str) -> Expression:
+    """Return the value of a function, of the time of a row."""
     if name == _SECONDS:
         return call("unix_timestamp", time)
-    if binder.zone != "UTC" and name != "PROCTIME":
-        instant = utc_to_instant(time, binder.zone)
+    if zone != "UTC" and name != "PROCTIME":
+        instant = utc_to_instant(time, zone)
         return instant if name in _INSTANTS else Cast(TYPES[name], nullable=False, argument=instant)
     type_ = TYPES[name]
     return time if type_ == TIMESTAMP else Cast(type_, nullable=False, argument=time)
 
 
-def _is_digit(written: syntax.Syntax) -> bool:
-    """Return whether this is a precision, as in CURRENT_TIMESTAMP(3)."""
-    return isinstance(written, syntax.NumberLiteral) and written.text in {*"0123456"}
+def _digits(name: str, written: syntax.FunctionCall) -> int | None:
+    """Return the digits of fraction that are asked for, as in CURRENT_TIMESTAMP(3).
+
+    Raises:
+        Refusal: E401.
+    """
+    given = written.arguments
+    if not given:
+        return None
+    if name not in TYPES or name in {"PROCTIME", "CURRENT_DATE"}:
+        raise refusal("E401", f"{name} takes no arguments", written.span, help=f"write {name}()")
+    text = given[0].text if isinstance(given[0], syntax.NumberLiteral) else ""
+    if len(given) > 1 or text not in {*"0123456"}:
+        raise refusal(
+            "E401",
+            f"{name} takes a number of digits from 0 to {FRACTION_DIGITS_MAX}",
+            written.span,
+            help=f"write {name}(3)",
+        )
+    return int(text)
 
 
 def _no_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Refusal:

@@ -239,6 +239,22 @@ def test_an_expression_that_fails_stops_the_job(folder: Path, engine: str) -> No
     assert summary.splitlines()[2].split()[:3] == ["rows", "out", "2"]
 
 
+MAPPING = "MAP['d', 'DELETE']"
+
+
+def test_an_operation_that_is_not_mapped_is_told_with_the_mapping(folder: Path) -> None:
+    (folder / "events.jsonl").write_text('{"op":"r","k":1}\n')
+    script = (
+        "CREATE TABLE e (op STRING, k BIGINT) WITH ('connector' = 'file', 'path' = 'events.jsonl');\n"
+        f"SELECT k FROM FROM_CHANGELOG(TABLE e PARTITION BY k, op_mapping => {MAPPING})"
+    )
+    code, out, err = fsql("run", "-q", "-e", script)
+    assert (code, out) == (3, "")
+    assert err.splitlines()[4].split("|")[1].strip() == (
+        f'{"^" * len(MAPPING)} cannot read "operation r" as BIGINT'
+    )
+
+
 def test_a_failing_row_of_event_time_is_told_with_its_time(folder: Path) -> None:
     (folder / "splits").mkdir()
     (folder / "splits" / "a.jsonl").write_text('{"at":"2024-01-01T00:00:00Z","n":1}\n')

@@ -263,9 +263,12 @@ def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.Functio
     return _function_call(span, _function_name(span, token).parts, end)
 
 
-def niladic(span: Span, token: Token) -> syntax.FunctionCall:
-    """Return CURRENT_TIMESTAMP or the like: a call without brackets."""
-    return syntax.FunctionCall(span, _function_name(span, token), ())
+def niladic(
+    span: Span, token: Token, digits: syntax.NumberLiteral | None = None
+) -> syntax.FunctionCall:
+    """Return CURRENT_TIMESTAMP or the like: a call without brackets, or with digits in them."""
+    arguments = () if digits is None else (digits,)
+    return syntax.FunctionCall(span, _function_name(span, token), arguments)
 
 
 def _function_name(span: Span, token: Token) -> syntax.QualifiedName:

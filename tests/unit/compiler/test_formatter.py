@@ -204,6 +204,12 @@ def test_what_it_looks_like() -> None:
     assert formatted(BEFORE) == AFTER
 
 
+def test_functions_with_digits_look_like_calls() -> None:
+    assert formatted("select current_timestamp (3), LocalTime(0) from t") == (
+        "SELECT CURRENT_TIMESTAMP(3), LOCALTIME(0) FROM t\n"
+    )
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", ";", "-- only\n", "/* a */ ; -- b\n;"])
 def test_little_text(text: str) -> None:
     assert formatted(formatted(text)) == formatted(text)
