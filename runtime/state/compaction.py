@@ -1,16 +1,16 @@
 """Compaction: which state segments of an operator are merged, and when, so that loading stays cheap.
 
-The state of an operator is a chain of segments, oldest first: the **base**, followed by pieces of levels that
-do not ascend.  A new incremental snapshot is a piece of level 0 at the end.
+The state of an operator is a chain of segments, oldest first: the **base**, followed by pieces whose levels
+never increase.  A new incremental snapshot is a piece of level 0 at the end.
 
-* `FAN` pieces of one level at the end are merged into one of the next level.  So there are few pieces, and
-  each row is written once per level.
-* The whole chain is merged into a new base as soon as it is `SPACE_FACTOR` times as large as its base, or as
-  its rows that have not expired, plus `SLACK_BYTES`.  The first bounds the space of overwritten rows, the
-  second that of expired rows.
+* Once the chain ends with `FAN` pieces of one level, they are merged into one piece of the next level.  So
+  there are few pieces, and each row is written once per level.
+* The whole chain is merged into a new base once it is larger than `SPACE_FACTOR * base + SLACK_BYTES` or
+  `SPACE_FACTOR * live + SLACK_BYTES`, where `base` is the size of the base and `live` that of the rows that
+  have not expired.  The first limit bounds the space of overwritten rows, the second that of expired rows.
 
-So loading reads at most `SPACE_FACTOR` times the size of the state at the last full merge, and at most
-`SPACE_FACTOR` times the rows that have not expired.
+So loading reads at most about `SPACE_FACTOR` times the size of the state at the last full merge, and at most
+about `SPACE_FACTOR` times the size of the rows that have not expired.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _SAMPLES: Final = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainPiece:
-    """A segment of a chain, with a sample of the expiry times of its rows, ascending.
+    """A segment of a chain, with a sorted sample of the expiry times of its rows.
 
-    `text` has the number of bytes of each of its columns of strings and arrays.
+    `text` holds the size in bytes of each of its columns of strings and arrays.
     """
 
     segment: StateSegment
@@ -61,7 +61,7 @@ def expiry(snapshot: IncrementalSnapshot) -> NDArray[np.int64]:
 
 
 class CompactionPlan(NamedTuple):
-    """How an incremental snapshot is added: it and the pieces from `start` on become one of `level`."""
+    """A new incremental snapshot and the pieces from `start` on become one piece of level `level`."""
 
     start: int
     level: int

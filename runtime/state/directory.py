@@ -20,7 +20,7 @@ class StateDirectory(Protocol):
 
     @property
     def path(self) -> Path:
-        """Return where it is, for messages."""
+        """Return the path of the directory, for messages."""
 
     def names(self, directory: str) -> tuple[str, ...]:
         """Return the names of the files in a directory; none if it does not exist."""
@@ -61,4 +61,4 @@ class StateDirectory(Protocol):
         """
 
     def remove_store(self, worker: int) -> None:
-        """Remove the store of a worker, as far as that is possible now."""
+        """Remove the store of a worker; files that cannot be removed now are left."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.state.store import Octets
 
 FORMAT: Final = 1
-"""The number of the format; other formats are refused."""
+"""The version of the format; other versions are refused."""
 _HASH_BYTES: Final = 16
 _ALIGNMENT: Final = 64
 _EXTENSION: Final = b"ARROW:extension:name"

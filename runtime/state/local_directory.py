@@ -18,12 +18,12 @@ _STORE: Final = re.compile(r"worker-(0|[1-9][0-9]*)")
 
 
 def worker_directory(state: Path, worker: int) -> Path:
-    """Return where a worker has its store."""
+    """Return the directory of a worker's store."""
     return state / f"worker-{worker}"
 
 
 def sync_directory(directory: Path) -> None:
-    """Make what was renamed or deleted in a directory durable."""
+    """Make renames and deletions in a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -96,5 +96,5 @@ class LocalDirectory:
         return RocksStore(worker_directory(self.path, worker), read_only=read_only)
 
     def remove_store(self, worker: int) -> None:
-        """Remove the store of a worker, as far as that is possible now."""
+        """Remove the store of a worker; files that cannot be removed now are left."""
         shutil.rmtree(worker_directory(self.path, worker), ignore_errors=True)

@@ -4,19 +4,19 @@ Properties of rocksdict on which this module depends:
 
 * Unless it is in raw mode, it stores serialized Python objects, and reading one may run code.  So only raw
   mode is used.
-* An iteration that meets damage ends without an error; only the iterator's status shows it.  `keys` checks
-  it.
-* A database with a damaged list of files can open empty.  So "no such key" does not mean "no state": readers
-  know from a manifest which keys exist.
-* Every call but `flush` keeps the interpreter lock, whatever it waits for.  So there is no write-ahead log,
-  whose sync would stop all other threads: a value goes to the memory table in slices of at most
-  `SLICE_BYTES`, with a pause after each in which others run, and `flush`, which makes it durable, releases
-  the lock.
+* An iteration that encounters damage ends without an error; only the status of the iterator shows it.  `keys`
+  checks this status.
+* A database whose list of files (RocksDB's MANIFEST) is damaged can open empty.  So a missing key does not
+  prove that there is no state: readers know from a manifest which keys exist.
+* Every call except `flush` holds the interpreter lock, even while it waits.  So there is no write-ahead
+  log, whose sync would stop all other threads.  Instead, a value goes to the memtable in slices of at most
+  `SLICE_BYTES`, with a pause after each in which other threads run; `flush`, which makes it durable,
+  releases the lock.
 
-A value becomes visible by its head, which is written after all slices of all values of a `put`, all heads
-in one batch: so a crash leaves all or none.  Head and slices of a value are neighbours, and so are keys with
-a common prefix.  So damage to one table of RocksDB affects only values that were written at about the same
-time, and a store with a damaged table can still be opened for reading.
+Each value has a **head**, which makes it visible.  A `put` writes all slices of all its values, then all
+heads in one batch, so a crash leaves all of its values or none.  Head and slices of a value are adjacent, and
+so are keys with a common prefix.  So damage to one table file of RocksDB affects only values that were
+written at about the same time, and a store with a damaged table file can still be opened for reading.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ if TYPE_CHECKING:
 SLICE_BYTES: Final = 1 << 18
 """A slice is copied in about 0.2 ms, during which no other thread runs."""
 PAUSE_SECONDS: Final = 1e-4
-"""How long other threads may run between two slices, at least."""
+"""The minimum time for other threads between two slices."""
 _FLUSH_BYTES: Final = 16 << 20
-"""How much is flushed at once: much less than the memory table holds, so that a write never waits for one."""
+"""How much is flushed at once: much less than a memtable holds, so that a write never waits for a flush."""
 _WRITE_BUFFER_BYTES: Final = 64 << 20
 _FILE_BYTES: Final = 8 << 20
 _END_OF_KEY: Final = b"\0"
-"""After the key of a head; in a slice its number follows."""
+"""Ends the key of a value in the database; in the key of a slice, the number of the slice follows."""
 _AFTER_KEY: Final = b"\1"
 """Appended to a key, this sorts after its head and all its slices."""
 _NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json")
 _HEAD: Final = struct.Struct("<QI")
 """The content of a head: the size of the value, and that of its slices."""
 _TRANSIENT: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
-"""Matches errors of the operating system after which another attempt may succeed."""
+"""Parts of messages of operating system errors after which another attempt may succeed."""
 _IN_USE: Final = ("LOCK: Resource temporarily unavailable", "lock hold by current process")
-"""Matches the errors of RocksDB where another process has the store open, and where this one has."""
+"""Parts of RocksDB's messages when another process has the store open, and when this process has."""
 _VALUE_BYTES_MAX: Final = 1 << 40
 """The greatest valid size in a head."""
 

@@ -1,6 +1,6 @@
 """Replaces a damaged store by a new one with everything that can still be read.
 
-RocksDB stops writing once it has met damage.  So all undamaged segments that snapshots name are copied, the
+RocksDB stops writing once it has found damage.  So all undamaged segments that snapshots name are copied, the
 damaged store is renamed, and the copy takes its place.  After a crash in between, the copy is complete, and
 the next attempt continues from there.
 """

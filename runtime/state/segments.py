@@ -101,7 +101,7 @@ class StateSegments:
             chain.append(ChainPiece(segment, expiry(change), tuple(text_bytes([change]))))
 
     def change_bins(self, bins: BinRanges) -> None:
-        """Own other bins from now on; the stored state of bins that were given away is no longer valid."""
+        """Change the bins that the worker owns; stored state of bins that were given away becomes invalid."""
         self.bins = bins
         for operator, chain in self._chains.items():
             valid = [(piece, common_bins(piece.segment.bins, bins)) for piece in chain]
@@ -130,7 +130,7 @@ class StateSegments:
         return (*found, *((operator, rows_of_bins(rows, bins)) for operator, rows in pending))
 
     def take_over(self, changes: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
-        """Add state that was read from other segments; the next `store` stores it here."""
+        """Add state that was read from other segments; the next `store` stores it in this store."""
         parts: dict[str, list[IncrementalSnapshot]] = {}
         for operator, change in changes:
             if change.rows.num_rows:

@@ -1,7 +1,7 @@
 """A worker's share of a snapshot under an owner map, which may differ from that of the snapshot.
 
-A segment names its valid bins, and only those are loaded.  State from segments of other workers, or with
-bins of others, is stored again by its new owner with the next snapshot.
+A segment names its valid bins, and only those are loaded.  If a segment is in the store of another worker, or
+has bins of other workers, the new owner stores the loaded state again with the next snapshot.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def load_share(
 def _merge_if_too_large(
     shares: tuple[IncrementalSnapshot, ...], operator: str, position: Root
 ) -> tuple[IncrementalSnapshot, ...]:
-    """Return the snapshots; one merged snapshot if together they exceed the size limit."""
+    """Return the snapshots, merged into one if together they exceed the size limit."""
     if max(text_bytes(shares), default=0) <= incremental_snapshot.TEXT_BYTES_MAX:
         return shares
     try:

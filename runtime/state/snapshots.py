@@ -267,7 +267,7 @@ class Snapshots:
         return {worker: tuple(keys) for worker, keys in unneeded.items()}
 
     def _forget_stores(self, needed: Collection[int]) -> None:
-        """Delete the stores of all workers but these."""
+        """Delete the stores of all workers except those in `needed`."""
         for worker in self._files.stores():
             if worker not in needed:
                 self._files.remove_store(worker)

@@ -27,7 +27,7 @@ class StateStoreError(Exception):
 
 
 class StoreInUseError(StateStoreError):
-    """The store cannot be opened, as another process has it open; the disk has not failed."""
+    """The store cannot be opened because another process has it open; the disk has not failed."""
 
 
 class StateStore(Protocol):
