@@ -1,1 +1,1 @@
-"""Drivers: they step the machines and carry the messages."""
+"""Drivers run the dataflow: they step its parts and carry the messages between them."""

@@ -1,9 +1,8 @@
-"""The in-process driver: it steps the machines and carries the messages over in-memory channels.
+"""The in-process driver: it steps workers, acker and barrier, and carries their messages in memory.
 
-There is one channel for each pair of sender and receiver, first in, first out.  A `Schedule` chooses the
-order in which channels deliver: `BarrierFirst` delivers everything before it reads more, which is fastest in
-one process; `RandomSchedule` draws the order from a seed, so that there is disorder in one process.  A driver
-over a network replaces the channels; the machines are the same.
+There is one FIFO channel for each pair of sender and receiver.  A `Schedule` chooses which channel delivers
+next: `BarrierFirst` prefers the barrier, then the oldest message, which is fastest in one process;
+`RandomSchedule` draws the channel from a seed, so that messages arrive out of order even in one process.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Chunk, SourceOffset
 
 ACKER = -2
-"""The acker's number as a sender and receiver, other than `worker.BARRIER` and the numbers of workers."""
+"""The acker's number as a sender and receiver; differs from `worker.BARRIER` and the numbers of workers."""
 
 Channel = tuple[int, int]
 
@@ -62,7 +61,7 @@ class Schedule(Protocol):
 
 
 class BarrierFirst:
-    """Delivers to the barrier if it can, so that rows are released first; otherwise the oldest message."""
+    """Delivers to the barrier if a message waits for it, so that rows are released early; else the oldest."""
 
     def choose(self, channels: Sequence[Channel]) -> int:
         """See `Schedule`."""
@@ -71,7 +70,7 @@ class BarrierFirst:
 
 @dataclass(slots=True)
 class PlacedFront:
-    """A front, the worker that has it now, and the ordinal of its table."""
+    """A front, the worker that currently owns it, and the ordinal of its table."""
 
     front: Front
     worker: int
@@ -79,7 +78,7 @@ class PlacedFront:
 
 
 def fronts_of(plan: TickPlan, splits: Mapping[int, Sized]) -> list[PlacedFront]:
-    """Return new fronts for a job with these splits of its tables, by ordinal."""
+    """Return new fronts for a job; `splits` has the splits of each table, by the ordinal of the table."""
     tables = plan.tables
     return [
         PlacedFront(
@@ -92,7 +91,7 @@ def fronts_of(plan: TickPlan, splits: Mapping[int, Sized]) -> list[PlacedFront]:
 
 
 class Cluster:
-    """All machines of one job in one process."""
+    """The workers, the acker, the barrier and the fronts of one job, in one process."""
 
     def __init__(  # noqa: PLR0913 - all of them are of one job
         self,
@@ -105,7 +104,7 @@ class Cluster:
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
     ) -> None:
-        """Begin at `start`; the rows of INSERTs with `encodings` are encoded by the workers."""
+        """Begin at `start`; the workers encode the rows of INSERTs that have `encodings`."""
         self.plan = plan
         self.fronts = fronts
         self.workers = [
@@ -158,7 +157,7 @@ class Cluster:
             yield from self.deliver()
 
     def may_read(self, at: PlacedFront, read_ahead: int) -> bool:
-        """Return whether a front may send: within its read-ahead, or least and all delivered."""
+        """Return whether a front may read: within its read-ahead, or as the least one while all is idle."""
         front = at.front
         if front.ended or self.barrier.stopped:
             return False
@@ -169,7 +168,7 @@ class Cluster:
         return self.idle and front.promised == min(other.front.promised for other in self.fronts)
 
     def is_acknowledged(self, worker: int) -> bool:
-        """Return whether the acker has all that a worker has sent it."""
+        """Return whether the acker has received everything that a worker has sent it."""
         return (worker, ACKER) not in self._channels
 
     def rows_buffered(self) -> int:

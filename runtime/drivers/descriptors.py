@@ -13,12 +13,12 @@ _SELECT_MAX: Final = 1_024
 
 
 def wait_readable(descriptors: Collection[int], seconds: float | None) -> list[int]:
-    """Return those of the descriptors that can be read; wait for one up to `seconds`, None forever.
+    """Return the readable descriptors; wait up to `seconds` until there is one, or forever if it is None.
 
-    A descriptor whose other end is closed can be read.
+    A descriptor whose other end is closed counts as readable.
     """
     if max(descriptors) < _SELECT_MAX:
-        # It waits to the microsecond; poll() rounds up to milliseconds.
+        # select() has a timeout in microseconds; poll() rounds up to milliseconds.
         return select.select(descriptors, [], [], seconds)[0]
     waiting = select.poll()
     for descriptor in descriptors:

@@ -1,7 +1,7 @@
-"""Runs over rows in memory in an order that a seed decides: for tests and demonstrations.
+"""Runs over rows in memory, scheduled by a seed: for tests and demonstrations.
 
-Which channel delivers, when a front reads and how many rows it gets are drawn from the seed; released rows
-must not depend on any of it.
+The seed decides which channel delivers, when a front reads, and how many rows it gets; released rows must not
+depend on any of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ReleasedRow = tuple["Root", str | None, Row]
 
 @dataclass(slots=True)
 class Outcome:
-    """Output of a run: per INSERT (root, label or None, row); late rows per window; dead letters; stop."""
+    """What a run has released: (root, label or None, row) per INSERT, late rows, dead letters, the stop."""
 
     released: list[list[ReleasedRow]]
     late: list[list[tuple[Root, Row]]]
@@ -66,7 +66,7 @@ class SnapshotObserver(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Return whether the run has to wait for the watcher."""
+        """Return whether the run has to wait for the observer."""
 
     def observe(self, cluster: Cluster) -> None:
         """Observe the run; called before each of its steps, and at its end."""
@@ -153,9 +153,9 @@ def _cluster(
 
 
 def chunk_of(rows: Sequence[Row | DeadLetter], first: int, table: Table) -> Chunk:
-    """Return rows of a table as a chunk; `first` is the row number of the first.
+    """Return rows of a table as a chunk; `first` is the row number of the first row.
 
-    If the time of the table is the arrival of rows, it follows the values of each row.
+    If the time of the table is the arrival of its rows, each row ends with its arrival time.
     """
     good = [(first + i, row) for i, row in enumerate(rows) if not isinstance(row, DeadLetter)]
     columns = [

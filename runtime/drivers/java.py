@@ -71,7 +71,7 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _version_of(command: Path) -> int | None:
-    """Return the version of a `java`, None if it does not print one."""
+    """Return the major version that `java` prints, None if it prints none."""
     try:
         answer = subprocess.run(  # noqa: S603 - the user's own Java
             [str(command), "-version"],

@@ -1,8 +1,8 @@
 """Runs a job in this process: reads splits, steps the cluster, writes the rows that the barrier releases.
 
-Rows are read from the front with the least promise, in chunks of a size that the reader chooses, and all
-messages that a chunk causes are delivered before the next one is read.  So a row is released as soon as the
-order allows, and memory is bounded by the read-ahead and the state of the query.
+The front with the least promise reads next, in chunks of a size that its reader chooses, and all messages
+that a chunk causes are delivered before the next chunk is read.  So a row is released as soon as the order
+allows, and memory is bounded by the read-ahead and the state of the query.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split, SplitReader
 
 CHUNK_ROWS = 65_536
-"""How many rows a front asks for at once; readers return fewer if their block has fewer."""
+"""The maximum number of rows that a front reads at once; readers return fewer if their block has fewer."""
 
 READ_AHEAD_ROWS = 1_000_000
 """How many rows a front may be ahead of min time."""
 
 WAIT_SECONDS_MAX = 0.1
-"""How long to sleep if nothing can be read; progress is reported in between."""
+"""The maximum time to sleep when nothing can be read; progress is reported in between."""
 
 _STATE_COUNTED_EVERY = 0.25
 """Seconds between two measurements of the size of the state."""
 
 
 class ReleaseTaker(Protocol):
-    """Takes what the barrier releases."""
+    """Takes the rows that the barrier releases."""
 
     def take(self, contents: Contents) -> None:
-        """Take rows; they are written when `advance` says that the bound has passed them."""
+        """Accept rows, which are written once `advance` is called with a bound above them."""
 
     def advance(self, bound: Root) -> None:
-        """Write the rows taken, which are all below `bound`; END means that no more come.
+        """Write the accepted rows, which are all below `bound`; END means that no more follow.
 
         Raises:
             FsqlError: if a sink fails.

@@ -1,9 +1,9 @@
-"""Memory of a worker process: memory that a batch has freed is kept for the next one.
+"""Memory of a worker process: memory that a batch has freed is kept for the next batch.
 
-NumPy takes the arrays of a batch from the C library, whose default is to hand large blocks back to the
+NumPy allocates the arrays of a batch with the C library, which by default returns large blocks to the
 system as soon as they are free; the next batch then faults every page in again.  For batches of 300,000
 elements, that takes a third of the time of map functions (`fsql.benchmarks.maps`: 94 ns a word instead
-of 67).  Arrow has an allocator of its own, which keeps freed memory.
+of 67).  Arrow has its own allocator, which keeps freed memory.
 
 Python's garbage collector stops the job for up to 50 ms to examine all loaded objects.  The state of a job
 consists of columns, strings and numbers, which form no cycles.
@@ -18,7 +18,7 @@ from typing import Final
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _BLOCK_BYTES_MAX: Final = 32 << 20
-"""Blocks up to this size come from the heap: the greatest that glibc accepts."""
+"""Blocks up to this size come from the heap; this is the maximum that glibc accepts."""
 _FREE_BYTES_MAX: Final = 512 << 20
 """Free memory at the top of the heap that is kept."""
 

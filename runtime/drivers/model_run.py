@@ -1,7 +1,7 @@
 """Runs a job on the model: reads all splits, executes the graph item by item, writes the results.
 
-The model defines what a query means.  It is slow, and keeps all input in memory: it is for small input, for
-checking the engine, and for learning.
+The model defines what a query means.  It is slow and keeps all input in memory: it serves for small input,
+for checking the engine, and for learning.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Inputs = dict[int, list[list[Values | DeadLetter]]]
 
 _SEED = 1
-"""The order in which messages arrive; released rows do not depend on it."""
+"""Decides the order in which messages arrive; released rows do not depend on it."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""How many rows each operator was given, and how long it took: by the clock, and on the processor."""
+"""The rows that each operator has processed, and its elapsed and processor time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OperatorTimes:
 
 
 def _rows_of(result: object) -> int:
-    """Return how many rows an operator has made; errors do not count."""
+    """Return the number of rows that an operator has returned; errors do not count."""
     match result:
         case MapResult(rows):
             return len(rows)

@@ -1,8 +1,8 @@
-"""The outputs of a run in one process: released rows go to consumers, as in a run on workers.
+"""The outputs of a run in one process: released rows go to consumers, as in a run on several workers.
 
-Such a run has no state, and cannot continue after a failure.  So consumers need not keep positions: each one
-starts empty, or appends the rows to those that it has.  A bootstrap, which writes the first output of a job
-with state, passes another `opening`: then consumers keep positions as they do in that job.
+Such a run has no state directory, and cannot continue after a failure.  So consumers need not keep positions:
+each one starts empty, or appends to the rows that it has.  A bootstrap, which writes the first output of a
+job with state, passes another `opening`, with which consumers keep positions as they do in that job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BUNDLE_ROWS_MAX: Final = 16_384
 WAITING_ROWS_MAX: Final = 262_144
-"""How many rows may be under way before a write waits."""
+"""A write waits while more rows than this are unacknowledged."""
 _WAIT_SECONDS: Final = 0.05
 WITHOUT_POSITIONS: Final = OpenRequest(0, START, DeliveryOption.NONE)
 """The opening of a run that has no state."""
@@ -57,13 +57,13 @@ class OutputWriter:
         self._delivery = Delivery(opening.option, opened.position, opened.window, BUNDLE_ROWS_MAX)
 
     def take(self, contents: Contents) -> None:
-        """Accept this output's share of the released rows; `advance` writes it."""
+        """Accept those of the released rows that belong to this output; `advance` writes them."""
         share = self._output.share(contents)
         if share is not None:
             self._delivery.take(share)
 
     def advance(self, bound: Root) -> None:
-        """Write the rows taken, which are all below `bound`; wait while too many rows are under way.
+        """Write the accepted rows, which are all below `bound`; wait while too many are unacknowledged.
 
         Raises:
             FsqlError: E535, if the consumer is lost or cannot write.
@@ -129,12 +129,12 @@ class Outputs:
         self._writers = writers
 
     def take(self, contents: Contents) -> None:
-        """Take the rows that the barrier releases; `advance` writes them."""
+        """Accept the rows that the barrier releases; `advance` writes them."""
         for writer in self._writers:
             writer.take(contents)
 
     def advance(self, bound: Root) -> None:
-        """Write the rows taken, which are all below `bound`; END means that no more come.
+        """Write the accepted rows, which are all below `bound`; END means that no more follow.
 
         Raises:
             FsqlError: E535, if a consumer is lost or cannot write.

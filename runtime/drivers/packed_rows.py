@@ -1,4 +1,4 @@
-"""Rows as bytes that can be read back, for runs in memory in which workers encode rows."""
+"""A row encoding that can be decoded, for runs in memory in which workers encode rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RowPacker:
     def encode_rows(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> list[pa.LargeBinaryArray]:
-        """Return the rows, in one array."""
+        """Return the encoded rows as one array."""
         rows = zip(*map(from_arrow, columns, self._types), strict=True)
         labels = [INSERT] * len(columns[0]) if operations is None else operations.tolist()
         packed = [

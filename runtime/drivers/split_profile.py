@@ -1,4 +1,4 @@
-"""The profile of a split at rest: it is read, its table's stage is run, and the results are dropped."""
+"""Profiles a split at rest: reads it, runs the stage of its table, counts, and drops the results."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _BELOW: Final = np.uint32((1 << BIN_SHIFT) - 1)
 
 @dataclass(frozen=True, slots=True)
 class SideCounts:
-    """One side of a fold: what was counted of its keys, and for each bin the rows and the greatest rank.
+    """One side of a fold: the counts of its keys, and for each hash bin the rows and the greatest rank.
 
-    The rank of a hash is the index of the first 1 among its bits below those of the bin.
+    The rank of a hash is the index of the first 1 among the bits that do not determine its bin, as in
+    HyperLogLog.
     """
 
     load: EdgeLoad
@@ -42,7 +43,7 @@ class SideCounts:
 
 @dataclass(frozen=True, slots=True)
 class SplitProfile:
-    """What was counted of a split."""
+    """The counts of a split."""
 
     sides: tuple[SideCounts, ...]
     operators: Mapping[str, MeasuredOperator]
@@ -52,7 +53,7 @@ class SplitProfile:
 
 
 def profile_split(plan: TickPlan, task: FrontTask, split: Split) -> SplitProfile:
-    """Read a split to its end, and return what was counted.
+    """Read a split to its end, and return the counts.
 
     Raises:
         FsqlError: if it cannot be read.
@@ -84,12 +85,12 @@ class _AllRows(BinLoads):
         rows, ranks = self._counted.setdefault((to.stage, to.side), nothing)
         bins = hashes >> BIN_SHIFT
         rows += np.bincount(bins, minlength=BINS)
-        # The exponent of a whole number is how many bits it has.
+        # The exponent of a whole number is its number of bits.
         bits = np.frexp((hashes & _BELOW).astype(np.float64))[1]
         np.maximum.at(ranks, bins, BIN_SHIFT + 1 - bits)
 
     def sides(self) -> list[SideCounts]:
-        """Return what was counted of each side that had rows."""
+        """Return the counts of each side that had rows."""
         counted = [each for _, each in sorted(self._counted.items())]
         return [
             SideCounts(load, rows, ranks)

@@ -1,12 +1,12 @@
-"""One stage of a tick plan over input that ends, as tasks that share nothing: what a batch system schedules.
+"""The stages of a tick plan over finite input, as independent tasks that a batch system can schedule.
 
 A task of a source's stage reads one split.  A task of a fold's stage processes one worker's share of it: all
 messages for that worker, in the order of their least roots, so that min time is known without an acker.  Each
-task returns messages; those to the barrier are merged by `Barrier` in the same order.  The stages run one
-after the other, and the released rows are those of any other run of the plan.
+task returns messages; `Barrier` merges those that are for the barrier, in the same order.  The stages run one
+after the other, and the released rows are the same as in any other run of the plan.
 
 Tasks may also run `until` a position.  Then their messages may have rows at or above it, which are not used,
-and a fold returns its state as of the position: that of a worker's snapshot there.
+and a fold returns its state as of the position, which is that of a worker's snapshot there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _EPOCH = 1
 
 
 class Sent(NamedTuple):
-    """A message, and the worker that it is for; `BARRIER` stands for the barrier."""
+    """A message and its receiver: a worker, or `BARRIER`."""
 
     receiver: int
     message: Message
@@ -78,7 +78,7 @@ class SourceTask:
         self._worker = _without_bins(plan, instrument, loads)
 
     def run(self, split: Split, until: Root = END) -> Iterator[Sent]:
-        """Read the split to its end, or until all rows below a position are read; yield what they become.
+        """Read the split to its end, or until all rows below a position are read; yield the messages.
 
         Raises:
             FsqlError: if the split cannot be read.
@@ -113,7 +113,7 @@ class FoldTask:
             self._fold.announce(until)
 
     def run(self, messages: Iterable[Message]) -> Iterator[Sent]:
-        """Apply messages, which are in the order of their roots; yield what they become."""
+        """Apply messages, which must be in the order of their roots; yield the resulting messages."""
         worker, reached = self._worker, START
         for message in messages:
             if message.root >= self._until:
@@ -125,7 +125,7 @@ class FoldTask:
         yield from _run_steps(worker, worker.advance(MinTime(self._stage, self._until)))
 
     def state(self) -> tuple[str, IncrementalSnapshot] | None:
-        """Return the operator and its state as of the position, once `run` is at its end."""
+        """Return the operator and its state as of the position; called after the end of `run`."""
         state = self._fold.snapshots.take()
         return None if state is None else (self._fold.operator, state)
 

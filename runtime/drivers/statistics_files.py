@@ -2,9 +2,9 @@
 
     STATE/statistics/TABLE/INTERVAL-EPOCH-WORKER.parquet
 
-A file appears whole, and is removed `KEPT` intervals later, by the worker that checks next.  Workers write
-between other work, so files are not compressed, which would take most of the time, and old files are removed
-only at every `REMOVED_EVERY`th write.
+A file becomes visible as a whole.  After `KEPT` intervals it is removed by the next worker that looks for
+old files, which each worker does only at every `REMOVED_EVERY`th write.  Files are not compressed: that would
+take most of the time, and workers write them between other work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StatisticsFiles:
     """The statistics of one job, as its workers write them."""
 
     def __init__(self, directory: StateDirectory, every: float, wall_clock: Clock) -> None:
-        """Write to a state directory, once in `every` seconds; `wall_clock` shows the seconds since 1970."""
+        """Write to a state directory once in `every` seconds; `wall_clock` returns the seconds since 1970."""
         self._directory = directory
         self._every = every
         self._wall_clock = wall_clock
@@ -77,7 +77,7 @@ class StatisticsFiles:
 def arrow_table(
     table: str, common: Sequence[object], columns: Sequence[Sequence[object] | np.ndarray[Any, Any]]
 ) -> pa.Table:
-    """Return the rows of a table, given by columns, with the values that they have in common."""
+    """Return the rows of a table from columns and from the values that all rows have in common."""
     fields = [*COMMON, *TABLES[table]]
     count = len(columns[0])
     arrays = [

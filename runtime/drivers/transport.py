@@ -1,9 +1,9 @@
 """The transport of real nodes: frames and datagrams over ZeroMQ.
 
 A node listens on one socket and has another one for each node that it sends to.  Each socket is used in one
-direction only.  So nothing depends on identities that peers claim, since the seal names the sender, and a
-node that restarts at the same address is reached by reconnecting.  All sockets are DEALERs, since only for
-these a send reports whether the frame was accepted.
+direction only.  So nothing depends on identities that peers claim, because the seal names the sender, and a
+node that restarts at the same address is reached by reconnecting.  All sockets are DEALERs, because only
+DEALERs report whether a frame was accepted for sending.
 
 Sending never waits: a frame that a peer does not accept is lost, and so are the frames in a broken
 connection.  Links send them again.  Everything is sealed with the cluster's key; frames with an invalid seal
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
 
 _WAKE_BYTES: Final = 1 << 16
 _LAST_MS: Final = 1_000
-"""Milliseconds that `close` waits until the last datagrams are sent."""
+"""The maximum number of milliseconds that `close` waits until the last datagrams are sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransportSettings:
     """Limits and times of a transport.
 
-    `queue_frames` limits the frames that wait for each peer in each direction; `part_bytes_max` the size of
-    a part; `receive_max` what one call of `receive` returns.  A connection without traffic for
-    `dead_after_ms` is closed and opened again, since it may hang.  `announced` is the address that others
-    use, if it differs from the one that the node listens on.
+    `queue_frames` limits the frames that wait for each peer in each direction; `part_bytes_max` limits the
+    size of a part, `receive_max` the number of messages that one call of `receive` returns.  A connection
+    without traffic for `dead_after_ms` is closed and opened again, because it may hang.  `announced` is the
+    address that others use, if it differs from the one that the node listens on.
     """
 
     queue_frames: int = 1000
@@ -86,10 +86,10 @@ class Transport:
         curve: NodeKeys | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Listen on `address`; a port of `*` is any that is free.
+        """Listen on `address`; the port `*` means any free port.
 
-        Or take the connections of a socket that is `listening` already: its descriptor, which becomes
-        the transport's own.  `curve` has the CURVE keys; `warn` is called with problems, by any thread.
+        With `listening`, the descriptor of a socket that listens already, accept its connections instead; the
+        transport closes it.  `curve` has the CURVE keys; `warn` is called with problems, by any thread.
 
         Raises:
             FsqlError: E601 if the address is not on the loopback and there are no keys, E603 if it cannot be
@@ -161,10 +161,10 @@ class Transport:
     def receive(
         self, timeout_seconds: float, descriptors: Sequence[int] = ()
     ) -> list[tuple[str, Frame | Datagram]]:
-        """Return the frames and datagrams that have come, with the addresses of the senders.
+        """Return the frames and datagrams that have arrived, with the addresses of the senders.
 
-        Waits for a message, for `wake`, for data on a descriptor of `descriptors`, or until the time is over,
-        which is precise to the microsecond; ZeroMQ's own poll is precise to the millisecond.
+        Wait for a message, for data on one of `descriptors`, or for a call of `wake`, up to the timeout,
+        which is precise to the microsecond; that of ZeroMQ's poll is precise to the millisecond.
         """
         if not self._may_have_more and not self._wait(timeout_seconds, descriptors):
             return []
@@ -178,7 +178,7 @@ class Transport:
         return received
 
     def _wait(self, seconds: float, descriptors: Sequence[int]) -> bool:
-        """Wait; return whether messages may have come on the listener."""
+        """Wait; return whether messages may have arrived at the listener."""
         ready = wait_readable([self._signals, self._woken, *descriptors], seconds)
         if self._woken in ready:
             os.read(self._woken, _WAKE_BYTES)
@@ -198,7 +198,7 @@ class Transport:
         os.close(self._waker)
 
     def _has_more(self) -> bool:
-        """Return whether a message has come; a receive without a message takes longer."""
+        """Return whether a message has arrived; to receive when there is none would take longer."""
         events = self._listener.getsockopt(zmq.EVENTS)
         return isinstance(events, int) and bool(events & zmq.POLLIN)
 
@@ -214,7 +214,7 @@ class Transport:
                 self.other_versions[error.source] = error.theirs
 
     def _check_sender(self, source: str, part: zmq.Frame) -> None:
-        """Check that a frame came by a connection of the node that it names as its sender.
+        """Check that a frame came over a connection of the node that it names as its sender.
 
         Raises:
             ForeignError: if it did not.
@@ -226,7 +226,7 @@ class Transport:
         raise ForeignError(f"it is not sent by {source}")
 
     def _authenticate(self, curve: NodeKeys) -> Authenticator:
-        """Let only nodes connect that may, by CURVE; to be called before the listener listens."""
+        """Authenticate nodes that connect, by CURVE; to be called before the listener listens."""
         authenticator = Authenticator(self._context, self._listener, curve, self._reports)
         self._listener.setsockopt(zmq.CURVE_SERVER, 1)
         self._listener.setsockopt(zmq.CURVE_SECRETKEY, curve.own.secret)
@@ -235,13 +235,13 @@ class Transport:
         return authenticator
 
     def _connect(self, address: str) -> zmq.Socket[bytes] | None:
-        """Return a socket that is connected to a node; None if that is not in the list of keys."""
+        """Return a socket that is connected to a node; None if the node is not in the list of keys."""
         node = parse_node_address(address, curve=self._curve is not None)
         public = b"" if self._curve is None else self._public_of(node)
         if public is None:
             return None
         if len(self._peers) >= self._settings.peers_max:
-            # Nothing is sent any more to addresses of nodes that have ended.
+            # The address unused for longest is probably that of a node that has ended.
             longest_unused = next(iter(self._peers))
             self._peers.pop(longest_unused).close(linger=0)
         peer = self._socket()
@@ -283,7 +283,7 @@ class Transport:
 
 
 def _bytes(part: zmq.Frame) -> Buffer:
-    """Return the content of a part: a large one in place, a small one copied, to free its message."""
+    """Return the content of a part: a view of a large part; a copy of a small one, to free its message."""
     return part.buffer if len(part) >= LARGE_BYTES else part.bytes
 
 

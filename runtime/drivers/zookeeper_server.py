@@ -1,4 +1,4 @@
-"""A ZooKeeper server in a process of its own, run from the jars that PySpark brings.
+"""A ZooKeeper server in its own process, run from the jars that PySpark contains.
 
 It listens on the loopback only: the traffic is not encrypted, and clients are not authenticated until they
 are asked to.  The administration server and the four-letter commands are off.
@@ -43,7 +43,7 @@ _JARS: Final = (
     "log4j-core-*.jar",
     "log4j-slf4j2-impl-*.jar",
 )
-"""What the server needs of PySpark's jars: all 250 of them take seconds to open."""
+"""The jars that the server needs of PySpark's 250, which take seconds to open."""
 
 _CONFIGURATION_FILE: Final = "zoo.cfg"
 _DATA: Final = "data"
@@ -75,14 +75,14 @@ rootLogger.appenderRef.file.ref = file
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How a server is run.
+    """The configuration of a server.
 
     Args:
-        directory: the directory where it keeps everything; it is made if it does not exist.
+        directory: the directory of all its files; it is created if it does not exist.
         port: where clients connect; 0 for any free port.
         number: the number of the server in its ensemble, from 1; None for a standalone server.
         ensemble: the two ports of each server of the ensemble by which they reach each other.
-        tick_ms: ZooKeeper's unit of time; a session timeout is two of them at least.
+        tick_ms: ZooKeeper's unit of time; a session timeout is at least two of them.
     """
 
     directory: Path
@@ -108,14 +108,14 @@ class ZooKeeperServer:
 
     @property
     def pid(self) -> int:
-        """Return the number of the server's process."""
+        """Return the process ID of the server."""
         assert self._process is not None
         return self._process.pid
 
     def start(self, check: Callable[[], None] = lambda: None) -> None:
         """Start the server, and wait until it answers; a server of an ensemble, until it listens.
 
-        `check` is called often meanwhile, and may raise to give up.
+        While it waits, `check` is called often, and may raise to give up.
 
         Raises:
             FsqlError: E644, if there is no Java; E645, if the server does not start.
@@ -156,7 +156,7 @@ class ZooKeeperServer:
             time.sleep(_POLL_SECONDS)
 
     def runs(self) -> bool:
-        """Return whether the server's process exists."""
+        """Return whether the process of the server runs."""
         return self._process is not None and self._process.poll() is None
 
     def check(self) -> None:
@@ -169,7 +169,7 @@ class ZooKeeperServer:
             raise _server_error("it has ended", *self._last_lines())
 
     def stop(self) -> None:
-        """End the server; what clients have been answered is on disk."""
+        """Stop the server; all writes that were acknowledged to clients are on disk."""
         if self._process is not None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
@@ -177,7 +177,7 @@ class ZooKeeperServer:
         self.kill()
 
     def kill(self) -> None:
-        """End the server immediately."""
+        """Kill the server."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -190,7 +190,7 @@ class ZooKeeperServer:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         data = directory / _DATA
         data.mkdir(exist_ok=True)
-        # Paths in them are relative to the directory, so that none has to be quoted.
+        # Paths in the files are relative to the directory, so that none has to be quoted.
         (directory / _LOGGING_FILE).write_text(_LOGGING.format(log=LOG), encoding="utf-8")
         (directory / _CONFIGURATION_FILE).write_text(self._configuration(), encoding="utf-8")
         if options.number is not None:

@@ -36,7 +36,7 @@ PREVIOUS_KEY: Final = "previous.key"
 AUTHORIZED: Final = "authorized"
 _HEADER: Final = "# NAME PUBLIC-KEY of each node that may connect to this one\n"
 _ZEROMQ_VERSION_MIN: Final = (4, 3, 5)
-"""Before 4.3.3, peers without a key could stop a node; 4.3.5 has the corrections since."""
+"""Before 4.3.3, peers without a key could stop a node; 4.3.5 fixes further defects."""
 _OWNER_ONLY: Final = 0o700
 _FINGERPRINT_DIGITS: Final = 32
 _FILE_BYTES_MAX: Final = 1 << 20
@@ -94,7 +94,7 @@ class NodeKeys:
         self.read_authorized_keys()
 
     def previous(self) -> KeyPair | None:
-        """Return the pair that is no longer used but still accepted, if there is one."""
+        """Return the pair before the last rotation, which is still accepted; None if there is none."""
         others = [pair for pair in self._own.values() if pair is not self.own]
         return others[0] if others else None
 
@@ -130,10 +130,10 @@ class NodeKeys:
 
 
 def create_keys(directory: Path) -> KeyPair:
-    """Make a key directory with a new pair and an empty list.
+    """Create a key directory with a new pair and an empty list.
 
     Raises:
-        FsqlError: E646, if there is one, or it cannot be written.
+        FsqlError: E646, if the directory exists, or cannot be written.
     """
     if (directory / NODE_KEY).exists():
         raise keys_error(directory / NODE_KEY, "it exists already", f"fsql keys rotate {directory}")
@@ -166,9 +166,9 @@ def rotate_keys(directory: Path) -> KeyPair:
 
 
 def authorize_key(directory: Path, name: str, public: str) -> str:
-    """Add a public key to the list, if it is not in it; return its fingerprint.
+    """Add a public key to the list, unless it is there already; return its fingerprint.
 
-    A name can have several keys, while a node rotates its keys.
+    A name can have several keys while a node rotates its keys.
 
     Raises:
         FsqlError: E646, if the name or the key is not valid, or the directory cannot be used.
@@ -261,7 +261,7 @@ def _check_private(path: Path, stat_of: _Stat | None) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file as a whole, of mode 600."""
+    """Write a file atomically, with mode 600."""
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -1,1 +1,1 @@
-"""The driver for real processes: workers, their coordinator, and the launcher that keeps them running."""
+"""The driver on processes: workers, their coordinator, and the launcher that keeps them running."""

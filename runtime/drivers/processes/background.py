@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BackgroundThread:
-    """A `Background`; `wake` is called at each event, so that the loop that steps the node takes it."""
+    """A `Background` on a thread; it calls `wake` for each event, so that the loop of the node handles it."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -24,13 +24,13 @@ class BackgroundThread:
         self._thread.start()
 
     def submit(self, work: Work) -> None:
-        """Submit work.  An exception of earlier work is raised here, so that no bug stays hidden."""
+        """Submit work; raise the exception of earlier work, if there was one, so that no bug stays hidden."""
         if self._failure is not None:
             raise self._failure
         self._work.put(work)
 
     def hand_over(self, step: Callable[[Any], None]) -> None:
-        """Step a node with all events; raise the exception of the work, if there is one."""
+        """Step a node with all pending events; raise the exception of the work, if there was one."""
         while not self._events.empty():
             step(self._events.get())
         if self._failure is not None:

@@ -26,7 +26,7 @@ IDLE_SECONDS_MAX = 0.1
 """Seconds to wait for input before checking whether the launcher is alive."""
 
 CONSUMER_SECONDS = 0.001
-"""Seconds to wait at most while rows for a sink are not sent yet."""
+"""The maximum seconds to wait while rows for a sink have not been sent yet."""
 
 
 class CoordinatorProcess:
@@ -85,7 +85,7 @@ class CoordinatorProcess:
         return not self.host.done and self._supervisor.alive()
 
     def wait_bounds(self) -> tuple[float, list[int]]:
-        """Return how many seconds to wait for input at most, and the descriptors to wait for."""
+        """Return the maximum number of seconds to wait for input, and the descriptors to wait for."""
         wait = min(IDLE_SECONDS_MAX, self.host.next_timer() - time.monotonic())
         descriptors = self.host.descriptors_to_wait_for()
         if None in descriptors:

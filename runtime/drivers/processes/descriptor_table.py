@@ -1,4 +1,4 @@
-"""The descriptors of a process that was just forked."""
+"""Arranges the file descriptors of a process that was just forked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DESCRIPTOR_MAX: Final = 1 << 20
 
 
 def take_descriptors(sources: Sequence[int], numbers: Sequence[int]) -> None:
-    """Give each descriptor the number beside it, and close all others; the standard ones are among them."""
+    """Give each descriptor of `sources` its number in `numbers`, which include 0 to 2; close all others."""
     above = max(*sources, *numbers) + 1
     moved = [os.dup2(each, above + index) for index, each in enumerate(sources)]
     last = 0

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 START_SECONDS_MAX: Final = 120.0
-"""Seconds until the first answer: the fork server imports much, and the machine may be busy."""
+"""Seconds until the first answer: the fork server imports many modules, and the machine may be busy."""
 
 ANSWER_SECONDS_MAX: Final = 10.0
 """Seconds until a later answer; after that, the fork server is considered hung, and is replaced."""
@@ -66,7 +66,7 @@ class ForkRequest(msgspec.Struct, frozen=True):
 
 
 class Forked(msgspec.Struct, frozen=True, tag=True):
-    """A process was forked; the message carries its pidfd."""
+    """A process was forked; its pidfd is sent with the message."""
 
     pid: int
 
@@ -305,7 +305,7 @@ def serve(descriptor: int) -> Sequence[str] | None:
     setproctitle(f"fsql {FORK_SERVER}")
     set_role(FORK_SERVER)
     gc.collect()
-    gc.freeze()  # the collector does not write to objects from before the fork, so their pages stay shared
+    gc.freeze()  # then the collector does not write to objects from before the fork: their pages stay shared
     children: dict[int, int] = {}
     with socket.socket(fileno=descriptor) as connection, suppress(ConnectionError):
         connection.send(msgspec.json.encode(Ready()))

@@ -47,9 +47,9 @@ class HostingProcess:
         return self._coordinator.host.done
 
     def _measure_load(self, now: float) -> None:
-        """Measure, at intervals, for how much of the time the loop did not wait for input.
+        """Measure, every `LOAD_EVERY` seconds, the fraction of time in which the loop did not wait for input.
 
-        Processor time would not show a loop that is behind because other programs use the machine.
+        Processor time would not show that the loop is behind because other programs use the machine.
         """
         seconds = now - self._measured_at
         if seconds < LOAD_EVERY:
@@ -59,9 +59,9 @@ class HostingProcess:
         self._coordinator.host.on_load(max(0.0, 1.0 - waited / seconds))
 
     def _step_nodes(self) -> None:
-        """Process all input that has come, read once, and advance the time.
+        """Process all input that has arrived, read once, and advance the time.
 
-        Timers come last: results that are there do not wait for heartbeats and reports.
+        Timers come last, so that available results do not wait for heartbeats and reports.
         """
         nodes, worker, coordinator = self._nodes, self._worker, self._coordinator
         seconds, descriptors = coordinator.wait_bounds()

@@ -1,16 +1,16 @@
 """The launcher: starts the processes of a run, restarts them, and leaves none behind.
 
-A process that ends before the job does is started again.  A process that writes nothing for too long hangs
-and is killed, so that no stopped process can continue next to its replacement.  It may have been in a long
-step that its replacement has to repeat.  So each killed process doubles the timeout of all others.
+A process that ends before the job does is started again.  A process that writes nothing for too long is
+considered hung and is killed, so that no stopped process can continue beside its replacement.  It may have
+been in a long step that its replacement has to repeat, so each kill doubles this timeout for all processes.
 
 The launcher detects immediately that a process has ended.  It reports an ended worker to the coordinator; if
 the coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
 
-The coordinator reports how many workers the job needs, which ticks change.  The launcher starts what is
-missing.  It ends those of its workers that take no part while the job runs with enough.
+The coordinator reports how many workers the job needs, which ticks change.  The launcher starts missing
+workers.  While the job has enough of them, the launcher ends those of its workers that take no part in it.
 
-Children end when their standard input ends.  So they end with the launcher, however it ends.
+Child processes end when their standard input ends.  So they end with the launcher, however it ends.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ HUNG_SECONDS_MAX: Final = 640.0
 """Limit of that time, which doubles each time a process is killed."""
 
 START_SECONDS_MAX: Final = 120.0
-"""Seconds until the first line: a child imports much, and the machine may be busy."""
+"""Seconds until the first line: a child imports many modules, and the machine may be busy."""
 
 CRASHES_MAX: Final = 8
-"""Number of processes that may end without any progress in between before the run is given up."""
+"""Number of processes that may end without progress in between; after that, the run is given up."""
 
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 10.0
@@ -119,7 +119,7 @@ class Launcher:
     ) -> None:
         """Take the commands of the coordinator and of each worker.
 
-        `workers` has the number of workers, and how many of them others start.
+        `workers` has the number of workers, and how many of them are started elsewhere.
         `on_progress` receives progress; `check` is called often, and may raise to end the run.  Every
         coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
         one has ended, before the next one is started.  `start_process` starts all processes.
@@ -167,7 +167,7 @@ class Launcher:
         wait_readable([child.reader.descriptor for child in children], _POLL_SECONDS)
         now = time.monotonic()
         for child in children:
-            # Before reading: the lines of an ended process are then complete.
+            # Polled before its lines are read, so that those of an ended process are complete.
             ended = child.process.poll()
             for line in child.reader.lines():
                 self._on_line(child, line, now)
@@ -242,7 +242,7 @@ class Launcher:
             self._exited.append(child.address)
 
     def _record_progress(self, report: ProgressReport) -> None:
-        """Reset the count of crashes if the job has come further than in any report before.
+        """Reset the count of crashes if the job is further than in any earlier report.
 
         Each epoch counts from zero, so its counts may be lower than those of an earlier one.  An epoch that
         begins at a later snapshot has made progress, even if no report of it came before a process ended.

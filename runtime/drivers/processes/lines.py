@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.barrier import Stopped
 
 ALIVE_EVERY: Final = 0.5
-"""Seconds between two lines of a child, at most."""
+"""The maximum seconds between two lines of a child."""
 
 _READ_BYTES: Final = 1 << 16
 
@@ -41,8 +41,8 @@ class Alive(msgspec.Struct, frozen=True, tag=True):
 class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     """From the coordinator: the progress of the job; see `node.Progress`.
 
-    `held` is the front with the least promise, and the time and origin of that promise.  The job needs
-    `workers` now, and not those at the addresses `idle`.
+    `held` is the front with the least promise, and the time and origin of that promise.  The job currently
+    needs `workers` workers, and does not need those at the addresses `idle`.
     """
 
     phase: str
@@ -169,7 +169,7 @@ class LineWriter:
 
 
 class LineReader:
-    """Reads the lines that have come on a descriptor; never waits."""
+    """Reads the lines that have arrived on a descriptor, without waiting."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -177,7 +177,7 @@ class LineReader:
         self._rest = b""
 
     def lines(self) -> Iterator[Line]:
-        """Return the lines that have come since the last call.
+        """Return the lines that have arrived since the last call.
 
         Raises:
             msgspec.MsgspecError: if one is malformed.

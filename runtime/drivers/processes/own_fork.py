@@ -1,7 +1,7 @@
 """The fork server as a fork of this process, which has imported all modules.
 
-It saves the second import of a new process.  That is possible in a command that has no other thread and has
-opened nothing yet; a program that uses fsql as a library may have threads and locks of its own.
+This saves importing them again in a new process.  It is possible in a command that has no other thread and
+has opened nothing yet; a program that uses fsql as a library may have its own threads and locks.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class ChildProcess:
         """
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):
-                stream.flush()  # or the child would write it, too
-        # Ctrl-C is for the parent alone, also while the child still is in its session.
+                stream.flush()  # otherwise the child would write the same text again
+        # Ctrl-C must reach the parent only, even while the child is still in its session.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         try:
             self.pid = os.fork()

@@ -1,6 +1,6 @@
 """The role of a process in a run, as other processes see it: the name of its main thread on Linux.
 
-A process that was just forked has the command line of the fork server, so that does not show its role.
+The command line does not show the role, because a forked process has that of the fork server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def set_role(role: str) -> None:
 
 
 def role_of(pid: int) -> str | None:
-    """Return the role of a process; None if it has ended or has no role."""
+    """Return the role of a process, None if it has ended or has no role."""
     try:
         name = Path(f"/proc/{pid}/comm").read_text().strip()
         arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
@@ -30,12 +30,12 @@ def role_of(pid: int) -> str | None:
         return None
     if name in _ROLES:
         return name
-    # It has just been started, and has not shown its role yet.
+    # It has just been started and has not set its role yet.
     return next((role for role in _ROLES if role in arguments), None)
 
 
 def processes_below(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that these have started."""
+    """Return the descendants of a process."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:

@@ -18,7 +18,7 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int:
-        """Return its number."""
+        """Return the process ID."""
 
     @property
     def stdin(self) -> IO[bytes] | None:
@@ -29,13 +29,13 @@ class Process(Protocol):
         """Return the pipe from its standard output."""
 
     def poll(self) -> int | None:
-        """Return how it has ended, None if it runs."""
+        """Return its status as `Popen.poll` does, None if it still runs."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended, and return how.
+        """Wait until it has ended, and return its status.
 
         Raises:
-            subprocess.TimeoutExpired: if it runs for longer.
+            subprocess.TimeoutExpired: if it has not ended in time.
         """
 
     def kill(self) -> None:

@@ -35,13 +35,13 @@ class Supervisor:
 
     @classmethod
     def of_worker(cls, address: str) -> Supervisor:
-        """Return the supervisor on standard input and output, and report the address of the worker."""
+        """Return the launcher on standard input and output; report the address of this worker to it."""
         supervisor = cls(sys.stdin.fileno(), sys.stdout.fileno())
         supervisor._writer.write(Address(address))
         return supervisor
 
     def alive(self) -> bool:
-        """Return whether the launcher is alive, and regularly send it a sign of life."""
+        """Return whether the launcher is alive; also send it the sign of life that is due."""
         now = time.monotonic()
         if now - self._written_at > ALIVE_EVERY:
             self._written_at = now
@@ -59,7 +59,7 @@ class Supervisor:
 
     @property
     def descriptor(self) -> int | None:
-        """Return the descriptor that is readable when the launcher has written or ended; None for none."""
+        """Return a descriptor that is readable when the launcher has written or ended, if there is one."""
         return self._reader.descriptor
 
     def take_exited_workers(self) -> Sequence[str]:

@@ -26,7 +26,7 @@ IDLE_SECONDS_MAX = 0.1
 
 
 class MessageDeadline(Protocol):
-    """Ends a worker that gets no messages; times are in seconds of the monotonic clock."""
+    """Ends a worker that receives no messages; times are in seconds of the monotonic clock."""
 
     def start(self, now: float) -> None:
         """Begin to wait for messages."""
@@ -35,7 +35,7 @@ class MessageDeadline(Protocol):
         """Record a message."""
 
     def check(self, now: float) -> None:
-        """Check the deadline; called often.
+        """Raise an error if the deadline has passed; called often.
 
         Raises:
             FsqlError: to end the worker.
@@ -56,7 +56,7 @@ class WorkerProcess:
         *,
         sending: SendingTransport | None = None,
     ) -> None:
-        """Take the parts of a worker; `deadline` ends one that has no supervisor.
+        """Take the parts of a worker; `deadline` ends a worker that has no supervisor.
 
         `find_leader` is called often; it returns the address of the coordinator each time it changes.
         The worker sends by `sending` where this is given.
@@ -88,7 +88,7 @@ class WorkerProcess:
         self.host.step(event)
 
     def _round(self) -> None:
-        """Process all input that has come, read once, and advance the time."""
+        """Process all input that has arrived, read once, and advance the time."""
         now = time.monotonic()
         seconds = self.wait_seconds(now)
         if seconds:
@@ -105,7 +105,7 @@ class WorkerProcess:
         self.host.tick()
 
     def wait_seconds(self, now: float) -> float:
-        """Return how many seconds to wait for input at most; 0 if a front may read."""
+        """Return the maximum number of seconds to wait for input; 0 if a front may read."""
         if self.host.node.readable(now):
             return 0.0
         timer = self.host.next_timer()
@@ -113,13 +113,13 @@ class WorkerProcess:
         return max(0.0, wait)
 
     def update_leader(self) -> None:
-        """Inform the node if there is another coordinator."""
+        """Inform the node if the address of the coordinator has changed."""
         leader = self._find_leader()
         if leader is not None:
             self.step(LeaderFound(leader))
 
     def read(self) -> None:
-        """Process what has come from the background, and read once if a front may."""
+        """Process the events of background work, and read once if a front may."""
         self._background.hand_over(self.step)
         self.host.read()
 

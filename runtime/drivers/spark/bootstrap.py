@@ -1,7 +1,7 @@
 """Computes the state and the output of a job below a position on Spark.
 
-It is a run on Spark (`run.py`) that ends at the position: the driver writes what is released below it, and
-takes the state of the folds.  A streaming job continues from there.
+It is a run on Spark (`run.py`) that ends at the position: the driver writes the rows that are released below
+it, and collects the state of the folds.  A streaming job continues from there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Computed(NamedTuple):
-    """The position that a bootstrap has reached, and what was read of each front, by its number."""
+    """The position that a bootstrap has reached, and a report on the source of each front, by its number."""
 
     position: Root
     sources: Mapping[int, SourceReport]
@@ -52,7 +52,7 @@ class SparkBootstrap:
     Args:
         run: the run, which has not begun.
         fronts: the numbers of the fronts that are read.
-        until: the position; None for the least position above all their rows.
+        until: the position; None for the least position above all rows of these fronts.
     """
 
     run: SparkRun

@@ -1,9 +1,9 @@
-"""Runs a job on Spark: each stage is a job of tasks, each exchange a shuffle, the driver has the barrier.
+"""Runs a job on Spark: a stage is a Spark job, an exchange is a shuffle, and the driver has the barrier.
 
-The tasks execute the tick plan that the streaming engine executes (`runtime/drivers/stage_tasks.py`), so
-there is one semantics, and the outputs have the same bytes.  Spark stores and shuffles messages of fsql:
-a row of a data frame is a batch of rows for one worker, which is a partition here.  The driver takes the
-messages to the barrier in the order of their roots, and writes what the barrier releases.
+The tasks execute the same tick plan as the streaming engine (`runtime/drivers/stage_tasks.py`), so the
+outputs have the same bytes.  Spark stores and shuffles messages of fsql: a row of a data frame is a batch of
+rows for one worker, which is a partition here.  The driver passes messages to the barrier in the order of
+their roots, and writes the rows that the barrier releases.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class SparkRun:
             raise error_in(failed.parts[0])
 
     def count(self, reports: list[Row]) -> None:
-        """Count what the tasks have read.
+        """Add what the tasks have read to the metrics.
 
         Raises:
             FsqlError: if a task has failed.
@@ -128,7 +128,7 @@ class SparkRun:
             self.metrics.nulled_fields += row.receiver
 
     def write(self, rows: DataFrame, until: Root, progress: Callable[[], None]) -> None:
-        """Release what the messages to the barrier among some rows have below a position."""
+        """Release the rows below a position; `rows` are messages, of which some are for the barrier."""
         messages = rows.where("receiver = -1 AND stage >= 0").orderBy(*ORDER)
         barrier = Barrier(self.plan.sinks, len(self.plan.late_windows), START, {})
         for row in messages.toLocalIterator():

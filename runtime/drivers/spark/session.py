@@ -52,7 +52,7 @@ _BLOBS_PER_BATCH: Final = 16
 
 @contextmanager
 def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
-    """Start Spark at a master URL, for shuffles into `partitions`; stop it at the end.
+    """Start Spark at a master URL, for shuffles into `partitions` partitions; stop it at the end.
 
     Its log is removed at the end, unless Spark has failed.
 
@@ -81,7 +81,7 @@ def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
 
 
 def spark_error(error: Exception, log: Path) -> FsqlError:
-    """Return the error that Spark has failed, with the most informative line of its output."""
+    """Return the error for a failure of Spark, with the most informative line of its output."""
     java_exception = getattr(error, "java_exception", None)
     text = str(error if java_exception is None else java_exception)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -96,7 +96,7 @@ def spark_error(error: Exception, log: Path) -> FsqlError:
 
 
 def _is_of_spark(error: Exception) -> bool:
-    """Return whether Spark has failed, or its Java process has ended."""
+    """Return whether an error is a failure of Spark, or the end of its Java process."""
     return isinstance(error, ConnectionError) or type(error).__module__.split(".")[0] in _OF_SPARK
 
 
@@ -145,7 +145,7 @@ def _stop(session: SparkSession | None) -> None:
     if gateway is not None:
         with suppress(Exception):
             gateway.shutdown()
-        gateway.proc.stdin.close()  # it ends with its standard input
+        gateway.proc.stdin.close()  # the process ends when its standard input does
         gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 

@@ -1,7 +1,7 @@
 """The stages of a tick plan as data frames of Spark, and the tasks that compute them.
 
-A row of a data frame is a message of fsql, a batch of rows for one worker, which is a partition here.  Other
-rows have a negative number instead of a stage.
+A row of a data frame is a message of fsql: a batch of rows for one worker, which is a partition here.  Rows
+of other kinds have a negative number instead of a stage.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 FAILED: Final = -1
 COUNTED: Final = -2
 STATE: Final = -3
-"""Instead of a stage: rows with an error, with what was read of a split, and with state of a fold."""
+"""These three, instead of a stage: rows with an error, with counts of a source, with state of a fold."""
 
 ORDER: Final = ("time", "origin", "task", "number")
-"""The columns by which messages are ordered; a row with state has the number of its stage as its time."""
+"""The sort columns of messages; a row with state has the number of its stage as its time."""
 
 _SCHEMA: Final = (
     "stage INT, receiver INT, time BIGINT, origin BIGINT, "
@@ -70,7 +70,7 @@ _BATCH_BYTES: Final = 8 << 20
 
 
 class MessageRow(NamedTuple):
-    """A message as a row: `task` and `number` say which task sent it, and as which of its messages."""
+    """A message as a row; `task` is the task that sent it, `number` its index among the task's messages."""
 
     stage: int
     receiver: int
@@ -82,7 +82,7 @@ class MessageRow(NamedTuple):
 
 
 class SourceReport(msgspec.Struct, frozen=True):
-    """What a task has read of a split: from where on a front has to read again, up to which root it has read.
+    """What a task has read of a split: where a front has to resume reading, and up to which root it has read.
 
     `end` is where the split ends, if it was read to its end.
     """
@@ -189,7 +189,7 @@ def _fold_worker(
 
 
 def _pieces(state: IncrementalSnapshot) -> Iterator[IncrementalSnapshot]:
-    """Cut state into parts of about the size of a batch: it may be larger than a row of Spark."""
+    """Cut state into parts of about the size of a batch, since it may be larger than a row of Spark."""
     rows = state.rows
     count = max(1, rows.num_rows * _BATCH_BYTES // max(1, rows.nbytes))
     for first in range(0, rows.num_rows, count):
@@ -211,7 +211,7 @@ def _catch_errors(task: int, work: Callable[[], Iterator[MessageRow]]) -> Iterat
 
 
 def _batches(rows: Iterable[MessageRow]) -> Iterator[pa.RecordBatch]:
-    """Cut rows into record batches by their bytes."""
+    """Cut rows into record batches of limited size in bytes."""
     waiting: list[MessageRow] = []
     size = 0
     for row in rows:

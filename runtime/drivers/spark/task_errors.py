@@ -1,4 +1,4 @@
-"""Errors of tasks as text: Spark's processes return errors that the user can correct, instead of failing."""
+"""Errors of tasks as bytes: a task returns an error that the user can correct, instead of failing."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class _ErrorForm(msgspec.Struct, frozen=True, array_like=True):
 
 
 def error_bytes(error: FsqlError) -> bytes:
-    """Return an error as bytes."""
+    """Serialize an error."""
     forms = [_ErrorForm(d.code, d.message, d.notes, d.helps) for d in error.diagnostics]
     return msgspec.json.encode(forms)
 
 
 def error_in(data: bytes) -> FsqlError:
-    """Return the error in such bytes."""
+    """Return the error that `error_bytes` has serialized."""
     forms = msgspec.json.decode(data, type=list[_ErrorForm])
     return FsqlError([Diagnostic(f.code, f.message, notes=f.notes, helps=f.helps) for f in forms])
