@@ -1,6 +1,6 @@
 """The values that the holder of the lease sets: the number of the epoch, and the newest snapshot.
 
-Both only ascend, and both are written under the session of the lease.
+Both only increase, and both are written under the session of the lease.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Committed(msgspec.Struct, frozen=True):
 
 
 class CommitRefusedError(CoordinationError):
-    """A snapshot is not committed, because one of its number or a greater one is."""
+    """A snapshot is not committed because another one with its number or a greater one is committed."""
 
 
 def next_epoch(coordination: Coordination, session: int) -> int:
-    """Return a number that is greater than all returned before, to any process.
+    """Return an epoch number that is greater than all that any process was given before.
 
     If no answer comes, a number may be lost; no number is returned twice.
 
@@ -56,7 +56,7 @@ def read_committed(coordination: Coordination) -> Committed | None:
 def newest_committed(coordination: Coordination, session: int) -> Committed | None:
     """Return the newest snapshot, None if there is none.
 
-    What is read may be old, so it is written again: that succeeds only if nothing is newer.
+    A read may be stale, so its result is written again: that succeeds only if there is nothing newer.
 
     Raises:
         SessionExpiredError: if the session has ended.
@@ -73,7 +73,8 @@ def commit_snapshot(coordination: Coordination, session: int, new: Committed) ->
     """Make `new` the newest snapshot; the call can be repeated if no answer came.
 
     Raises:
-        CommitRefusedError: if another one as new, or newer, is committed, or one of a later epoch.
+        CommitRefusedError: if another snapshot with its number or a greater one is committed, or one of a
+            later epoch.
         SessionExpiredError: if the session has ended.
     """
     for _ in range(ATTEMPTS):

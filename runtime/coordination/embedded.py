@@ -1,14 +1,14 @@
 """Coordination in one SQLite file, for all processes of a machine.
 
-A write is one transaction that begins by taking the write lock.  Only then it reads the clock, ends the
-sessions that have expired, and checks its own: so a process that was stopped at any point either writes
-while no other process could, or finds its session ended.  A killed process leaves no partial write.
+A write is one transaction, which takes the write lock first.  Then it reads the clock, ends the sessions that
+have expired, and checks its own session.  So a process that was stopped at any point either held the write
+lock meanwhile, or detects whether its session has ended.  A killed process leaves no partial write.
 
-The clock must be one that all processes share and that never goes back, such as `time.monotonic` on one
-machine.  A session whose end is too far ahead was opened before a restart of the machine: it has ended.
+All processes must share one monotonic clock, such as `time.monotonic` on one machine.  A session whose end is
+further ahead than its lifetime was opened before a restart of the machine, so it has ended.
 
-SQLite has no checksums on its pages: each row has a hash of its content.  Commits go from the write-ahead
-log to the file immediately, since SQLite would silently ignore a damaged part of the log.
+SQLite has no checksums on its pages, so each row has a hash of its content.  Each commit is copied from the
+write-ahead log to the file immediately, because SQLite would silently ignore a damaged part of the log.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE: Final = "coordination.sqlite"
-"""Its name in a state directory."""
+"""The name of the file in a state directory."""
 FORMAT: Final = 1
-"""The number of the format, which the file has as its `user_version`."""
+"""The version of the format, which is the `user_version` of the file."""
 _BUSY_SECONDS: Final = 5.0
 _DISK_FAILED: Final = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
-"""SQLITE_ERROR: the statements are correct, so the tables are not those that were created here."""
+"""Includes SQLITE_ERROR: the statements are correct, so the tables are not those created here."""
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS sessions (
@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS sessions (
 CREATE TABLE IF NOT EXISTS entries (
   key TEXT PRIMARY KEY, value BLOB, version INTEGER NOT NULL UNIQUE, session INTEGER, hash BLOB NOT NULL)
 """
-"""A deleted entry stays as a row without a value: versions always ascend over all rows."""
+"""A deleted entry remains as a row without a value, so that versions always increase over all rows."""
 
 
 class EmbeddedCoordination:
@@ -135,7 +135,7 @@ class EmbeddedCoordination:
                 raise self._damage_error(found)
 
     def _use_log(self, busy_seconds: float) -> None:
-        """Turn on the write-ahead log; SQLite itself does not wait for other processes here."""
+        """Turn on the write-ahead log; SQLite's busy timeout does not apply to this."""
         for attempt in range(100):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -279,7 +279,7 @@ class EmbeddedCoordination:
     def _write_transaction(self, session: int | None = None) -> Iterator[float]:
         """Run one write transaction, under a live session if one is given; yield the time."""
         with self._translate_errors(), self._transaction():
-            now = self._clock()  # under the lock: no one else writes between this and the commit
+            now = self._clock()  # under the lock: no other process writes before the commit
             for ended in self._expired_sessions(now):
                 self._end(ended)
             alive = session is None or self._is_alive(session, now)
@@ -328,7 +328,7 @@ def _make(path: Path) -> None:
     A file that exists is not opened: closing it would end the locks that other connections of this process
     have on it.
     """
-    with suppress(OSError):  # SQLite reports what is wrong
+    with suppress(OSError):  # SQLite reports the error
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 

@@ -1,6 +1,6 @@
 """Coordination in memory, for tests and simulation, with faults that can be set.
 
-All nodes share an `Ensemble`; each node has a `MemoryCoordination` of its own, with its own `Faults`.
+All nodes share an `Ensemble`; each node has its own `MemoryCoordination`, with its own `Faults`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _STATES_KEPT: Final = 64
-"""How far back a stale read can go, in writes."""
+"""By how many writes a read can be stale."""
 
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of one node; none unless set."""
+    """The faults of one node; the defaults are no faults."""
 
     unavailable: bool = False
     """No call reaches the ensemble."""
     read_only: bool = False
     """Nothing can be written, and no session kept alive: most servers do not answer."""
     replies_lost: int = 0
-    """The number of next writes that are carried out, but whose answers are lost."""
+    """The number of further writes that are carried out, but whose answers are lost."""
     stale_writes: int = 0
     """Reads do not return this many of the newest writes."""
 
@@ -46,7 +46,7 @@ class _Session:
 
 @dataclass(slots=True)
 class _State:
-    """The entries after a write, and the version that each key last changed with."""
+    """The entries after a write, and the version at which each key last changed."""
 
     entries: Mapping[str, Entry]
     changed: Mapping[str, int]
@@ -80,7 +80,7 @@ class Ensemble:
             self.expire(session)
 
     def restart(self) -> None:
-        """Start again after a stop, as servers do: the timeout of every session begins again."""
+        """Start again after a stop, as servers do: the timeout of every session restarts."""
         if self.stopped:
             self.stopped = False
             for session in self.sessions.values():

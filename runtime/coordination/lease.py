@@ -26,12 +26,12 @@ class Lease:
     """One process's view of the lease.
 
     Args:
-        coordination: where it is.
+        coordination: the coordination that has the lease.
         key: the key of the entry.
         owner: the value of the entry: the holder of the lease.
         ttl_seconds: how long the lease is held without being renewed.
-        clock: returns seconds that never go back.  It may differ from the clock of coordination, but must run
-            about as fast.
+        clock: returns monotonic seconds.  It may differ from the clock of coordination, but must run at about
+        the same rate.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Lease:
 
     @property
     def held_until(self) -> float:
-        """Return the time until which the lease is certainly held; long ago if it is not."""
+        """Return the time until which the lease is certainly held; a time long past if it is not."""
         return self._held_until
 
     @property

@@ -22,7 +22,7 @@ ANSWER: Final = "snapshot-answer"
 
 
 class SnapshotRequest(msgspec.Struct, frozen=True):
-    """A request for a snapshot; the `last` one ends the run, and nothing at or above it is released."""
+    """A request for a snapshot; a `last` snapshot ends the run, and no row at or above it is released."""
 
     id: str
     last: bool
@@ -76,7 +76,7 @@ def put_answer(coordination: Coordination, session: int, answer: SnapshotTaken) 
 
 
 def newest_answer(coordination: Coordination) -> SnapshotTaken | None:
-    """Return the answer to the last request that was answered."""
+    """Return the newest answer, None if no request was answered yet."""
     return get_value(coordination, ANSWER, SnapshotTaken)
 
 

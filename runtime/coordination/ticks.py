@@ -1,7 +1,7 @@
-"""Ticks in coordination: the one that is proposed, and the outcome of the last ones.
+"""Ticks in coordination: the proposed tick, and the outcomes of the last ones.
 
-A proposal is written by compare-and-set, so its number is its own.  It is open until there is a record of its
-number, and outlives a coordinator that fails.  Nobody can propose another one while it is open.  Records are
+A proposal is written by compare-and-set, so its number is unique.  It is open until there is a record of its
+number, and outlives a coordinator that fails.  While it is open, no other tick can be proposed.  Records are
 in `KEPT` entries that are used in turn.
 """
 
@@ -25,11 +25,12 @@ KEPT: Final = 100
 class TickProposal(msgspec.Struct, frozen=True):
     """The next tick is to have another owner map, or other choices.
 
-    `owners` has worker, first bin and end of each range; with () the owners stay.  `choices` are
-    the fold policies and orders of filters that change.  `graph` is the digest of the plan that it was made
-    for, and `workers` the number of workers that the job was started with.  After the tick it has
-    `workers_after`, 0 for as many.  `readers` has the worker that reads for each front, by number; with ()
-    fronts stay, unless the number of workers changes.  `proposed_at` is in seconds since 1970.
+    `owners` has worker, first bin and end (exclusive) of each range; () keeps the owners.  `choices` are the
+    fold policies and orders of filters that change.  `graph` is the digest of the plan that the proposal was
+    made for, and `workers` the number of workers that the job was started with.  `workers_after` is the
+    number of workers after the tick, 0 for an unchanged number.  `readers` has the worker that reads for each
+    front, by number; with () fronts stay, unless the number of workers changes.  `proposed_at` is in seconds
+    since 1970.
     """
 
     tick: int
@@ -49,13 +50,13 @@ class TickProposal(msgspec.Struct, frozen=True):
 
 
 class TickRecord(msgspec.Struct, frozen=True):
-    """The outcome of a proposal: it was taken at `position`, or `refused` is the reason why not.
+    """The outcome of a proposal: it was taken at `position`, or refused for the reason `refused`.
 
-    If it was taken, `proposal` has all owners and choices that are in force since then.  `changes` says which
-    choices have changed and which fronts have moved, a line each.
+    If it was taken, `proposal` has all owners and choices that are in force from then on.  `changes`
+    describes the changed choices and moved fronts, one line each.
 
-    `seconds` are from when the coordinator read the proposal.  `moved_bins` counts the bins that have got
-    another owner.
+    `seconds` is the time since the coordinator read the proposal.  `moved_bins` counts the bins that have
+    changed owner.
     """
 
     proposal: TickProposal
@@ -67,7 +68,7 @@ class TickRecord(msgspec.Struct, frozen=True):
 
 
 class TickUnderWayError(Exception):
-    """Another tick is proposed and has not ended; `tick` is its number."""
+    """Another proposed tick has not ended; `tick` is its number."""
 
     def __init__(self, tick: int) -> None:
         super().__init__(f"tick {tick} has not ended")
@@ -75,7 +76,7 @@ class TickUnderWayError(Exception):
 
 
 def propose_tick(coordination: Coordination, session: int, proposal: TickProposal) -> int:
-    """Write a proposal under the next number, which replaces the one that it has; return the number.
+    """Write a proposal under the next number, whatever number it has; return the number.
 
     Raises:
         TickUnderWayError: if another one is open.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SCHEME: Final = "zookeeper://"
 FORM: Final = "zookeeper://HOST:PORT/PATH"
 CREDENTIALS_VARIABLE: Final = "FSQL_ZOOKEEPER_CREDENTIALS"
-"""The environment variable with the credentials, where no file is named."""
+"""The environment variable with the credentials, used if no file is named."""
 
 _PORT_MAX: Final = 65_535
 _CREDENTIALS_BYTES_MAX: Final = 1024
@@ -36,7 +36,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperAddress:
-    """The servers of an ensemble, `HOST:PORT` each, and the path under which everything is kept."""
+    """The servers of an ensemble, `HOST:PORT` each, and the path below which all data is stored."""
 
     servers: tuple[str, ...]
     path: str
@@ -56,15 +56,15 @@ class ZooKeeperAddress:
 
 
 def is_zookeeper(address: str) -> bool:
-    """Return whether an address is meant to be that of an ensemble."""
+    """Return whether an address is intended as that of an ensemble; it may be malformed."""
     return address.startswith(SCHEME)
 
 
 def parse_address(text: str) -> ZooKeeperAddress:
-    """Return the address that `text` is.
+    """Return the address that is written as `text`.
 
     Raises:
-        FsqlError: E641, if it is none.
+        FsqlError: E641, if it is not an address.
     """
     if not is_zookeeper(text):
         raise _address_error(text, f"it is not of the form {FORM}")

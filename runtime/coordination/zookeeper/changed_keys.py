@@ -1,7 +1,7 @@
 """Which keys have changed, as watches report it.
 
-A watch fires once, and is set again by the read that finds out what has changed.  An entry that is created
-and deleted between two reads is not noticed.  After a lost connection, watches may have been missed, so all
+A watch fires once; the read that determines what has changed sets it again.  An entry that is created and
+deleted between two reads is not detected.  After a lost connection, watches may have been missed, so all
 entries are read.
 """
 

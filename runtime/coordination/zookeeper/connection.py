@@ -39,7 +39,7 @@ ANSWER_SECONDS: Final = 2.0
 """How long a call waits for a connection, and then for an answer."""
 
 READING_MS: Final = 10_000
-"""The session timeout of a connection under whose session nothing is kept."""
+"""The session timeout of a connection whose session owns no entries."""
 
 _RECONNECT_SECONDS: Final = 0.05
 _RECONNECT_SECONDS_MAX: Final = 0.5
@@ -62,7 +62,7 @@ class Connection:
         address: the ensemble.
         credentials: for digest authentication; None for none.
         session_ms: the session timeout to ask for.
-        on_request: only calls keep the session alive.  Otherwise it lives as long as the process.
+        on_request: whether only calls keep the session alive; otherwise it lives as long as the process.
         answer_seconds: how long a call may take.
     """
 
@@ -114,10 +114,10 @@ class Connection:
         return self._answer(lambda: getattr(self._client, f"{method}_async")(*arguments, **options))
 
     def transact(self, *operations: tuple[Any, ...]) -> list[Any]:
-        """Do several operations, all or none: name and arguments of each.
+        """Carry out several operations atomically, given as name and arguments of each.
 
-        Return the result of each.  If one fails, its result is the error, and those of the others mean
-        nothing.
+        Return the result of each.  If one fails, none is carried out: its result is the error, and the
+        results of the others are meaningless.
 
         Raises:
             SessionExpiredError: if the session has ended.
@@ -161,7 +161,7 @@ class Connection:
 
     @property
     def session_id(self) -> int:
-        """Return the number of the session, which is what entries have as their owner."""
+        """Return the ID of the session, which entries record as their owner."""
         identity = self._client.client_id
         if identity is None:
             raise CoordinationUnavailableError(f"no connection to {self._address}")
@@ -214,8 +214,8 @@ class _Threads(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no
 class _Network(ConnectionHandler):  # type: ignore[misc] # kazoo has no types
     """The network side of a connection.
 
-    Kazoo would keep a session alive by pings for as long as the process exists, also if the thread that
-    has to renew it is stuck.  With `on_request`, pings are sent only while an answer is awaited, to notice a
+    Kazoo would keep a session alive by pings for as long as the process exists, even if the thread that
+    has to renew it is stuck.  With `on_request`, pings are sent only while an answer is awaited, to detect a
     server that hangs.
     """
 

@@ -1,13 +1,13 @@
 """Coordination by ZooKeeper.
 
-Below the path of the address, `entries` has a node for each entry and `sessions` one for each session, which
-is ephemeral.  A write is a transaction that also checks that the node of its session exists: so a session
-that has ended writes nothing, also if another client has closed it, and from any connection.
+Below the path of the address, `entries` has a node for each entry, and `sessions` has an ephemeral node for
+each session.  A write is a transaction that also checks that the node of its session exists.  So a session
+that has ended writes nothing, even if another client has closed it, and from any connection.
 
-A session of the port is one of ZooKeeper, on a connection of its own.  `keep_alive` is a write of the
-ensemble: a server that has lost the others cannot answer it.  The session timeout is 3/2 of the
-`ttl_seconds`.  A server reports to its leader every half tick which sessions live, and a session timeout is
-two ticks at least; so the leader of the ensemble never ends a session within `ttl_seconds` of a `keep_alive`.
+A session of the port is a session of ZooKeeper, on its own connection.  `keep_alive` is a write, which a
+server that has lost its quorum cannot answer.  The session timeout is 3/2 of the `ttl_seconds`.  A server
+reports the live sessions to its leader every half tick, and a session timeout is at least two ticks; so the
+leader of the ensemble never ends a session within `ttl_seconds` of a `keep_alive`.
 
 Reads go to one server, after a `sync` with the leader.
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.zookeeper.address import Credentials, ZooKeeperAddress
 
 VALUE_BYTES_MAX: Final = 512 * 1024
-"""ZooKeeper refuses 1 MiB, and is made for small values."""
+"""ZooKeeper refuses values of 1 MiB, and is designed for small ones."""
 
 _SESSION_MS_PER_TTL: Final = 1500
 """Milliseconds of session timeout for each second of `ttl_seconds`; see above."""
@@ -60,7 +60,7 @@ class ZooKeeperCoordination:
 
     Args:
         address: the ensemble, and the path below which everything is kept.
-        credentials: for digest authentication.  Every node is made for these alone.
+        credentials: for digest authentication.  Only they have access to the nodes that are created.
         create: create the path if it does not exist.  Otherwise a missing path is damage.
         answer_seconds: how long a call waits for a connection, and then for an answer.
     """
@@ -214,7 +214,7 @@ class ZooKeeperCoordination:
     def _run_in_session(
         self, session: int, connection: Connection, *operation: tuple[Any, ...]
     ) -> Any:  # noqa: ANN401 - what the operation returns
-        """Do an operation in a live session, and return what it returns.
+        """Carry out an operation in a live session, and return its result.
 
         Raises:
             SessionExpiredError: if the session has ended.

@@ -18,10 +18,10 @@ _CHANGES: Final = Permissions.CREATE | Permissions.WRITE | Permissions.DELETE | 
 
 
 def check_guard(connection: Connection, address: ZooKeeperAddress, children: Sequence[str]) -> None:
-    """Check the access lists of the path of an address, of what it is below, and of its children.
+    """Check the access control lists of the path of an address, of the nodes above it, and of its children.
 
-    A node can be deleted by anyone who may delete children of its *parent*.  So the nodes above the path are
-    checked too, except "/": it is open on most servers, and a node that has children cannot be deleted.
+    A node can be deleted by every client that may delete children of its *parent*.  So the nodes above the
+    path are checked too, except "/": it is open on most servers, and a node with children cannot be deleted.
 
     Raises:
         CoordinationRefusedError: if everybody may change one of them, or read the stored data.
