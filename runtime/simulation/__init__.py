@@ -1,6 +1,6 @@
 """Deterministic simulation: a whole cluster in virtual time, with faults, from one seed.
 
-Nodes and hosts are the same as in production.  What is behind the ports (sockets, disks, clocks, processes,
+Nodes and hosts are those of production.  Everything behind the ports (sockets, disks, clocks, processes,
 sinks, coordination) is simulated, and each choice is drawn from a tape (`tape`).  So a seed determines a run:
 the same seed gives the same trace, to the byte, on any computer.
 
@@ -9,6 +9,6 @@ the same seed gives the same trace, to the byte, on any computer.
     process, ...        processes that can be killed, stopped and restarted
     network, disk, ...  simulated ports, with their faults
     faults, swarm       which faults are injected when; how a seed chooses the settings of a run
-    output_checker      what has to hold for every bundle and at the end
+    output_checker      the conditions for every bundle and for the end
     coverage, diagram   what a set of runs has exercised; a run as text or diagram
 """

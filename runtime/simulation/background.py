@@ -16,7 +16,7 @@ STEP_US: Final = 20
 
 
 class SimulatedBackground:
-    """A `Background`: between two steps of its work other events may happen, and the process may end.
+    """A `Background`: other events may occur between two steps of its work, and the process may end there.
 
     A step is executed immediately; its event is handled after the time that the ports have charged for it.
     """

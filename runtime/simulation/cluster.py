@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.world import World
 
 RESTART_US = (20 * MILLISECOND, 1500 * MILLISECOND)
-"""The minimum time until the launcher restarts a killed process, and the maximum that is added to it."""
+"""The minimum time until the launcher restarts a killed process, and the greatest random addition."""
 
 
 class Nodes(NamedTuple):
@@ -64,7 +64,7 @@ REAL_NODES = Nodes(WorkerNode, CoordinatorNode)
 
 
 class SimulatedCluster:
-    """A run without its schedule of faults."""
+    """All parts of a run except its schedule of faults."""
 
     def __init__(  # noqa: PLR0913 - it stands between many
         self,
@@ -78,7 +78,7 @@ class SimulatedCluster:
         nodes: Nodes = REAL_NODES,
         codec: WireCodec | None = None,
     ) -> None:
-        """Create processes without starting them; the input arrives within about `input_us`."""
+        """Create processes without starting them; the input arrives within about `input_us` microseconds."""
         self.world = world
         self.job = workload.name
         self.run_settings = run_settings
@@ -150,7 +150,7 @@ class SimulatedCluster:
         yield from self.workers
 
     def coordinator_ends_workers(self) -> bool:
-        """Return whether the coordinator that has ended the job still informs the workers.
+        """Return whether the coordinator that has ended the job still runs and so ends the workers.
 
         Otherwise the launcher ends them.
         """
@@ -208,7 +208,7 @@ class SimulatedCluster:
         }
 
     def lose_log_ends(self) -> None:
-        """Lose rows of front logs that are not durable; the expected output is that without them."""
+        """Lose rows of front logs that are not durable; the expected output becomes that without them."""
         now_us = self.world.now_us
         lost = [split.lose_end(now_us, self._front_logs) for _, split in self.sources()]
         if not any(lost):
@@ -253,14 +253,14 @@ class SimulatedCluster:
         return [(task.number, self.splits[task.ordinal][task.split]) for task in tasks]
 
     def rows_needed(self) -> dict[int, int]:
-        """Return for each front the first row that a kept snapshot needs; nothing if that is not known."""
+        """Return for each front the first row that a kept snapshot needs; empty if that is unknown."""
         return self.state.rows_needed([number for number, _ in self.sources()])
 
     def progress(self) -> object:
-        """Return a value that changes while the job makes progress, and never returns to an earlier one.
+        """Return a value that changes when the job makes progress, and that never repeats an earlier value.
 
-        It has the greatest min time of each stage, not only that of the barrier: on slow links, messages for
-        the last stage queue after all rows that have been read meanwhile.
+        It contains the greatest min time of each stage, not only that of the barrier: on slow links, messages
+        for the last stage queue after all rows that have been read meanwhile.
         """
         for program in self.leading.values():
             epoch = program.node.epoch

@@ -22,14 +22,14 @@ class WireCodec:
         self._seal = Seal(key, version)
 
     def encode(self, source: str, what: Frame | Datagram) -> list[bytes]:
-        """Return a message of the node at `source` as parts."""
+        """Encode a message from the node at `source` as parts."""
         return [bytes(part) for part in self._seal.close(source, encode(what))]
 
     def decode(self, parts: Sequence[bytes]) -> Frame | Datagram:
-        """Return the item that parts encode.
+        """Return the frame or datagram that parts encode.
 
         Raises:
-            WireError: if they are not what was encoded.
+            WireError: if they have been altered.
         """
         return decode(self._seal.open(parts)[1])
 

@@ -1,7 +1,7 @@
-"""Calls of coordination in a simulation: they take time, fail, lose their answers, or read old values.
+"""Calls of coordination in a simulation: they take time, fail, lose their answers, or read stale values.
 
-Coordination itself is that of `fsql.runtime.coordination` in memory; it lives outside of the cluster and
-outlives it.
+Coordination itself is the in-memory one of `fsql.runtime.coordination`; it is outside of the cluster and
+outlives its processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 LATE_US: Final = 2 * SECOND
-"""The maximum delay of a write that was not answered."""
+"""The maximum delay of a write whose call got no answer."""
 
 
 class SharedCoordination:
@@ -44,7 +44,7 @@ class SharedCoordination:
         self.choices = world.tape.stream("coordination")
 
     def do_later(self, operation: Callable[[], object]) -> None:
-        """Execute a write that was not answered later, if it is possible then."""
+        """Execute a write later whose call got no answer now; ignore it if it fails then."""
 
         def execute() -> None:
             with suppress(CoordinationError):

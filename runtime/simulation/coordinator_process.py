@@ -40,7 +40,7 @@ class CoordinatorProgram:
         cluster: SimulatedCluster,
         transport: Transport | None = None,
     ) -> None:
-        """Start the coordinator; it sends by `transport` where this is given."""
+        """Start the coordinator, which sends by `transport` if that is given."""
         self._process = process
         self._cluster = cluster
         spec = cluster.spec()
@@ -89,7 +89,7 @@ class CoordinatorProgram:
         self._cluster.on_process_end(self._process)
 
     def poll_sinks(self) -> None:
-        """Take what sinks have acknowledged."""
+        """Process the acknowledgements of sinks."""
         self._host.poll_sinks()
 
     def on_delivery(self) -> None:

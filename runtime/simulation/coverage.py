@@ -1,8 +1,8 @@
 """Coverage of a set of runs: a soak proves little about a situation that never occurred in it.
 
-`PROBES` are situations that have to occur in a soak.  The table of faults has for each fault the steps of the
-protocol at which it occurred.  `STEPS` are those at which some fault has to occur: each kind of message, and
-before and after every effect at which a process can be killed.
+`PROBES` are situations that have to occur in a soak.  The table of faults shows, for each fault, the steps of
+the protocol at which it occurred.  `STEPS` are those at which some fault has to occur: each kind of message,
+and before and after every effect at which a process can be killed.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ PROBES: Final = (
 """Situations that have to occur in a soak, except those of `SELDOM`."""
 
 MALFORMED_ROW_PROBES: Final = ("stopped at an error row", "rejects under way")
-"""Those that occur only with malformed rows, which the input of a user may not have."""
+"""The probes that occur only with malformed rows, which the input of a user may not have."""
 
 SELDOM: Final = ("bundle refused by its consumer",)
-"""Those that occur about once in a thousand seeds, so that a soak may lack them."""
+"""The probes that occur about once in a thousand seeds, so that a soak may lack them."""
 
 
 KILL_EFFECTS: Final = {
@@ -68,7 +68,7 @@ KILL_EFFECTS: Final = {
     ),
     "coordinator": ("Transmit", "TakeEpoch", "OpenSinks", "Deliver", "CommitManifest", "Finish"),
 }
-"""The effects that a kill is aimed at, by the kind of node."""
+"""The effects before or after which a node is killed, by the kind of node."""
 
 KILL_EFFECTS_OF_WRITERS: Final = ("DeliverShard", "SyncSinks")
 """Further effects of workers that write shards."""
@@ -110,7 +110,7 @@ MESSAGES: Final = (
     "Failure",
     "Frame",
 )
-"""What is sent: datagrams, the items of frames, and frames that only acknowledge."""
+"""The kinds of messages: datagrams, the items of frames, and frames that only acknowledge."""
 
 STEPS: Final = (
     *MESSAGES,
@@ -134,7 +134,7 @@ class Coverage:
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def sometimes(self, probe: str) -> None:
-        """Record a situation that has to occur sometimes."""
+        """Record that a probe has occurred."""
         assert probe in PROBES, probe
         self.probes[probe] += 1
 

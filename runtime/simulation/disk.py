@@ -1,9 +1,9 @@
-"""The disk: files that a crash may tear, and a disk that is full, slow, broken, or rots.
+"""A simulated disk: it can be full, slow or broken, flip bits, and tear files in a crash.
 
-Written data is visible to readers, but only synced data survives a crash of the machine: of the rest, each
+Written data is visible to readers, but only synced data survives a crash of the machine.  Of the rest, each
 file keeps all, nothing, or a part, as the tape decides, and the part may end in zeros.  Names are synced with
-their directory, which is the part before the first slash: a name that was not synced may be missing, and a
-removed one may reappear.
+their directory, which is the part of the name before the first slash: a name that was not synced may be
+missing after a crash, and a removed one may reappear.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Disk:
             names[path] = _File(kept, kept)
 
     def rot(self, paths: Sequence[str]) -> bool:
-        """Flip a bit in one of the files; return whether there was any."""
+        """Flip a bit in one of the files; return whether there was any file."""
         there = [
             path for path in paths if path in self._names(path) and self._names(path)[path].content
         ]

@@ -1,7 +1,8 @@
 """Faults: which faults are injected into a run, when, and where.
 
-The injector starts a fault now and then; most faults end after a while.  When the injector ends, all faults
-end: every process runs, the network is whole, disks and sinks work.  From then on the job has to finish.
+The injector starts faults at random times; most of them end after a while.  When the injector ends, all
+faults end: every process runs, the network is whole, disks and sinks work.  From then on the job has to
+finish.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class FaultInjector:
         if name:
             FAULTS[name](self)
 
-    # What faults are made of.
+    # The parts of faults.
 
     def record_fault(self, fault: str, step: str, place: str = "world") -> None:
         """Record a fault."""
@@ -90,14 +91,14 @@ class FaultInjector:
         self.world.trace.record(self.world.now_us, place, f"{fault}: {step}", fault=True)
 
     def for_a_while(self, most_us: int, end: Callable[..., None], *arguments: object) -> None:
-        """End a fault after a while, unless all faults end before."""
+        """Call `end` after a while, unless all faults have ended by then."""
         delay_us = 10 * MILLISECOND + self.choices.below(most_us)
         self.world.after(delay_us, self._end, end, arguments)
 
     def set_for_a_while(
         self, most_us: int, target: object, attribute: str, *, during: object, after: object
     ) -> None:
-        """Set an attribute to `during`, and after a while, unless all faults end before, to `after`."""
+        """Set an attribute to `during`, and later to `after`, unless all faults have ended by then."""
         setattr(target, attribute, during)
         self.for_a_while(most_us, setattr, target, attribute, after)
 
@@ -125,7 +126,7 @@ class FaultInjector:
 
 
 def _kill(injector: FaultInjector, kind: str, processes: list[Process]) -> None:
-    """Kill a process now, or at a step of the protocol soon."""
+    """Kill a process now, or soon at a step of the protocol."""
     process = injector.process(processes)
     if process is None:
         return
@@ -153,9 +154,9 @@ def kill_coordinator(injector: FaultInjector) -> None:
 
 
 def lose_power(injector: FaultInjector) -> None:
-    """All processes end at once, and what was not synced is lost or torn (F9).
+    """All processes end at once, and data that was not synced is lost or torn (F9).
 
-    This occurs immediately, or soon, at a call of a port.
+    This occurs immediately, or soon at a call of a port.
     """
     process = injector.process(list(injector.cluster.processes()))
     if process is None or injector.choices.below(2) == 0:
@@ -178,9 +179,9 @@ def _lose_power(injector: FaultInjector, where: str) -> None:
 
 
 def stop_process(injector: FaultInjector) -> None:
-    """SIGSTOP of a process, and SIGCONT much later: it thinks that no time has passed (F20).
+    """SIGSTOP of a process, and SIGCONT much later, which the process cannot notice (F20).
 
-    Coordinators, which may have lost their lease by then, are stopped as often as all others.
+    Coordinators, which may have lost their lease by then, are stopped as often as all other processes.
     """
     coordinators, all_processes = injector.cluster.coordinators, list(injector.cluster.processes())
     process = injector.process(injector.choices.one_of((all_processes, coordinators)))
@@ -273,7 +274,7 @@ def slow_disk(injector: FaultInjector) -> None:
 
 
 def rot_disk(injector: FaultInjector) -> None:
-    """A bit of a file of the newest snapshot flips at rest, and the coordinator ends (F4, F9).
+    """A bit of a stored file of the newest snapshot flips, and the coordinator ends (F4, F9).
 
     Stored data is not read before a recovery; later snapshots would include the damaged data.
     """

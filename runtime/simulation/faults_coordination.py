@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def lose_coordination(injector: FaultInjector) -> None:
-    """Nobody reaches coordination (F7)."""
+    """No process reaches coordination (F7)."""
     injector.record_fault("coordination away", "any")
     coordination = injector.cluster.coordination
     injector.set_for_a_while(5 * SECOND, coordination, "reachable", during=False, after=True)
@@ -27,21 +27,21 @@ def lose_replies(injector: FaultInjector) -> None:
 
 
 def delay_writes(injector: FaultInjector) -> None:
-    """Writes of coordination are not answered, and happen later (F7)."""
+    """Writes of coordination are not answered, and take effect later (F7)."""
     injector.record_fault("coordination writes late", "any")
     coordination = injector.cluster.coordination
     injector.set_for_a_while(5 * SECOND, coordination, "late_rate", during=0.4, after=0.0)
 
 
 def lose_quorum(injector: FaultInjector) -> None:
-    """Most servers of coordination fail: the others can be read, but not written (F7)."""
+    """Most servers of coordination fail: the others answer reads, but not writes (F7)."""
     injector.record_fault("coordination read-only", "any")
     coordination = injector.cluster.coordination
     injector.set_for_a_while(5 * SECOND, coordination, "read_only", during=True, after=False)
 
 
 def restart_coordination(injector: FaultInjector) -> None:
-    """The servers of coordination stop and come back; no session ends meanwhile (F7)."""
+    """The servers of coordination stop and start again; no session ends meanwhile (F7)."""
     coordination = injector.cluster.coordination
     injector.record_fault("coordination restarts", "any")
     coordination.reachable, coordination.ensemble.stopped = False, True

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.faults import FaultInjector
 
 DRIFT_PPM: Final = 2_000
-"""The maximum drift of a clock: as much as leases allow for."""
+"""The maximum drift of a clock, in parts per million; leases allow for twice as much between two clocks."""
 
 STANDSTILL_PPM: Final = -990_000
 """The drift of a clock that nearly stops."""
@@ -24,7 +24,7 @@ STANDSTILL_PPM: Final = -990_000
 
 
 def clock_jumps(injector: FaultInjector) -> None:
-    """A process's clock goes forward all at once, by seconds or by an hour (F12)."""
+    """A process's clock jumps forward, by seconds or by an hour (F12)."""
     process = injector.process(list(injector.cluster.processes()))
     if process is not None:
         injector.record_fault("clock jumps", "TimerFired", process.name)
@@ -43,7 +43,7 @@ def clock_drifts(injector: FaultInjector) -> None:
 def clock_stops(injector: FaultInjector) -> None:
     """A worker's clock nearly stops (F12).
 
-    The clock of a coordinator must not: it would consider its lease held after its end.
+    The clock of a coordinator must not do so: the coordinator would consider its lease held after its end.
     """
     process = injector.process(list(injector.cluster.workers))
     if process is not None:
@@ -56,7 +56,7 @@ def clock_stops(injector: FaultInjector) -> None:
 
 
 def poison_row(injector: FaultInjector) -> None:
-    """A row ends the process that reads it, or stops it for long, the first few times (F14)."""
+    """The first few times that a row is read, it ends the process, or stops it for long (F14)."""
     now_us = injector.world.now_us
     unread = [s for _, s in injector.cluster.sources() if s.rows_available(now_us) < len(s.rows)]
     if not unread:
@@ -69,7 +69,7 @@ def poison_row(injector: FaultInjector) -> None:
 
 
 def trim_input(injector: FaultInjector) -> None:
-    """Sources drop the rows that every kept snapshot includes (F15)."""
+    """Sources drop the rows that all kept snapshots include (F15)."""
     needed = injector.cluster.rows_needed()
     injector.record_fault("input trimmed", "Load")
     for number, split in injector.cluster.sources():
@@ -79,7 +79,7 @@ def trim_input(injector: FaultInjector) -> None:
 def forget_input(injector: FaultInjector) -> None:
     """Let a source lose rows that a restart of the job needs: the job must refuse to continue (F15).
 
-    Seldom, since that ends the run.
+    This occurs rarely, because it ends the run.
     """
     if injector.choices.below(4) < 3:
         return
@@ -92,7 +92,7 @@ def forget_input(injector: FaultInjector) -> None:
 def alter_input(injector: FaultInjector) -> None:
     """Change a row that is in every kept snapshot: a job that restarts must detect it (F15).
 
-    Seldom, since that ends the run.
+    This occurs rarely, because it ends the run.
     """
     if injector.choices.below(4) < 3:
         return

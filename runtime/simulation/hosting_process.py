@@ -47,7 +47,7 @@ _OF_WORKER = (
 
 
 class _WatchedTransport(HostedTransport):
-    """Also records what the nodes send to each other."""
+    """A `HostedTransport` that also records what the nodes send to each other."""
 
     def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
         self._simulated = SimulatedTransport(process, cluster)

@@ -1,11 +1,11 @@
 """The network: delivers frames and datagrams, or delays, duplicates, alters or loses them.
 
-Between two addresses a *path* has a latency of its own, fast with a slow tail, and keeps the order as one
-connection does.  Its faults: packets are lost, duplicated, reordered or altered; the path is clogged for a
-while, is cut in one or both directions, or breaks, which loses all packets in flight on it.
+A *path* leads from one address to another.  Each has its own latency, fast with a slow tail, and keeps the
+order of packets as one connection does.  Its faults: packets are lost, duplicated, reordered or altered; the
+path is clogged for a while, is cut, or breaks, which loses all packets in flight on it.
 
-If a run has a codec, messages are sent as bytes, and an alteration flips one bit of them; what the codec then
-refuses is dropped, as a driver has to do.  Otherwise altered messages are dropped immediately.
+If a run has a codec, messages are sent as bytes, and an alteration flips one bit of them; messages that the
+codec then refuses are dropped, as a driver has to do.  Otherwise altered messages are dropped immediately.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Network:
         self._arrive_after(path, delay_us, (source, address, payload), ordered=ordered)
 
     def _fault_of(self, from_top: int) -> str | None:
-        """Return the fault of a packet, by how far its draw is below the greatest."""
+        """Return the fault of a packet; `from_top` is how far its random number is below the greatest."""
         return next((fault for fault, up_to in self._fault_bounds if from_top < up_to), None)
 
     def intrude(self, codec: WireCodec, source: str, address: str, what: What) -> None:
@@ -159,7 +159,7 @@ class Network:
     # Lasting faults.
 
     def cut(self, source: str, address: str, *, by: int = 1) -> None:
-        """Cut the path from `source` to `address`, or with -1 take a cut back; cuts add up."""
+        """Add `by` to the number of cuts of the path to `address`, which delivers only when it is 0."""
         self._path(source, address).cut += by
 
     def clog(self, source: str, address: str, until_us: int) -> None:
@@ -198,7 +198,7 @@ class Network:
     ) -> None:
         time_us = max(self._world.now_us + delay_us, path.clogged_us)
         if ordered:
-            # One microsecond apart, so that no tie can reorder one connection.
+            # Arrivals are at least one microsecond apart, so that no tie can reorder one connection.
             time_us = path.arrives_us = max(time_us, path.arrives_us + 1)
         self._world.at(time_us, self._deliver, path, path.broken, *packet)
 

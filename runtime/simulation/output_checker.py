@@ -1,11 +1,11 @@
 """The output checker: conditions for every bundle that a sink stores, and for the end.
 
-* exactly-once: after each bundle the sink has the expected output below the end of the bundle: that
-  prefix, nothing else, in that order.
+* exactly-once: after each bundle the sink has exactly the expected output below the end of the bundle, in
+  order.
 * at-least-once: each bundle is the expected output between its two positions, and leaves no gap after the
   position of the sink.
-* at-most-once: at the end the sink has the expected output of the input without the rows that
-  were skipped; until then its positions only grow.
+* at-most-once: at the end the sink has the expected output of the input without the skipped rows; until
+  then its positions only increase.
 * none: like at-least-once, but a bundle may also restart at the beginning.
 * A coordinator delivers bundles only while it has the lease.
 * The job finishes if it is expected to, after all sinks have the whole output.
@@ -47,7 +47,7 @@ class DivergenceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The rows of each output as (root, text), in order; and where the job stops, None if at its end."""
+    """The rows of each output as (root, text), in order; and where the job stops, None if it does not."""
 
     rows: tuple[tuple[Row, ...], ...]
     stopped: tuple[Root, int] | None
@@ -63,7 +63,7 @@ def expected_of(outcome: Outcome, outputs: Sequence[Output]) -> Expected:
 
 
 def rows_of(outcome: Outcome, output: Output) -> list[Row]:
-    """Return the rows of an outcome that belong to an output, in the order of an output."""
+    """Return the rows of an outcome that belong to an output, in the order in which they are released."""
     rows: list[tuple[Root, int, str]] = []
     if output.insert is not None:
         released = outcome.released[output.insert]
@@ -82,7 +82,7 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
 
 
 def _shard_rows(rows: list[ReleasedRow], shard: Shard) -> list[ReleasedRow]:
-    """Return the rows of a shard; by their roots."""
+    """Return the rows of a shard, in the order of their roots."""
     roots = np.array([root for root, _, _ in rows], np.int64).reshape(-1, 2)
     release = Release([pa.array(range(len(rows)))], None, roots[:, 0], roots[:, 1])
     part = shard.sharder.part(release, shard.number)
@@ -101,7 +101,7 @@ class _Ledger:
         self.position = START
 
     def expect(self, expected: Sequence[Row]) -> None:
-        """Expect other rows, which may differ only after the position.
+        """Replace the expected rows; they may differ only from the position of the sink on.
 
         Raises:
             DivergenceError: if they differ before it.
@@ -133,7 +133,7 @@ class _Ledger:
             self.rows += rows
         else:
             self._compare(follows, ends, rows)
-        # Repeated rows are stored already, and a repetition may end before the last of them.
+        # Repeated rows are stored already, and a repetition may end before the last stored row.
         self.position = max(self.position, ends)
 
     def _compare(self, follows: Root, ends: Root, rows: list[Row]) -> None:

@@ -1,6 +1,6 @@
 """Processes that run a host, and can be killed, stopped, continued, and started again.
 
-A program steps its host at times of the process's own clock.  A kill can occur before or after a given
+A program steps its host at times of the process's clock.  A process can be killed before or after a given
 effect of a node (`Cut`), and at any call of a port that changes something outside of the process (`PortCut`).
 A killed process loses its work in progress; messages to a stopped process wait until it continues.
 """
@@ -46,7 +46,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where to kill a process: before or after an effect of some kind in answer to some event."""
+    """Where to kill a process: before or after an effect of one kind in answer to an event of one kind."""
 
     effect: str
     before: bool
@@ -149,12 +149,12 @@ class Process:
         self.record("stopped", fault=True)
 
     def hang(self, action: Callable[..., None], *arguments: object) -> None:
-        """Stop in the middle of an action, with which the process continues first."""
+        """Stop in the middle of an action; when the process continues, it carries out `action` first."""
         self.stop()
         self._waiting.appendleft((action, arguments))
 
     def resume(self) -> None:
-        """Continue a stopped process: it first receives all that was sent to it, and then reads the time."""
+        """Continue a stopped process: it receives all messages that wait for it before it reads the time."""
         self.stopped = False
         self.record("goes on")
         life = self.life
@@ -243,7 +243,7 @@ class Process:
     # Calls of ports.
 
     def call(self, life: int, port: str) -> None:
-        """Record that the process which was started as number `life` calls a port that changes something.
+        """Record that process number `life`, by starts, calls a port that changes something outside of it.
 
         Raises:
             ProcessKilledError: if that process has ended.
@@ -266,7 +266,7 @@ class Process:
             raise ProcessKilledError
 
     def charge(self, cost_us: int, *, shared: bool = False) -> None:
-        """Charge the process for the time of a call; `shared` costs belong to one wait for a disk."""
+        """Charge the process for the time of a call; `shared` costs are those of one wait for a disk."""
         self._cost_us = max(self._cost_us, cost_us) if shared else self._cost_us + cost_us
 
     def take_cost(self) -> int:

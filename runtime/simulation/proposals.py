@@ -1,4 +1,4 @@
-"""Ticks in simulations: proposals of owners of bins and fronts, and choices of the plan, drawn at random."""
+"""Ticks in simulations: random proposals of owners of bins and fronts, and of plan choices."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ RECOVERY_US: Final = 10 * SECOND
 """How long a recovery of the job may take."""
 
 RETRY_US: Final = round(SECONDS_MAX * SECOND)
-"""How long after the last fault the job may wait before it tries again, if all earlier attempts failed."""
+"""The backoff of the job after the last fault, if all its attempts so far have failed."""
 
 PROGRESS_US: Final = 5 * SECOND
 """How long a running job may take to deliver available rows."""
@@ -40,9 +40,9 @@ PROGRESS_US: Final = 5 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings that all runs of a series have in common; None means that each run draws its own.
+    """The settings that all runs of a series share; None means that each run draws its own.
 
-    With `shards`, workers write that many shards of each INSERT, whatever is drawn.
+    With `shards`, workers write that number of shards of each INSERT, whatever is drawn.
     `faults` are names of faults; a fault that is named twice occurs twice as often.
     """
 

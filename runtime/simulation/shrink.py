@@ -1,7 +1,7 @@
 """Reduces a failing run: replaces choices of its tape by zeros while the run still fails.
 
-Zero is the mild choice, so the remaining choices are those that the failure needs.  Whole labels are tried
-first, then halves, and so on down to single choices (delta debugging).
+Zero is the mild choice, so the remaining choices are those that the failure needs.  This is delta debugging:
+whole labels are tried first, then halves, and so on down to single choices.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Sinks: each stores the bundles of one output, rows and position together, as a connector has to.
 
-A sink outlives the processes of the cluster.  It stores a bundle only if that follows its position; it
-acknowledges again what it has already, and refuses anything else, after which the sender has to reconnect.
-Where rows may be repeated (`at-least-once`, `none`) it stores every bundle.  Unless two coordinators send the
-same rows (`exactly-once`), it accepts the newest epoch only.  Its faults: it is slow, or does not
-acknowledge; it acknowledges twice, or late; it breaks the connection; it loses power and restarts with what
-was synced.
+A sink outlives the processes of the cluster.  It stores a bundle only if the bundle begins at its position.
+It acknowledges bundles again that it has stored, and refuses all others, after which the sender has to
+reconnect.  Where rows may be repeated (`at-least-once`, `none`) it stores every bundle.  Except with
+`exactly-once`, where two coordinators send the same rows, it accepts the newest epoch only.  Its faults: it
+is slow, or does not acknowledge; it acknowledges twice, or late; it breaks the connection; it loses power and
+restarts with the data that was synced.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class ExternalSink:
         connection.on_answer(connection, SinkLostError(reason))
 
     def sync(self, connection: SinkConnection) -> None:
-        """Make what is stored survive a loss of power.
+        """Make the stored rows survive a loss of power.
 
         Raises:
             SinkLostError: if the connection is lost.
@@ -212,14 +212,14 @@ class ExternalSink:
     # Faults.
 
     def restart(self) -> None:
-        """Break all connections; what was not stored is lost."""
+        """Break all connections; bundles that were not stored are lost."""
         for connection in self._connections:
             if connection.open:
                 self._lose(connection, "the consumer has ended")
         self._unsent.clear()
 
     def lose_power(self) -> None:
-        """Restart with what was synced, and possibly some of what was stored after it."""
+        """Restart with the rows that were synced, and possibly some of those stored after them."""
         self.restart()
         if self._loses_rows:
             del self._not_synced[1 + self._choices.below(len(self._not_synced)) :]
@@ -228,7 +228,7 @@ class ExternalSink:
             del self._not_synced[:-1]
 
     def behave(self) -> None:
-        """Behave without faults, and send the acknowledgements that were held back."""
+        """End the faults, and send the acknowledgements that were held back."""
         self.behaviour = SinkBehaviour(self._takes_us)
         unsent, self._unsent = self._unsent, []
         for connection, answer in unsent:

@@ -35,7 +35,7 @@ class ProcessHangsError(BaseException):
 
 @dataclass(slots=True)
 class Poison:
-    """A row that kills the process that reads it, or stops it for long, the next few times."""
+    """A row that kills the process that reads it, or stops it for long, the next few times it is read."""
 
     times: int
     hangs: bool
@@ -58,10 +58,10 @@ class SimulatedSplit:
     altered_at: int | None = None
     forgotten: bool = False
     flushed_after_us: int = 0
-    """After how long a row is durable in the front log; 0 for a split that has none."""
+    """The time after which a row is durable in the front log; 0 for a split that has none."""
 
     def rows_available(self, time_us: int) -> int:
-        """Return how many rows have arrived at a time."""
+        """Return how many rows have arrived by a time."""
         if time_us < self.first_us:
             return 0
         if self.pace_us == 0:
@@ -73,9 +73,9 @@ class SimulatedSplit:
         return self.rows_available(time_us - self.flushed_after_us)
 
     def lose_end(self, time_us: int, choices: Stream) -> int:
-        """Lose some of the last rows that are not durable at a time; return how many.
+        """Lose some of the last rows, which are not durable at a time; return how many.
 
-        They do not arrive again, and later rows get their numbers.
+        They do not arrive again, and later rows take over their numbers.
         """
         available = self.rows_available(time_us)
         kept = available - choices.below(
@@ -100,7 +100,7 @@ class SimulatedSplit:
             raise _lost(f"row {self.altered_at} is not the one that was read")
 
     def take_poison(self, first: int, end: int) -> Poison | None:
-        """Return the poison of the first of these rows that has any left, and use it once."""
+        """Return the poison of the first of these rows that still has some, and use it up by one."""
         for row in range(first, end):
             poison = self.poison.get(row)
             if poison is not None and poison.times:
@@ -148,7 +148,7 @@ class SimulatedReader:
         return SourceOffset(self._row, self._row + 1, self._row)
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
-        """See `SplitReader`; return the rows that have arrived, up to a number that is drawn.
+        """See `SplitReader`; return rows that have arrived, up to a random number.
 
         Raises:
             ProcessHangsError: if one of them hangs the process.
@@ -177,7 +177,7 @@ class SimulatedReader:
 
 
 class SimulatedFrontLog:
-    """The `FrontLog` of a split that can be read again only from its log, in one process."""
+    """The `FrontLog` of a split in one process; without the log its source could not be read again."""
 
     def __init__(self, split: SimulatedSplit, process: Process) -> None:
         self._split = split

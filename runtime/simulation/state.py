@@ -50,7 +50,7 @@ class SimulatedState:
             self.when_committed = None
 
     def rows_needed(self, fronts: Iterable[int]) -> dict[int, int]:
-        """Return for each front the first row that a kept snapshot needs; nothing if that is not known."""
+        """Return for each front the first row that a kept snapshot needs; empty if that is unknown."""
         needed: dict[int, int] = {}
         if not self._committed:
             return {}
@@ -66,7 +66,7 @@ class SimulatedState:
         return needed
 
     def corrupt_newest(self) -> bool:
-        """Flip a bit in a file that only the newest snapshot needs; return whether there was any.
+        """Flip a bit in a file that only the newest snapshot needs; return whether there was such a file.
 
         The previous snapshot remains undamaged, so that the job can continue from it.
         """
@@ -86,7 +86,7 @@ class SimulatedState:
         """Return the manifests on the disk, newest last.
 
         Raises:
-            DamagedSnapshotError: if one is not what was written.
+            DamagedSnapshotError: if one is damaged.
             OSError: if one cannot be read now.
         """
         return [self._snapshots.read(number) for number in reversed(self._snapshots.numbers())]

@@ -1,7 +1,7 @@
-"""The swarm: how a seed chooses the settings of its run, so that runs differ in kind.
+"""Swarm testing: a seed chooses the settings of its run, so that runs differ in kind.
 
-Each seed draws the set of faults and their frequency, and workers, sizes and times: a fault that hides
-another one is absent from half of the runs.  The first of several choices is the mild one.
+Each seed draws the set of faults and their frequency, the number of workers, sizes and times.  So a fault
+that hides another one is absent from half of the runs.  The first of several choices is the mild one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.tape import Stream, Tape
 
 NEVER: Final = 1_000
-"""More workers than there ever are."""
+"""A number of workers that no run reaches."""
 
 _RATES: Final = (0.0, 0.0, 0.001, 0.01, 0.05, 0.15)
 
@@ -60,7 +60,7 @@ class RunSettings:
     """How many shards the rows of each INSERT go to; None if they are not sharded."""
 
     def encodings(self, plan: TickPlan) -> Mapping[int, RowEncoding]:
-        """Return the encodings of the INSERTs whose rows workers encode: of all or of none."""
+        """Return the encodings of the INSERTs whose rows workers encode: of all INSERTs or of none."""
         return packed_rows(plan) if self.workers_encode else {}
 
     def with_written_shards(self, shards: int) -> RunSettings:
@@ -69,7 +69,7 @@ class RunSettings:
         return replace(self, shards=shards, workers_encode=False, nodes=nodes)
 
     def shardings(self, plan: TickPlan) -> Mapping[int, Sharding]:
-        """Return how the rows of each INSERT are sharded: by their roots, if they are."""
+        """Return how the rows of each INSERT are sharded, by their roots; empty if they are not."""
         if self.shards is None:
             return {}
         sharding = Sharding(self.shards, None, (), removals_first=False)

@@ -1,9 +1,9 @@
 """The tape: every choice of a run, drawn from its seed, recorded, and replayed.
 
 Contract.  A choice is a number in `[0, bound)`, and 0 is always the mild one: no fault, first in first
-out, the least delay, the plainest setting.  Each label has a stream of its own, so that to change one
-choice does not shift the others.  A replayed tape returns the recorded numbers, limited to the bound, and 0
-after their end.
+out, the least delay, the plainest setting.  Each label has its own stream, so that changing one choice does
+not shift the others.  A replayed tape returns the recorded numbers, limited to the bound, and 0 after their
+end.
 
 Not promised: that a changed tape leads to a run that resembles the original.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 CERTAIN: Final = 1 << 20
-"""The bound below which chances are drawn."""
+"""Probabilities are drawn from `[0, CERTAIN)`."""
 
 
 class Stream:

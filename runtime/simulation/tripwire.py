@@ -1,7 +1,7 @@
 """The tripwire: use of real time, entropy, sockets or threads in a simulation fails immediately.
 
-Real time, entropy, sockets and threads would make two runs of one seed differ.  The lint rules keep them out
-of nodes and hosts; this detects calls by libraries.
+They would make two runs of one seed differ.  The lint rules keep them out of nodes and hosts; this module
+detects calls by libraries.
 """
 
 from __future__ import annotations

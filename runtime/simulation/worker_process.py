@@ -41,7 +41,7 @@ class WorkerProgram:
         cluster: SimulatedCluster,
         transport: Transport | None = None,
     ) -> None:
-        """Start the worker; it sends by `transport` where this is given, in the process of a coordinator."""
+        """Start the worker; in the process of a coordinator it sends by `transport`, which is given there."""
         self._process = process
         self._is_hosted = transport is not None
         self._cluster = cluster
@@ -64,7 +64,7 @@ class WorkerProgram:
         process.later(0, self._query_leader)
 
     def on_timer(self) -> None:
-        """Read for the front that has waited longest for its source, if one has."""
+        """Read for the front that has waited longest for its source, if any front waits."""
         self._read_now()
         self._host.tick()
 

@@ -34,11 +34,11 @@ class Workload:
     inputs: Mapping[int, Sequence[Rows]]
 
     def outcome(self) -> Outcome:
-        """Return what one worker in one process releases."""
+        """Return the outcome of the job on one worker in one process."""
         return run_in_memory(self.plan_of(1, None), self.inputs, seed=0, batch_rows=1000)
 
     def outcome_without(self, skipped: Ranges) -> Outcome:
-        """Return what is released if fronts skip the rows within some ranges of roots."""
+        """Return the outcome if fronts skip the rows within some ranges of roots."""
         plan = self.plan_of(1, None)
         fronts: list[tuple[PlacedFront, Rows, Table]] = []
         for stage in plan.stages:
