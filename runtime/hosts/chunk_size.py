@@ -1,8 +1,8 @@
 """How many rows a worker reads at once: as many as it processes in a short time.
 
-A node answers nothing while it processes a chunk.  A chunk that takes seconds, because rows are large or the
-processor is shared with other programs, delays heartbeats until the worker seems lost.  No released byte
-depends on where chunks end.
+A node does not send heartbeats while it processes a chunk.  If a chunk takes seconds, because rows are large
+or other programs use the processor, the worker seems to be lost.  No released byte depends on where chunks
+end.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Final
 
 CHUNK_SECONDS: Final = 0.25
-"""How long one chunk should take at most."""
+"""The maximum time that one chunk should take."""
 
 
 class ChunkSize:
-    """The number of rows of the next chunk, from the time that the chunks before it have taken."""
+    """Chooses the number of rows of the next chunk by the time that earlier chunks have taken."""
 
     def __init__(self, rows_max: int) -> None:
-        """Never read more than `rows_max`."""
+        """Start with chunks of at most `rows_max` rows, which remains the limit."""
         self._rows_max = rows_max
         self.rows = rows_max
 

@@ -1,7 +1,7 @@
 """The host of a coordinator: the lease, manifests, sinks, and transport.
 
 Work that takes long or waits for a disk is done in the background: one executor renews the lease, another
-one takes epochs, writes manifests and opens sinks.
+gets epoch numbers, writes manifests and opens sinks.
 """
 
 from __future__ import annotations
@@ -113,16 +113,16 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._state.close()
 
     def next_timer(self) -> float:
-        """Return when to call `tick` at the latest."""
+        """Return the latest time at which to call `tick`."""
         timer = self.node.next_timer()
         return self._next_lease if timer is None else min(timer, self._next_lease)
 
     def tick(self) -> None:
-        """Step the node if its timer is due; to be called after all input was handed in."""
+        """Step the node if its timer is due; to be called when all input is processed."""
         now = self.clock()
         if now >= self._next_lease:
             self._next_lease = now + self._state.renewal_seconds
-            if not self._is_renewing:  # coordination may answer late
+            if not self._is_renewing:  # an earlier renewal may still wait for its answer
                 self._is_renewing = True
                 self._lease_executor.submit(self._renew_lease())
         super().tick()
@@ -149,7 +149,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 self._end(effect)
 
     def on_load(self, busy: float) -> None:
-        """Take the share of the time since the last call in which the loop of the process was busy."""
+        """Record `busy`: the share of the time since the last call in which the loop was not waiting."""
         self.step(LoadMeasured(busy))
 
     def _propose(self, effect: ProposeTick) -> None:
@@ -163,7 +163,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._monitor.report(effect)
         if isinstance(effect, Finish):
             self.done = True
-            # A drained job may take the open proposal later.
+            # A drained job may take the open proposal when it is started again.
             if self._ticks is not None and not effect.drained:
                 self._lease_executor.submit(self._ticks.end_job())
         elif self._ticks is not None:
@@ -171,7 +171,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             self._lease_executor.submit(self._ticks.advance())
 
     def _report_progress(self, progress: Progress) -> None:
-        """Report progress, with the figures that only the host has."""
+        """Report progress, completed by the figures that only the host has."""
         troubles = (
             *progress.troubles,
             *self._coordination_problems(),
@@ -251,9 +251,9 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     def _renew_lease(self) -> Work:
         """Renew the lease, and inform the node.
 
-        Without an answer, the lease may still be held, and the epoch continues.  After the time until which
-        the lease is held, no rows are released and no snapshot is committed.  A disk that keeps failing ends
-        the job.
+        Without an answer, the lease may still be held, and the epoch continues.  Once the lease may have
+        expired, no rows are released and no snapshot is committed.  A disk that fails repeatedly ends the
+        job.
         """
         coordination_error = ""
         try:
@@ -305,7 +305,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         except FsqlError as error:
             yield StateLost(diagnostics_bytes(error))
         except CoordinationError as error:
-            # Without the lease, or without an answer, there is no epoch: the node asks again.
+            # Without the lease, or without an answer, there is no epoch number: the node asks again.
             yield LeaseLost(str(error), isinstance(error, CoordinationDiskError))
         else:
             yield EpochTaken(epoch, manifest, layout)

@@ -1,4 +1,4 @@
-"""The front logs as the coordinator uses them: it trims what no snapshot needs any more."""
+"""The front logs as the coordinator uses them: it trims the parts that no snapshot needs any more."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class FrontLogs:
     def on_committed(self, manifest: Manifest) -> None:
         """Remove the part that neither this snapshot nor the one before needs.
 
-        The manifests of older snapshots have been removed.  Either of the two may need the earlier byte: if
-        the snapshot before could not be restored, the job has continued from an older one.
+        The manifests of older snapshots have been removed.  The newer of the two snapshots may need an
+        earlier byte than the older one: if the older one could not be restored, the job has continued from
+        one before it.
 
         Raises:
             OSError: if it cannot be removed.

@@ -1,4 +1,4 @@
-"""The base of both kinds of hosts: steps a node and carries out its effects in order."""
+"""The base class of both kinds of hosts: steps a node and carries out its effects in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Machine = TypeVar("_Machine", bound="WorkerMachine | CoordinatorMachine")
 class Host(ABC, Generic[_Machine]):
     """Steps one node.
 
-    An event that an effect causes immediately is stepped after all effects before it have been carried out.
+    An event that an effect causes immediately waits until all pending effects have been carried out.
     """
 
     def __init__(self, node: _Machine, clock: Clock) -> None:
@@ -32,18 +32,18 @@ class Host(ABC, Generic[_Machine]):
         events = self._events
         events.append(event)
         if len(events) > 1:
-            return  # the node is being stepped
+            return  # the call that is stepping the node handles the event, too
         while events:
             for effect in self.node.step(events[0], self.clock()):
                 self._carry_out(effect)
             events.popleft()
 
     def next_timer(self) -> float | None:
-        """Return when to call `tick` at the latest."""
+        """Return the latest time at which to call `tick`."""
         return self.node.next_timer()
 
     def tick(self) -> None:
-        """Step the node if its timer is due; to be called after all input was handed in."""
+        """Step the node if its timer is due; to be called when all input is processed."""
         due = self.node.next_timer()
         if due is not None and due <= self.clock():
             self.step(TimerFired())

@@ -41,7 +41,7 @@ def is_for_coordinator(what: Frame | Datagram) -> bool:
 
 
 class HostedTransport:
-    """The transport of two nodes with one address: it keeps what they send to that address."""
+    """The transport of two nodes with one address: it queues what they send to that address."""
 
     def __init__(self, transport: Transport, address: str) -> None:
         self.address = address
@@ -70,7 +70,7 @@ class HostedTransport:
 
 
 class HostedNodes:
-    """The hosts of both nodes, and what they send to each other."""
+    """The hosts of both nodes, and the queue of what they send to each other."""
 
     def __init__(
         self, coordinator: _Steppable, worker: _Steppable, transport: HostedTransport
@@ -85,7 +85,7 @@ class HostedNodes:
         node.step(Received(what, source))
 
     def exchange(self) -> None:
-        """Hand over what the nodes have sent to each other, until neither sends any more."""
+        """Deliver what the nodes have sent to each other, until neither sends any more."""
         kept, address = self._transport.kept, self._transport.address
         while kept:
             self.receive(kept.popleft(), address)

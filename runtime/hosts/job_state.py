@@ -100,7 +100,7 @@ class JobState:
     # The executor that renews the lease.
 
     def renew_lease(self) -> Steps[float | None]:
-        """Renew the lease, or try to acquire it; return until when it is held, None if it is not.
+        """Renew the lease, or try to acquire it; return the time until which it is held, None if it is not.
 
         Raises:
             FsqlError: E615, if data of coordination is damaged; E643, if it refuses access.
@@ -113,7 +113,7 @@ class JobState:
         return self.lease.held_until if held else None
 
     def open_request(self) -> SnapshotRequest | None:
-        """Return the request for a snapshot that is not answered yet, as far as coordination answers."""
+        """Return the open request for a snapshot; None if there is none, or coordination does not answer."""
         if not self._takes_requests:
             return None
         with suppress(CoordinationError):
@@ -121,7 +121,7 @@ class JobState:
         return None
 
     def tick_proposals(self, spec: JobSpec) -> TickProposals | None:
-        """Return the ticks that other processes propose; None where they cannot propose any."""
+        """Return the proposals of ticks by other processes; None if the job does not accept any."""
         if not self._takes_requests:
             return None
         return TickProposals(self._lease_client, self.lease, spec, self._wall_clock)
@@ -132,7 +132,7 @@ class JobState:
         """Return the number of a new epoch.
 
         Raises:
-            FsqlError: E615 or E643, if what coordination has cannot be used.
+            FsqlError: E615 or E643, if the data in coordination cannot be used.
             CoordinationError: if the lease is lost, or coordination does not answer.
         """
         with translate_persistent_errors():
@@ -166,7 +166,7 @@ class JobState:
         """Return the layout of the last tick; None if there is none for this plan and number of workers.
 
         Raises:
-            FsqlError: E615 or E643, if what coordination has cannot be used.
+            FsqlError: E615 or E643, if the data in coordination cannot be used.
             CoordinationError: if coordination does not answer.
         """
         if not self._takes_requests:
@@ -177,12 +177,12 @@ class JobState:
     def commit(self, manifest: Manifest, request: str = "") -> Steps[dict[int, tuple[str, ...]]]:
         """Write and commit a manifest; return, by worker, the keys that no kept manifest names.
 
-        It answers the request for a snapshot with the id `request`, if that is not "".  Files that are not
-        needed any more, and cannot be removed now, stay.
+        This also answers the request for a snapshot with the id `request`, unless it is "".  Files that are
+        no longer needed and cannot be removed now are left.
 
         Raises:
             SnapshotNotWrittenError: if it could not be written.
-            CoordinationError: if it could not be committed, or no answer came: then it may be committed.
+            CoordinationError: if it could not be committed; if no answer came, it may be committed.
         """
         digest = self._snapshots.write(manifest)
         yield
@@ -196,7 +196,7 @@ class JobState:
         try:
             unneeded = self._snapshots.retire(manifest.snapshot)
         except (OSError, OtherFormatSnapshotError):
-            # The job may go back to a manifest that is still there, and needs its part of the logs.
+            # The job may go back to a manifest that could not be removed, and needs its part of the logs.
             return {}
         yield
         with suppress(OSError):
@@ -229,7 +229,7 @@ def translate_persistent_errors() -> Iterator[None]:
     """Raise persistent errors of coordination as errors of the job.
 
     Raises:
-        FsqlError: E615, if what is stored is damaged; E643, if access is refused.
+        FsqlError: E615, if stored data is damaged; E643, if access is refused.
     """
     try:
         yield

@@ -68,14 +68,14 @@ class Transport(Protocol):
         """Send to the node at an address."""
 
     def send_last(self, address: str, what: Datagram) -> None:
-        """Send a datagram that is sent even if this process exits immediately."""
+        """Send a datagram, which is sent even if this process exits immediately."""
 
 
 class Background(Protocol):
-    """An executor for long work, one piece after the other, in parallel to the steps of the node."""
+    """An executor for long work: one piece after the other, concurrently with the steps of the node."""
 
     def submit(self, work: Work) -> None:
-        """Do `work` after all earlier work; its events go to the host's `step`."""
+        """Queue `work` behind all earlier work; its events are passed to the host's `step`."""
 
 
 class Monitor(Protocol):
@@ -97,7 +97,7 @@ class StatisticsLog(Protocol):
 
 
 class FrontLog(Protocol):
-    """The log of a front whose source cannot be read again; rows are read from it once they are durable."""
+    """The log of a front whose source cannot be read again; its rows can be read once they are durable."""
 
     def trim(self, byte: int) -> None:
         """Remove the part that a reader from `byte` on does not need.

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PreparedShards:
-    """The shards of a job: `shardings` by INSERT, and their outputs by the numbers that the coordinator has.
+    """The shards of a job: `shardings` by INSERT, and their outputs by the coordinator's numbers.
 
-    `make_sink` returns the sink of an output, not opened.
+    `make_sink` returns the sink of an output, which is not open yet.
     """
 
     shardings: Mapping[int, Sharding]
@@ -42,7 +42,7 @@ def _no_sink(number: int) -> NoReturn:
 
 
 NO_SHARDS: Final = PreparedShards({}, {}, _no_sink)
-"""The shards of a job that has none."""
+"""For jobs without shards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +78,5 @@ class Prepare(Protocol):
         """Return the job of a description.
 
         Raises:
-            FsqlError: what is wrong with it, or with a source that it names.
+            FsqlError: if the description, or a source that it names, cannot be used.
         """

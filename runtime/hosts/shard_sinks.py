@@ -33,8 +33,8 @@ class ShardSinks:
         """Open the sinks of the worker's shards, for an epoch that replays the input from `begins`.
 
         Raises:
-            FsqlError: if one cannot take anything.
-            SinkLostError: if it may, but not now.
+            FsqlError: if one of them has failed permanently.
+            SinkLostError: if one of them cannot be opened now.
         """
         self.close()
         self._epoch = begin.epoch
@@ -83,7 +83,7 @@ class ShardSinks:
             self._step(ShardStored(self._epoch, number, position))
 
     def sync(self, effect: SyncSinks) -> SinksSynced | ShardLost:
-        """Make all acknowledged rows survive a loss of power; return the event of how that went."""
+        """Make all acknowledged rows survive a loss of power; return the event with the outcome."""
         epoch, snapshot = effect.epoch, effect.snapshot
         if epoch != self._epoch:
             return SinksSynced(epoch, snapshot, "the epoch is over")

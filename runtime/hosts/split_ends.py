@@ -1,8 +1,8 @@
-"""The ends of a job's splits: where each ended when it was read, stored before the front promises it.
+"""The ends of a job's splits: where each ended when it was read, stored before its front promises the end.
 
-A front at the end of its split promises that no more rows come, and rows of other splits are released because
-of that.  So rows that are added to a file later have no position in the total order: when a job continues,
-each split that had ended must have the same length, or an error is raised.
+A front at the end of its split promises that no more rows follow, and rows of other splits are released
+because of that.  So rows that are added to a file later have no position in the total order: when a job
+continues, each split that had ended must have the same length, or an error is raised.
 
 All workers of a job append to one file.  A line holds one end and a hash of it; a line with another
 hash is ignored.  If there are two ends of one split, the first is used.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fsql.runtime.state.directory import StateDirectory
 
 RETRY_SECONDS: Final = 1.0
-"""How long to wait before writing an end again, if the disk fails or is full."""
+"""How long to wait before another attempt to write an end, if the disk fails or is full."""
 
 _NAME: Final = "ends"
 _TRANSIENT: Final = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
@@ -86,7 +86,7 @@ class SplitEnds:
     def _append(self, end: End) -> None:
         line = msgspec.json.encode(end)
         try:
-            # It begins with a line end, since the line before may be torn.
+            # It begins with a line end, because a crash may have torn the line before it.
             self._files.append(_NAME, b"\n" + line + b" " + _hash(line) + b"\n")
             self._files.sync(_NAME)
             self._files.sync("")

@@ -1,4 +1,4 @@
-"""Ticks between coordination and a coordinator: passes on proposals, and records their outcomes."""
+"""Passes proposals of ticks from coordination to the coordinator, and records their outcomes there."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TickProposals:
         self._unwritten = []
 
     def on_ended(self, ended: TickEnded) -> None:
-        """Keep the outcome of a proposal until it is recorded."""
+        """Keep the outcome of a proposal, for `advance` to record."""
         proposal = self._proposal
         if proposal is None or proposal.tick != ended.tick:
             return
@@ -75,7 +75,7 @@ class TickProposals:
         self._unwritten.append(record)
 
     def propose(self, owners: tuple[tuple[int, int, int], ...], reason: str, workers: int) -> Work:
-        """Propose a tick; not if another one is open, or coordination does not answer."""
+        """Propose a tick, unless another one is open or coordination does not answer."""
         spec = self._spec
         proposal = TickProposal(
             0, spec.graph, spec.plan.workers, owners, reason, self._wall_clock(), workers
@@ -85,9 +85,9 @@ class TickProposals:
             yield from self.advance()
 
     def advance(self) -> Work:
-        """Record what has ended, and yield the open proposal, each time: the node may have lost it.
+        """Record what has ended, and yield the open proposal in each call: the node may have lost it.
 
-        Where coordination does not answer, the next call tries again.
+        If coordination does not answer, the next call tries again.
         """
         try:
             self._write_records()
@@ -108,7 +108,7 @@ class TickProposals:
         )
 
     def end_job(self) -> Work:
-        """Record that the job has ended before the open proposal was taken, if there is one."""
+        """If a proposal is open, record that the job has ended before it was taken."""
         with suppress(CoordinationError):
             self._write_records()
             proposal = open_proposal(self._coordination)

@@ -1,6 +1,6 @@
 """The host of a worker: sources, state, and transport.
 
-State is loaded and stored in the background, one operation after the other, as that takes long.
+State is loaded and stored in the background, one operation after the other, because that takes long.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class WorkerHost(Host["WorkerMachine"]):
         prepare: Prepare,
         busy_clock: Clock | None = None,
     ) -> None:
-        """Take the ports; `busy_clock` shows the seconds that the thread was on the processor, if known."""
+        """Take the ports; `busy_clock` returns the processor time of the thread in seconds, if known."""
         super().__init__(node, clock)
         self._transport = transport
         self._background = background
@@ -123,7 +123,7 @@ class WorkerHost(Host["WorkerMachine"]):
             case OpenReader():
                 self._open_reader(effect)
             case CloseReader(front):
-                if front in self._new_readers:  # not if it had ended before it came
+                if front in self._new_readers:  # not if it had ended before it moved here
                     self._new_readers.pop(front).close()
             case Close():
                 self._close_readers()
@@ -163,7 +163,7 @@ class WorkerHost(Host["WorkerMachine"]):
         return reader
 
     def _open_reader(self, effect: OpenReader) -> None:
-        """Open the reader of a front that another worker had, immediately, as rows wait for it."""
+        """Open the reader of a front that another worker had: immediately, because rows wait for it."""
         assert self._job is not None
         [task] = [task for task in self._job.fronts if task.number == effect.front]
         try:
@@ -219,7 +219,7 @@ class WorkerHost(Host["WorkerMachine"]):
             )
 
     def _close_state(self) -> Work:
-        """Close sinks and the store: in the next epoch another worker may have this one's number."""
+        """Close sinks and the store: in the next epoch another worker may have the number of this one."""
         self._shards.close()
         if self._state is not None:
             self._state.close()
@@ -257,7 +257,7 @@ class WorkerHost(Host["WorkerMachine"]):
         except StateFailedError as error:
             yield NotStored(store.epoch, store.snapshot, str(error))
         except FsqlError as error:
-            yield SourceFailed(diagnostics_bytes(error))  # it would fail each time
+            yield SourceFailed(diagnostics_bytes(error))  # further attempts would fail, too
         else:
             yield Stored(store.epoch, store.snapshot, segments)
 
@@ -276,7 +276,7 @@ class WorkerHost(Host["WorkerMachine"]):
             yield BinsCopied(copy.epoch, copy.tick, state)
 
     def _record(self, statistics: RecordStatistics) -> Work:
-        """Write statistics; where that fails, a plan is chosen without them."""
+        """Write statistics; if that fails, plans are chosen without them."""
         if self._statistics is not None:
             with suppress(OSError):
                 self._statistics.write(statistics)

@@ -121,7 +121,7 @@ class WorkerState:
         self._segments.take_over(ownership.adopted)
 
     def read(self, bins: BinRanges) -> tuple[tuple[str, IncrementalSnapshot], ...]:
-        """Return the state of some bins that was passed to `store`, by operator, oldest first.
+        """Return the state of some bins that `store` was given, by operator, oldest first.
 
         Raises:
             StateFailedError: if a state segment cannot be read back.
@@ -133,7 +133,7 @@ class WorkerState:
             raise StateFailedError(str(error)) from None
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove state segments that are not needed any more; those that cannot be removed now stay."""
+        """Remove state segments that are no longer needed; those that cannot be removed now are left."""
         if self._segments is not None:
             with suppress(StateStoreError):
                 self._segments.remove(keys)
