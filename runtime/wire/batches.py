@@ -23,7 +23,7 @@ _LEVELS_MAX: Final = 256
 
 
 class BatchShape(msgspec.Struct, frozen=True, array_like=True):
-    """What has to be known of a batch to find it in its buffers; see `columns` for the numbers."""
+    """Describes the buffers of a batch; see `columns` for the numbers."""
 
     rows: int
     levels: int
@@ -33,7 +33,7 @@ class BatchShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 def put_batch(batch: Batch, writer: PartsWriter) -> BatchShape:
-    """Put a batch's buffers and return its shape."""
+    """Write the buffers of a batch, and return its shape."""
     numbers: list[int] = []
     columns = [as_sent(column) for column in batch.columns]
     types = tuple([type_code(column.type) for column in columns])
@@ -47,10 +47,10 @@ def put_batch(batch: Batch, writer: PartsWriter) -> BatchShape:
 
 
 def take_batch(shape: BatchShape, reader: PartsReader) -> Batch:
-    """Return the next batch, which has this shape.
+    """Read the next batch, which has this shape.
 
     Raises:
-        MalformedError: if there is none.
+        MalformedError: if the buffers are not those of such a batch.
     """
     numbers = iter(shape.numbers)
     rows = shape.rows

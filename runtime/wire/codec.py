@@ -1,8 +1,8 @@
 """Frames and datagrams as parts, and back.
 
-The first part has a number of 4 bytes, little-endian: the length of the header that follows.  The
-header is MessagePack: an array that begins with a number for the kind.  After it, aligned, follow the
-small buffers, and then, as parts, the large ones.
+The first part begins with the length of the header: 4 bytes, little-endian.  The header is a MessagePack
+array that begins with a number for the kind.  The small buffers follow it, aligned; each large buffer is a
+further part.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LENGTH_BYTES: Final = 4
 
 
 class FrameForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
-    """A frame; the buffers of its items are elsewhere."""
+    """A frame without the buffers of its items."""
 
     job: str
     tick: int
@@ -60,7 +60,7 @@ _DECODER: Final = _decoder()
 
 
 def encode(what: Frame | Datagram) -> list[Buffer]:
-    """Return a frame or datagram as parts, which share its memory: it must not change any more."""
+    """Encode a frame or datagram as parts, which share its memory: it must not be changed afterwards."""
     writer = PartsWriter()
     form: msgspec.Struct
     if isinstance(what, Frame):
@@ -83,7 +83,7 @@ def encode(what: Frame | Datagram) -> list[Buffer]:
 
 
 def decode(parts: Sequence[Buffer]) -> Frame | Datagram:
-    """Return the frame or datagram that is encoded in parts.  Its columns may share their memory.
+    """Decode a frame or datagram from its parts; its columns may share their memory.
 
     Raises:
         MalformedError: if the parts are malformed.

@@ -16,7 +16,7 @@ described by integers:
 | `(xy)` | ROW of x and y                       | nulls, x's, y's       | nulls, x's, y's              |
 | `{x`  | x, in a dictionary with int32 indices | nulls, indices, x's   | nulls, words, x's            |
 
-There is a buffer of nulls only if there are nulls.  If a dictionary is longer than its column, only the words
+A buffer of nulls exists only if there are nulls.  If a dictionary is longer than its column, only the words
 that the column uses are sent; a column of few strings is sent without its dictionary.
 """
 
@@ -66,7 +66,7 @@ _PLAIN_BYTES_MAX: Final = 1 << 22
 
 
 def type_code(kind: pa.DataType) -> str:
-    """Return the code of an Arrow type; those of `fsql.runtime.arrow_types` and of error codes have one."""
+    """Return the code of an Arrow type, which must be one of `fsql.runtime.arrow_types` or of error codes."""
     if pa.types.is_decimal(kind):
         return f"D{kind.precision:02d}{kind.scale:02d}"
     code = _CODES.get(kind.id)
@@ -124,8 +124,8 @@ def _decimal(code: re.Match[str]) -> pa.DataType:
 def as_sent(column: pa.Array) -> pa.Array:
     """Return a column in the form in which it is sent.
 
-    A dictionary saves work where values repeat.  In a few rows they rarely do, and the receiver, which looks
-    up so few rows one by one, would have to check and merge a second column.
+    A dictionary saves work where values repeat.  In a few rows they rarely do, and the receiver, which
+    processes so few rows one by one, would have to check and merge a second column.
     """
     rows = len(column)
     if rows > FEW_ROWS_IN_C or not isinstance(column, pa.DictionaryArray):
@@ -139,7 +139,7 @@ def as_sent(column: pa.Array) -> pa.Array:
 
 
 def put_column(array: pa.Array, code: str, writer: PartsWriter, numbers: list[int]) -> None:
-    """Put a column's buffers and numbers."""
+    """Write the buffers and numbers of a column."""
     kind = code[0]
     if kind == "n":
         return
@@ -199,7 +199,7 @@ def _put_bits(buffer: pa.Buffer, begin: int, count: int, writer: PartsWriter) ->
 def _put_offsets(
     buffer: pa.Buffer, begin: int, count: int, writer: PartsWriter, *, large: bool = False
 ) -> tuple[int, int]:
-    """Put offsets that begin at 0; return where in the values they began and ended."""
+    """Write offsets, shifted to begin at 0; return their first and last values before the shift."""
     form, width = (_LARGE_OFFSET, 8) if large else (_OFFSET, 4)
     if count == 0:
         writer.put(bytes(width), width)
@@ -215,10 +215,10 @@ def _put_offsets(
 
 
 def take_column(code: str, count: int, reader: PartsReader, numbers: Iterator[int]) -> pa.Array:
-    """Return the next column, which has `count` rows and is valid in every respect.
+    """Read the next column of `count` rows, and check that it is valid in every respect.
 
     Raises:
-        MalformedError: if there is none.
+        MalformedError: if it is not.
     """
     try:
         array = _take(_type(code), code, count, reader, numbers)

@@ -1,7 +1,7 @@
-"""Items in the form that msgspec writes and reads: arrays that begin with a number for their kind.
+"""Items in the form that msgspec encodes and decodes: arrays that begin with a number for their kind.
 
-Most kinds are records of plain values, and their form follows from their fields; only messages, which have a
-batch, have a form of their own.  The numbers of the kinds are part of the format.
+Most kinds are records of plain values, and their form follows from their fields; kinds that contain batches
+have forms written by hand.  The numbers of the kinds are part of the format.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 _NAMES: Final = {"Root": Root, "StateSegment": StateSegment, "ResumePoint": ResumePoint}
-"""What the fields of records name without their modules importing it."""
+"""Types that fields of records name although their modules do not import them."""
 
 
 class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
-    """A message; the buffers of its batch are elsewhere."""
+    """A message without the buffers of its batch."""
 
     stage: int
     side: int
@@ -68,7 +68,7 @@ class StatePartForm(msgspec.Struct, frozen=True, array_like=True, tag=16):
 
 
 class RecordForm(Generic[Kind]):
-    """How a kind of records is written: as an array of its number and its fields."""
+    """Encodes records of one kind as an array of its number and its fields."""
 
     def __init__(self, kind: type[Kind], number: int) -> None:
         hints = get_type_hints(kind, localns=_NAMES)
@@ -143,7 +143,7 @@ ItemForm: Final[Any] = functools.reduce(operator.or_, _BY_FORM, MessageForm | St
 
 
 def write(item: Item, writer: PartsWriter) -> msgspec.Struct:
-    """Return the form of an item; the buffers that it has are put."""
+    """Return the form of an item, and write the buffers that it has."""
     if isinstance(item, Message):
         parcel = item.parcel
         to = parcel.to
@@ -168,10 +168,10 @@ def write(item: Item, writer: PartsWriter) -> msgspec.Struct:
 
 
 def read(form: msgspec.Struct, reader: PartsReader) -> Item:
-    """Return the item of a form; its buffers are taken.
+    """Return the item of a form, and read its buffers.
 
     Raises:
-        MalformedError: if these are not what the form says.
+        MalformedError: if the buffers are not as the form says.
     """
     if isinstance(form, MessageForm):
         batch = None if form.batch is None else take_batch(form.batch, reader)

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 ALIGNMENT: Final = 8
-"""Each buffer begins at a multiple of this, as Arrow recommends."""
+"""Each buffer begins at a multiple of this many bytes, as Arrow recommends."""
 LARGE_BYTES: Final = 1 << 16
-"""Buffers of at least this size are parts of their own."""
+"""Buffers of at least this size become separate parts."""
 PIECE_BYTES: Final = 1 << 25
 """Larger buffers are cut into parts of this size: transports limit the size of a part."""
 _PADDING: Final = [bytes(count) for count in range(ALIGNMENT)]
 
 
 def padding(size: int) -> bytes:
-    """Return the padding after `size` bytes that aligns what follows."""
+    """Return the padding after `size` bytes that aligns the next buffer."""
     return _PADDING[-size % ALIGNMENT]
 
 
 class PartsWriter:
-    """Collects buffers: small ones for the first part, large ones as parts of their own."""
+    """Collects buffers: small ones in the first part, each large one as a separate part."""
 
     __slots__ = ("large", "small")
 
@@ -41,7 +41,7 @@ class PartsWriter:
         self.large: list[Buffer] = []
 
     def put(self, buffer: Buffer, size: int) -> None:
-        """Add a buffer of `size` bytes, which must not change any more."""
+        """Add a buffer of `size` bytes, which must not be changed afterwards."""
         if size > PIECE_BYTES:
             whole = memoryview(buffer).cast("B")
             self.large += [whole[at : at + PIECE_BYTES] for at in range(0, size, PIECE_BYTES)]
@@ -54,7 +54,7 @@ class PartsWriter:
 
 
 class PartsReader:
-    """Returns the buffers in the order in which they were put."""
+    """Returns the buffers in the order in which they were written."""
 
     __slots__ = ("_large", "_offset", "_small")
 
@@ -67,10 +67,10 @@ class PartsReader:
         """Return the next buffer, which has `size` bytes.
 
         Raises:
-            MalformedError: if there is none of that size.
+            MalformedError: if there is no further buffer of that size.
         """
         if size > PIECE_BYTES:
-            # A generator: with a false size, reading ends at the first missing piece.
+            # A generator, so that a wrong size fails at the first missing piece.
             begins = range(0, size, PIECE_BYTES)
             pieces = (self._part(min(PIECE_BYTES, size - begin)) for begin in begins)
             return pa.py_buffer(b"".join(pieces))
@@ -95,7 +95,7 @@ class PartsReader:
         """Check that nothing is left.
 
         Raises:
-            MalformedError: if something is.
+            MalformedError: if something is left.
         """
         if self._large or self._offset != self._small.size:
             raise MalformedError("there is more than was announced")

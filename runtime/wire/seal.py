@@ -12,10 +12,10 @@
 Numbers are little-endian.  This table holds for all versions, so that a node of another version can be
 recognized.
 
-A frame that is accepted cannot be made without the key.  xxh3 is not a cryptographic hash, so a party that
-sees a sealed frame could make another one with the same seal; nodes communicate over the loopback only, where
-no other party sees frames.  Old frames that are sent again do no harm: links detect duplicates, and nodes
-check the epoch.
+Without the key, a party that has seen no sealed frame cannot make a frame that is accepted.  xxh3 is not a
+cryptographic hash, so a party that sees a sealed frame could make another one with the same seal.  So nodes
+communicate over the loopback, where no other party sees frames, or encrypt connections with CURVE.  Old
+frames that are sent again do no harm: links detect duplicates, and nodes check the epoch.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _SEAL: Final = struct.Struct("<4sHH16s16s")
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Seals and opens with the key of one cluster."""
+    """Seals and opens messages with the key of one cluster."""
 
     key: bytes
     version: int = VERSION
 
     def close(self, source: str, parts: Sequence[Buffer]) -> list[Buffer]:
-        """Return the parts sealed, as sent by the node at the address `source`."""
+        """Return the parts with a seal that names `source`, the address of the sending node."""
         address = source.encode()
         start = _START.pack(_MAGIC, self.version, len(address))
         body = b"".join((address, padding(len(address)), parts[0]))
@@ -62,13 +62,13 @@ class Seal:
         return [b"".join((start, digest, self._tag(digest), body)), *parts[1:]]
 
     def open(self, parts: Sequence[Buffer]) -> tuple[str, list[Buffer]]:
-        """Return the sender's address and what it sealed.
+        """Check the seal, and return the sender's address and the parts without the seal.
 
         Raises:
-            NotOursError: if it is not sealed at all.
-            DamagedError: if it is not what was sealed.
-            ForeignError: if it was sealed with another key.
-            VersionError: if the sender speaks another version.
+            NotOursError: if there is no seal.
+            DamagedError: if the parts were altered after they were sealed.
+            ForeignError: if they were sealed with another key.
+            VersionError: if the sender uses another version.
         """
         first = memoryview(parts[0]) if parts else memoryview(b"")
         if len(first) < _SEAL.size or bytes(first[:4]) != _MAGIC:
