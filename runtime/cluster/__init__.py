@@ -1,1 +1,1 @@
-"""The cluster: the dataflow on nodes, `step(event, now) -> effects`, over a network that fails."""
+"""The cluster: nodes run the dataflow over an unreliable network, as `step(event, now) -> effects`."""

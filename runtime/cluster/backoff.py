@@ -1,8 +1,8 @@
 """When to try again after a failure that may or may not persist: a full disk, a locked store.
 
 Contract.  The first failure is followed by an immediate attempt.  The delay before further attempts doubles,
-from `FIRST_SECONDS` up to `SECONDS_MAX`.  It starts from zero again when an attempt has made progress.
-Progress is a position that only grows while every output stores what it is given.
+from `FIRST_SECONDS` up to `SECONDS_MAX`, and is reset to zero when an attempt has made progress.  Progress is
+measured by the position below which every output has stored everything.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ INVARIANT_FAILURES_MAX: Final = 3
 class InvariantFailures:
     """Counts the epochs that end with a broken invariant at one position.
 
-    Such a failure is a bug.  Another order of messages may avoid it, so the job is tried again, but not
-    forever if there is no progress.
+    Such a failure is a bug.  Another order of messages may avoid it, so the job is restarted, but not forever
+    if there is no progress.
     """
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class InvariantFailures:
 
 DISK_FAILURES_MIN: Final = 8
 DISK_FAILURES_SECONDS: Final = 30.0
-"""How long, and how often at least, a disk may fail without progress in between."""
+"""The job ends once a disk has failed this often, and for this long, without progress in between."""
 
 
 class DiskFailures:
-    """Counts the failures of disks in a row.
+    """Counts consecutive failures of disks.
 
     A disk that is full may have room again soon, so the job is tried again for a while.
     """
@@ -81,5 +81,5 @@ class Backoff:
         self._wait = min(max(2 * self._wait, FIRST_SECONDS), SECONDS_MAX)
 
     def retry_at(self, now: float) -> float | None:
-        """Return when to try again, None if that may be done now."""
+        """Return when to try again, None for immediately."""
         return self._not_before if now < self._not_before else None

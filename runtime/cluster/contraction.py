@@ -1,19 +1,18 @@
 """Contraction: chooses which workers own hash bins, by load and by size of state.
 
-While there is little to do, all bins belong to worker 0, which is in the process of the coordinator and reads
-the first front, so rows need no hop between processes.  Under load the other workers own them.  State that
-is large for one process is shared by all workers in equal parts: each loads its part after a loss.  Each
-change is an ordinary tick, so no released byte depends on it.
+While the load is low, worker 0 owns all bins.  It is in the process of the coordinator and reads the first
+front, so rows need no hop between processes.  Under load the other workers own the bins.  If the state is
+large for one process, all workers own equal parts, which each reloads after a failure.  Each change is
+an ordinary tick, so no released byte depends on it.
 
     contract   the processes together are busy for less than `CONTRACT_BELOW` of the time, for 5 seconds,
                and there is less state than `CONTRACT_BYTES`; with more state, bins are shared equally
     spread     the process of the coordinator is busy for more than `SPREAD_ABOVE`, for a second
     share      worker 0 owns all bins, and there is more state than `SHARE_BYTES`
 
-After a contraction one process does the work of all.  It is then busy for about `CONTRACT_BELOW` at
-most, which is far below `SPREAD_ABOVE`; and the other way round.  The two limits of state lie apart as well.
-So a steady load causes one tick at most.  An owner map that is none of the three came from
-another proposal, and is kept.
+After a contraction one process does the work of all.  It is then busy for at most about `CONTRACT_BELOW` of
+the time, which is far below `SPREAD_ABOVE`; the two limits of the size of state differ as well.  So a steady
+load causes at most one tick.  An owner map that is none of the three came from another proposal, and is kept.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.metrics import Metrics
 
 CONTRACT_BELOW: Final = 0.35
-"""A share of the time of one core."""
+"""As a share of the time of one core."""
 SPREAD_ABOVE: Final = 0.8
 CONTRACT_BYTES: Final = 256 << 20
 """Bytes of state in memory, which one process loads in about a second after a loss."""
@@ -42,14 +41,14 @@ PROPOSED_AGAIN_AFTER: Final = 10.0
 
 
 def contracted_owners(workers: int) -> OwnerMap:
-    """Return the map in which worker 0 owns all bins."""
+    """Return the owner map in which worker 0 owns all bins."""
     return OwnerMap((0,) * BINS, workers)
 
 
 def spread_owners(workers: int) -> OwnerMap:
-    """Return the map in which the others own ranges of about the same width.
+    """Return the owner map in which the workers other than 0 own ranges of about equal width.
 
-    Worker 0 has enough to do with the first front, and its process with the barrier.
+    Worker 0 reads the first front, and its process has the barrier, so both are busy enough.
     """
     others = workers - 1
     if others == 0:
@@ -67,7 +66,7 @@ class _Wanted:
 
 
 class Contraction:
-    """The rule, for the workers of one job."""
+    """Applies the rules to the workers of one job."""
 
     def __init__(self, workers: int) -> None:
         self._contracted = contracted_owners(workers)
@@ -75,13 +74,13 @@ class Contraction:
         self._equal = OwnerMap.of_equal_ranges(workers)
         self._measured_at: float | None = None
         self._seconds = 0.0
-        """What operators of the other workers had taken then."""
+        """The processor time of operators of the other workers at the last call."""
         self._wanted_since: tuple[OwnerMap, float] | None = None
         """Which owners are wanted, and since when."""
         self._next_proposal = 0.0
 
     def reset(self) -> None:
-        """Forget what was measured, when another epoch runs."""
+        """Discard the measurements: another epoch runs."""
         self._measured_at = self._wanted_since = None
 
     def on_load(
@@ -89,8 +88,8 @@ class Contraction:
     ) -> ProposeTick | None:
         """Return the tick to propose, if any.
 
-        `busy` is the share of the time in which the loop of the coordinator's process was busy, since the
-        last call; `metrics` are those of the workers, by number, and `owners` the present owners.
+        `busy` is the share of the time since the last call in which the loop of the coordinator's process was
+        busy; `metrics` are those of the workers, by number, and `owners` the current owners.
         """
         others = self._busy_of_others(metrics, now)
         if others is None or self._contracted == self._spread:
@@ -108,7 +107,7 @@ class Contraction:
     def _wanted(
         self, busy: float, together: float, state_bytes: int, owners: OwnerMap
     ) -> _Wanted | None:
-        """Return the change that the present load asks for, if any."""
+        """Return the change that the current load requires, if any."""
         if owners not in (self._contracted, self._spread, self._equal):
             return None
         if busy > SPREAD_ABOVE and owners != self._spread:
@@ -125,7 +124,7 @@ class Contraction:
         return _Wanted(quiet, reason, CONTRACT_AFTER)
 
     def _busy_of_others(self, metrics: Mapping[int, Metrics], now: float) -> float | None:
-        """Return how many cores the other workers have kept busy since the last call, None at the first."""
+        """Return how many cores the other workers have kept busy since the last call, None in the first."""
         seconds = sum(
             operator.seconds
             for worker in sorted(metrics)

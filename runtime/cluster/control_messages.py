@@ -1,4 +1,4 @@
-"""The messages by which a coordinator leads its workers; they travel outside of links and may get lost."""
+"""The control messages of a coordinator to its workers: they are sent outside of links, and may be lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ControlMessages:
     """Makes the messages of the coordinator of one job."""
 
     def __init__(self, spec: JobSpec, address: str) -> None:
-        """Make messages that workers answer at `address`."""
+        """Make messages to which workers reply at `address`."""
         self._spec = spec
         self._address = address
 
@@ -36,8 +36,8 @@ class ControlMessages:
     ) -> list[Transmit]:
         """Instruct the workers of an epoch that are not ready to load the manifest.
 
-        `names` are those of the workers, by number.  A worker that joins has no state and no fronts; it may
-        get fronts, and skips their rows as others do.
+        `names` are those of the workers, by number.  A worker that joins has no state and no fronts; fronts
+        may move to it later, and it skips the same rows of them as other workers.
         """
         spec = self._spec
         assert manifest is None or manifest.epoch <= epoch.number
@@ -73,17 +73,17 @@ class ControlMessages:
     def heartbeats(
         self, addresses: Iterable[str], epoch: CoordinatorEpoch | None
     ) -> list[Transmit]:
-        """Notify workers that there is a coordinator."""
+        """Send heartbeats to workers."""
         beat = Heartbeat(self._spec.job, _number(epoch), COORDINATOR)
         return [Transmit(address, beat) for address in addresses]
 
     def end_epoch(self, addresses: Iterable[str], epoch: int, member: int = -1) -> list[Transmit]:
-        """Notify workers that the epoch of that number is over, or is so for the worker number `member`."""
+        """Notify workers that an epoch is over, or that it is over for worker number `member` only."""
         goodbye = Goodbye(self._spec.job, epoch, COORDINATOR, finished=False, member=member)
         return [Transmit(address, goodbye) for address in addresses]
 
     def end_part(self, what: Frame | Heartbeat, address: str) -> list[Transmit]:
-        """Notify the worker that has sent something that its part in the epoch is over."""
+        """Notify the sender of a message that its part in the epoch is over."""
         if what.job != self._spec.job or what.sender == COORDINATOR:
             return []
         return self.end_epoch([address], what.epoch, what.sender)
@@ -94,7 +94,7 @@ class ControlMessages:
         return [Transmit(address, goodbye) for address in addresses]
 
     def repeat_end(self, event: CoordinatorEvent, epoch: CoordinatorEpoch | None) -> list[Transmit]:
-        """Notify the worker that a message has come from again that the job is finished."""
+        """Notify the sender of a message once more that the job is finished."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
         return self.end_job([event.source], epoch)

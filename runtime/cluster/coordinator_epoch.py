@@ -1,7 +1,7 @@
 """The coordinator's part in one epoch: acker, output release, credits, snapshots, links to the workers.
 
 The epoch connects these parts: it passes each item from a worker to the part that handles it, and sends
-the answers of the parts.
+the answers.
 """
 
 from __future__ import annotations
@@ -147,16 +147,16 @@ class CoordinatorEpoch:
         """Record the position of a sink: at the start of the epoch, or a new one.
 
         Raises:
-            PositionRefusedError: if it has lost stored rows, or the position is not possible.
+            PositionRefusedError: if the sink has lost stored rows, or the position is not possible.
         """
         self._effects += self.deliveries.on_sink_position(event)
 
     def begin_loading(self, now: float) -> None:
-        """Watch the workers from now on, since they know that they take part."""
+        """Detect failures of the workers from now on: they know that they take part."""
         self.detector.watch(self._links.by_peer, now)
 
     def receive(self, frame: Frame, now: float) -> None:
-        """Take a frame from a worker."""
+        """Process a frame from a worker."""
         self.detector.on_heartbeat(frame.sender, now)
         items, answers = self._links.receive(frame, now)
         self._effects += answers
@@ -178,7 +178,7 @@ class CoordinatorEpoch:
             self._links.put(worker, SnapshotCommitted(announced.snapshot, announced.position, keys))
 
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
-        """Carry out the consequences of the last event and of the time."""
+        """Carry out what the last event and the time require."""
         if self.running:
             self._advance_min_times()
             if may_release:
@@ -198,7 +198,7 @@ class CoordinatorEpoch:
         return effects
 
     def flush_links(self, now: float) -> list[CoordinatorEffect]:
-        """Acknowledge, and send again what was not acknowledged, when all input is processed."""
+        """Acknowledge frames, and resend unacknowledged ones; to be called when all input is processed."""
         for worker in self._links.due(now):
             self._put_updates(worker, now)
             self._effects += self._links.send(now)
@@ -207,7 +207,7 @@ class CoordinatorEpoch:
         return effects
 
     def progress(self, phase: Phase, detail: str) -> Progress:
-        """Return the report for the progress; `detail` is the last failure."""
+        """Return the progress report; `detail` is the last failure."""
         own = Metrics(
             acknowledgements=self.acker.acknowledgements, snapshots=self.snapshots.committed
         )
@@ -218,7 +218,7 @@ class CoordinatorEpoch:
         return Progress(phase.value, self.number, detail, metrics, held, self.start, troubles)
 
     def next_timer(self) -> float:
-        """Return when to call `advance` at the latest, infinity for never."""
+        """Return the latest time at which to call `advance`, infinity for never."""
         # No snapshot is announced while bins move.
         announces = self.running and not self.ticks.is_moving
         snapshot = self.snapshots.next_timer() if announces else None
@@ -276,7 +276,7 @@ class CoordinatorEpoch:
                 pass
 
     def _on_message(self, message: Message) -> None:
-        """Take a message to the barrier."""
+        """Pass a message to the barrier."""
         message.check()
         to = message.parcel.to
         self.output.accept(message.parcel)
@@ -301,7 +301,7 @@ class CoordinatorEpoch:
             self._links.put(worker, min_time)
 
     def _put_updates(self, worker: int, now: float) -> None:
-        """Add to a frame the updates that need no frame of their own."""
+        """Add to a frame the updates that do not justify a separate frame."""
         for min_time in self._updates.take_updates(worker, now):
             self._links.put(worker, min_time)
 
@@ -311,7 +311,7 @@ class CoordinatorEpoch:
         has_stored = self.deliveries.take_has_stored()
         if self.snapshots.idle(now) and not self.ticks.is_under_way:
             return
-        # That min time has passed one position is sent before the next is announced.
+        # Workers must know that min time has passed one position before the next is announced.
         self._put_urgent_updates()
         self.ticks.switch_if_agreed(now)
         self.snapshots.on_min_time(self.output.min_time)

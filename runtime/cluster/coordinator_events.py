@@ -27,9 +27,9 @@ class LeaseHeld:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLost:
-    """Event: another coordinator may hold the lease; `reason` is any other cause.
+    """Event: the lease is not held, so another coordinator may hold it; `reason` is the cause, if known.
 
-    `disk_failed` says that coordination has no room on its disk, or cannot use it.
+    `disk_failed` says that the disk of coordination is full or fails.
     """
 
     reason: str = ""
@@ -62,7 +62,7 @@ class EpochTaken:
 
 @dataclass(frozen=True, slots=True)
 class StateLost:
-    """Event: no epoch can be taken, as committed state cannot be read; retrying is useless."""
+    """Event: no epoch can be taken because committed state cannot be read; retrying is useless."""
 
     diagnostics: bytes
 
@@ -84,7 +84,7 @@ class OpenSinks:
 class SinkOpened:
     """Event: the sink of output number `output` is open, and has stored everything below `position`.
 
-    It takes at most `window` bundles that are not acknowledged.
+    It accepts at most `window` bundles that are not acknowledged.
     """
 
     epoch: int
@@ -115,7 +115,7 @@ class Delivered:
 class SinkLost:
     """Event: the sink of an output does not answer, or refused; `diagnostics` if it has failed permanently.
 
-    `disk_failed` says that the sink has no room on its disk, or cannot use it.
+    `disk_failed` says that the disk of the sink is full or fails.
     """
 
     output: int
@@ -128,7 +128,7 @@ class SinkLost:
 class CommitManifest:
     """Effect: write the manifest and commit it.  Answer: `ManifestCommitted` or `ManifestNotCommitted`.
 
-    It answers the request for a snapshot with the id `request`, if that is not "".
+    This also answers the request for a snapshot with the id `request`, unless it is "".
     """
 
     manifest: Manifest
@@ -137,7 +137,7 @@ class CommitManifest:
 
 @dataclass(frozen=True, slots=True)
 class ManifestCommitted:
-    """Event: the manifest is committed; `unneeded` are, by worker, keys that no kept manifest names."""
+    """Event: the manifest is committed; `unneeded` has, by worker, the keys that no kept manifest names."""
 
     epoch: int
     snapshot: int
@@ -146,7 +146,7 @@ class ManifestCommitted:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequested:
-    """Event: a snapshot is requested, under an id; the `last` one ends the run at its position."""
+    """Event: a snapshot is requested, under an id; a `last` snapshot ends the run at its position."""
 
     request: str
     last: bool

@@ -2,11 +2,11 @@
 
 Contract.  `docs/internals/distribution.md`, sections 2 and 3.  Any failure in an epoch (a lost worker, a sink
 that does not answer, state that cannot be loaded) ends the whole epoch.  The next one starts from the newest
-snapshot that verifies, after a delay if the cause persists (`Backoff`).  A broken invariant is a bug: after a
-few epochs that end with one without storing anything, the job ends with the error I902.  Nothing is released
-once the lease may have expired; a coordinator that has lost its lease does nothing.
+snapshot that verifies, after a delay if the cause persists (`Backoff`).  A broken invariant is a bug: if a
+few epochs end with one and outputs have stored nothing in between, the job ends with the error I902.  Nothing
+is released once the lease may have expired; a coordinator that has lost its lease does nothing.
 
-Not promised: a bound on the number of other attempts.  The progress shows each of them.
+Not promised: a bound on the number of attempts after other failures.  The progress reports each of them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class CoordinatorNode:
         for number, effect in enumerate(effects):
             if isinstance(effect, Finish):
                 return [*effects[:number], *self._finish(), self._progress(now), effect]
-        may_report = self.epoch is None or isinstance(event, TimerFired)  # rows do not wait for it
+        may_report = self.epoch is None or isinstance(event, TimerFired)  # rows come first
         if self.phase is not phase or (may_report and now >= self._next_progress):
             self._next_progress = now + self._settings.metrics_every
             effects.append(self._progress(now))
@@ -147,7 +147,7 @@ class CoordinatorNode:
                 return [] if self.epoch is None else self.ticks.on_load(busy, self.epoch, now)
             case SinkLost() | StateLost():
                 return self._on_loss(event, now)
-            case SnapshotRequested() if self.epoch is not None:  # else it comes again
+            case SnapshotRequested() if self.epoch is not None:  # otherwise it is repeated
                 self.epoch.snapshots.requested.ask(event)
             case SinkOpened() | Delivered() | ManifestCommitted() | ManifestNotCommitted():
                 if self.epoch is not None and self.epoch.number == event.epoch:
@@ -176,7 +176,7 @@ class CoordinatorNode:
         if self.epoch is not None:
             self._done = self.epoch.deliveries.stored_below_all()
         self.epoch, self.phase = None, Phase.WAITING
-        # Workers detect it themselves; requests may never be answered.
+        # Workers detect the loss themselves; open requests may never be answered.
         self._members.scatter()
         self._asked = False
         if not event.disk_failed:
@@ -227,7 +227,7 @@ class CoordinatorNode:
     ) -> list[CoordinatorEffect]:
         """Notify a worker that its epoch, or its part in it, is over: an earlier notice may be lost.
 
-        While the lease is held there is no epoch but that of this coordinator.
+        While the lease is held, the epoch of this coordinator is the only one.
         """
         is_over = self.epoch is None or what.epoch <= self.epoch.number
         if not (is_over and self._fence.is_open(now)):
@@ -256,7 +256,7 @@ class CoordinatorNode:
         return [*self._messages.heartbeats([address], self.epoch)]
 
     def _on_worker_lost(self, number: int | None, why: str, now: float) -> list[CoordinatorEffect]:
-        """Give up the epoch if a member is lost; drop a worker that was joining."""
+        """End the epoch if a member is lost; drop a worker that was joining."""
         if number is None:
             return []
         if self.epoch is not None and number in self.epoch.members.joining:
@@ -287,7 +287,7 @@ class CoordinatorNode:
         return [OpenSinks(taken.epoch, self.epoch.start, self.epoch.writers.outputs)]
 
     def _advance(self, now: float) -> list[CoordinatorEffect]:
-        """Begin the next phase if that is possible, and carry out what is due by the clock."""
+        """Begin the next phase if possible, and carry out what is due by the clock."""
         effects: list[CoordinatorEffect] = []
         epoch = self.epoch
         self._next_try = self._restarts.retry_at(now)
@@ -313,7 +313,7 @@ class CoordinatorNode:
         return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
     def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
-        """Give up the epoch if it is lost; called when a timer fires and all input is processed."""
+        """End the epoch if a worker has failed; called when a timer fires and all input is processed."""
         epoch = self.epoch
         if epoch is None:
             return []
@@ -342,7 +342,7 @@ class CoordinatorNode:
     def _load_after(
         self, skipping: Manifest | None, epoch: CoordinatorEpoch, now: float
     ) -> list[CoordinatorEffect]:
-        """Load the workers, but first commit which rows are skipped, if any."""
+        """If rows are skipped, first commit which ones; then have the workers load."""
         if skipping is None:
             self._restore(epoch, now)
             return []
@@ -356,7 +356,7 @@ class CoordinatorNode:
         epoch.begin_loading(now)
 
     def _fail(self, why: str, now: float, *, disk_failed: bool = False) -> list[CoordinatorEffect]:
-        """Give up the epoch after a failure that may recur, or the job if a disk stays full."""
+        """End the epoch after a failure that may recur, or the job if a disk stays full."""
         if self.epoch is not None:
             self._done = self.epoch.deliveries.stored_below_all()
             self._restarts.on_failure(self._done, now)
@@ -366,7 +366,7 @@ class CoordinatorNode:
         return self._give_up(why, now)
 
     def _on_broken_invariant(self, why: str, now: float) -> list[CoordinatorEffect]:
-        """Give up the epoch, or the job if new epochs have not helped."""
+        """End the epoch, or the job if further epochs have not helped."""
         done = START if self.epoch is None else self.epoch.deliveries.stored_below_all()
         error = self._restarts.on_broken_invariant(why, done)
         if error is None:
@@ -374,7 +374,7 @@ class CoordinatorNode:
         return [Finish(diagnostics=diagnostics_bytes(error))]
 
     def _give_up(self, why: str, now: float) -> list[CoordinatorEffect]:
-        """End the epoch, if there is one, and gather again."""
+        """End the epoch, if there is one, and gather workers again."""
         epoch, self.epoch = self.epoch, None
         self._detail = why
         if epoch is None:

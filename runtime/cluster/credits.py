@@ -1,9 +1,9 @@
 """Credits: which fronts are blocked by their read-ahead, and which of them may read nevertheless.
 
-Contract.  A blocked front gets the position below which all is released immediately, not with a later frame.
-If that does not help, and nothing is in flight and everything is released, then the rows that the job waits
-for have not been read: the front with the least promise gets a credit for one chunk.  So a job continues
-even if all its fronts are blocked.
+Contract.  A blocked front is sent the position below which everything is released immediately, not with a
+later frame.  If that does not unblock it, nothing is in flight, and everything is released, then the rows
+that the job waits for have not been read: the front with the least promise gets a credit for one chunk.  So a
+job continues even if all its fronts are blocked.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Deliveries:
     ) -> None:
         """Start without positions of sinks; the input is replayed from `start`.
 
-        Outputs that `writers` write have deliveries there.
+        The outputs that `writers` write have their deliveries on the workers.
         """
         self.rows_of_inserts: dict[int, int] = {}
         """How many rows were sent, by the number of the INSERT."""
@@ -50,7 +50,7 @@ class Deliveries:
         """Record the position of a sink: at the start of the epoch, or a new one.
 
         Raises:
-            PositionRefusedError: if it has lost stored rows, or the position is not possible.
+            PositionRefusedError: if the sink has lost stored rows, or the position is not possible.
         """
         number = event.output
         if isinstance(event, SinkOpened):
@@ -91,7 +91,7 @@ class Deliveries:
         return min(self._positions(), default=self._start)
 
     def _positions(self) -> list[Root]:
-        """Return the positions of all sinks that are known."""
+        """Return the positions of all sinks whose position is known."""
         here = [each.position for each in self._deliveries.values()]
         shards = self._opened.items()
         return here + [max(opened, self._writers.stored_by(each)) for each, opened in shards]
@@ -115,7 +115,7 @@ class Deliveries:
         ) and all(position >= end for position in self._writers.stored_below)
 
     def release(self, released: Iterable[Contents], bound: Root) -> list[Deliver]:
-        """Take the output that the barrier has released, everything below `bound`."""
+        """Accept the output that the barrier has released, which is everything below `bound`."""
         self._writers.advance(bound)
         for contents in released:
             for number, output in enumerate(self._outputs):
@@ -129,7 +129,7 @@ class Deliveries:
         ]
 
     def announce_bound(self) -> list[Deliver]:
-        """Send the released bound to the sinks that a snapshot waits for, also without rows."""
+        """Send the released bound to the sinks that a snapshot waits for, even without rows."""
         return [
             deliver
             for number, delivery in self._waited_for()

@@ -1,6 +1,6 @@
 """Delivery: makes bundles of the released rows of one output, within the window of its sink.
 
-Contract.  `docs/internals/distribution.md`, section 5.  Bundles follow one another without a gap.  Rows
+Contract.  `docs/internals/distribution.md`, section 5.  Each bundle begins where the one before ends.  Rows
 below the position of the sink are dropped.  At most a window of bundles is in flight.  A bundle holds whole
 groups: all rows of one root position.  A group that is too large for one bundle is sent in parts; the last
 part makes all of them visible.
@@ -50,7 +50,7 @@ class DeliveryOption(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Rows of one output between two positions; `last` says whether it is the last part of several.
+    """A bundle, or a part of one: rows of one output between two positions; `last` marks the last part.
 
     `contents` is None if there are no rows, and only the position is sent.
     """
@@ -63,7 +63,7 @@ class Bundle:
 
     @property
     def rows(self) -> int:
-        """Return how many rows the bundle has."""
+        """Return the number of rows in the bundle."""
         return 0 if self.contents is None else row_count(self.contents)
 
 
@@ -84,8 +84,8 @@ class Delivery:
     ) -> None:
         """Continue from `position`, that of the sink, with at most `window` bundles in flight.
 
-        `begins` is the position from which the input is replayed.  A bundle has `rows_max` rows at
-        most, unless a single group has more.
+        `begins` is the position from which the input is replayed.  A bundle has at most `rows_max` rows,
+        unless a single group has more.
 
         Raises:
             PositionRefusedError: if the sink has lost stored rows below `begins`.
@@ -121,11 +121,11 @@ class Delivery:
         return self._acknowledged
 
     def take(self, contents: Contents) -> None:
-        """Take released rows; `advance` sends them."""
+        """Accept released rows; `advance` sends them."""
         self._taken.append(contents)
 
     def advance(self, bound: Root) -> list[Bundle]:
-        """Make bundles of the rows taken, which are all below `bound`; return those to send now.
+        """Make bundles of the accepted rows, which are all below `bound`; return those to send now.
 
         The end is always sent to the sink.
         """
@@ -141,10 +141,10 @@ class Delivery:
         return self.reach() if self._bound == END else self._send()
 
     def reach(self) -> list[Bundle]:
-        """Send the bound to the sink, also without rows.
+        """Send the bound to the sink, even without rows.
 
-        A snapshot requires it: the position of the sink must not be below that of the snapshot, or a sink
-        that has lost its rows would look like one that never had any.
+        A snapshot requires this: if the position of a sink could be below that of the snapshot, a sink that
+        has lost its rows could not be told from one that never had any.
         """
         if self._made < self._bound:
             self._queue.append((Bundle(self._made, self._bound, 0, last=True, contents=None),))
@@ -154,7 +154,7 @@ class Delivery:
     def acknowledge(self, position: Root) -> list[Bundle]:
         """Record that the sink has stored everything below `position`; return the bundles to send now.
 
-        Acknowledgements may come late or twice.
+        Acknowledgements may arrive late or twice.
 
         Raises:
             PositionRefusedError: if no bundle that was sent ends there.
@@ -170,7 +170,7 @@ class Delivery:
         return self._send()
 
     def _make(self, pieces: list[Contents]) -> None:
-        """Combine pieces to bundles of whole groups; the last one ends at the bound."""
+        """Combine pieces into bundles of whole groups; the last one ends at the bound."""
         bundle: list[Contents] = []
         rows = 0
         for piece in pieces:
@@ -215,7 +215,7 @@ def delivery_of(
 
 
 def row_count(contents: Contents) -> int:
-    """Return how many rows there are."""
+    """Return the number of rows."""
     match contents:
         case Released(_, release):
             return len(release.time)
@@ -241,7 +241,7 @@ def _last_root(contents: Contents) -> Root:
 
 
 def _from(contents: Contents, position: Root) -> Contents:
-    """Return the rows that are not below `position`; roots ascend."""
+    """Return the rows that are not below `position`, by bisection: rows are sorted by root."""
     start = _first_at(contents, position, 0)
     return contents if start == 0 else _slice(contents, start, row_count(contents))
 
@@ -259,7 +259,7 @@ def _first_at(contents: Contents, position: Root, low: int) -> int:
 
 
 def _pieces(contents: Contents, rows_max: int) -> Iterator[Contents]:
-    """Cut rows in pieces of `rows_max` at most, between two groups where that is possible."""
+    """Cut rows into pieces of at most `rows_max`, between two groups where that is possible."""
     count = row_count(contents)
     start = 0
     while start < count:

@@ -1,9 +1,9 @@
 """The workers of one epoch, as the coordinator knows them: some join and leave while it runs.
 
-Contract.  `docs/internals/distribution.md`, section 9.  A number is given once in an epoch.  A worker that
+Contract.  `docs/internals/distribution.md`, section 9.  A number is assigned once in an epoch.  A worker that
 joins has links, but no bins and no fronts; once it is ready, it is a member, and all others are notified.  It
-takes part in what is announced from then on.  A member that the layout does not have leaves when a snapshot
-without it is committed, or immediately if it never took part in one.
+takes part in the snapshots and ticks that are announced from then on.  A member that is not in the layout
+leaves when a snapshot without it is committed, or immediately if it never took part in one.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class EpochMembers:
         updates: FrontierUpdates,
         snapshots: Snapshots,
     ) -> None:
-        """Begin with the workers below number `workers`, to which `links` has links."""
+        """Begin with the workers numbered below `workers`, to which `links` has links."""
         self.numbers = list(range(workers))
         """The members, ascending."""
         self.layout = tuple(self.numbers)
-        """The members that the layout has: the others leave."""
+        """The members in the layout: the others leave."""
         self.joining: list[int] = []
         """The workers that are not ready yet."""
         self.next_number = workers
@@ -57,14 +57,14 @@ class EpochMembers:
         self._set_present()
 
     def drop(self, number: int) -> None:
-        """Forget a worker that was lost before it was ready: no other worker knows it."""
+        """Remove a worker that was lost before it was ready: no other worker knows it."""
         self.joining.remove(number)
         self._links.remove(number)
         self._detector.forget(number)
         self._set_present()
 
     def silent(self, now: float) -> list[int]:
-        """Return the workers that join and have been silent for too long."""
+        """Return the joining workers that have been silent for too long."""
         return [number for number in self.joining if self._detector.has_failed(number, now)]
 
     def on_ready(self, number: int) -> bool:
@@ -86,11 +86,11 @@ class EpochMembers:
         return was_unready and not self._unready
 
     def change_layout(self, numbers: Sequence[int]) -> None:
-        """Change to a layout with these members; snapshots are taken of them from now on."""
+        """Change to a layout with these members; from now on snapshots consist of their parts."""
         self.layout = self._snapshots.members = tuple(numbers)
 
     def failure(self, now: float, *, running: bool) -> str | None:
-        """Return which worker has failed, and how; None if none has."""
+        """Return which worker has failed, and how; None if none has failed."""
         detector, seconds = self._detector, f"{self._detector.timeout:g} s"
         if (silent := detector.silent(now)) is not None:
             return f"worker {silent} has been silent for {seconds}"

@@ -1,8 +1,8 @@
 """The ticks of one epoch, as the coordinator knows them: one at a time, between the epoch's snapshots.
 
 Contract.  `docs/internals/distribution.md`, section 9.  `LayoutTick` has the phases of a tick.  This part
-exchanges the items of ticks with workers, and takes its turn with ordinary snapshots: a tick begins at the
-position of a snapshot, and no other is announced while bins move.
+exchanges the items of ticks with workers, and alternates with ordinary snapshots: a tick begins at the
+position of a snapshot, and no other snapshot is announced while bins move.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class EpochTicks:
-    """The tick that is under way, if there is one, and the layout that the last one has left."""
+    """The current tick, if there is one, and the layout that the last one has left."""
 
     def __init__(  # noqa: PLR0913 - the parts of an epoch that a tick changes
         self,
@@ -52,7 +52,7 @@ class EpochTicks:
         links: Links,
         acker: Acker,
     ) -> None:
-        """Begin with the layout of the plan; `folds` are the stages that have one."""
+        """Begin with the layout of the plan; `folds` are the stages that have a fold."""
         self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
         """The owners of hash bins, and the choices, while no tick is under way."""
         self.readers = list(spec.plan.assignment.readers_of(spec.fronts))
@@ -82,8 +82,8 @@ class EpochTicks:
     ) -> None:
         """Begin a tick with other owners of hash bins and of fronts, and other choices.
 
-        None may be under way.  Worker `k` of `owners` and `readers` is the member number `k`, counted from
-        the least one.
+        No tick may be under way.  Worker `k` of `owners` and `readers` is the member with the `k`-th least
+        number, counted from 0.
         """
         members = self._members.numbers
         layout = members[: owners.workers]
@@ -124,7 +124,7 @@ class EpochTicks:
             case BinsAdopted():
                 tick.on_adopted(worker)
             case FrontReleased():
-                # All that the old owner has sent of it is in the ack table.
+                # The ack table has everything that the old owner has sent of it.
                 owner = tick.on_front_released(item.point.front)
                 self.readers[item.point.front] = owner
                 self._links.put(owner, AdoptFront(tick.number, item.point, item.ended))

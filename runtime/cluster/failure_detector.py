@@ -1,14 +1,14 @@
-"""Failure detection: how long a silent node is waited for, and when it has failed.
+"""Failure detection: how long to wait for a silent node, and when it counts as failed.
 
-Contract.  A peer has failed if it has been silent for the timeout, or has acknowledged no frame under way for
-as long.  Nodes check only when a timer fires and all input is processed.
+Contract.  A peer has failed if it has been silent for the timeout, or if frames are in flight to it and it
+has acknowledged none for as long.  Nodes check this only when a timer fires and all input is processed.
 
 A node in one long step is as silent as one that has ended, and would be as silent in the next epoch.  So an
 epoch that is lost to silence doubles the timeout, from `failure_after` up to `failure_after_most`, unless an
-output has stored something since the last such epoch.  The timeout never shrinks: a job that has such steps
-has more of them.  In the same way, an epoch that was not loaded in time doubles the time for loading.
+output has stored something since the last such epoch.  The timeout never decreases: a job with one such step
+is likely to have more.  In the same way, an epoch that was not loaded in time doubles the time for loading.
 
-In the same way the launcher detects processes that hang, and a worker that was started by hand detects that
+By the same rule the launcher detects processes that hang, and a worker that was started by hand detects that
 the run has ended.
 
 Not promised: that a step ends.  Processes that have ended are reported by their launcher, immediately.
@@ -74,12 +74,12 @@ class FailureDetector(Generic[PeerT]):
         return None
 
     def next_timer(self) -> float:
-        """Return when the first peer will have been silent for the timeout, infinity for never."""
+        """Return when the first peer will reach the timeout, infinity for never."""
         return min(self._received_at.values(), default=float("inf")) + self.timeout
 
 
 def longer_timeout(timeout: float, most: float) -> float:
-    """Return the timeout after one that was too short: twice as long, up to `most`."""
+    """Return the timeout to use after one that was too short: twice as long, at most `most`."""
     return max(timeout, min(2 * timeout, most))
 
 
@@ -94,13 +94,13 @@ class Timeouts:
         self._done = START
 
     def on_silence(self, done: Root) -> None:
-        """Record an epoch lost to silence, at which all sinks have stored what is below `done`."""
+        """Record that an epoch was lost to silence when all sinks had stored everything below `done`."""
         if done <= self._done:
             self.silence = longer_timeout(self.silence, self._silence_max)
         self._done = max(done, self._done)
 
     def on_loading_too_long(self) -> None:
-        """Record that workers did not load in time; the next epoch gives them twice as long."""
+        """Record that workers did not load in time; in the next epoch they have twice as long."""
         self.loading *= 2
 
     def on_loaded(self) -> None:

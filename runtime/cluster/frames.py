@@ -23,7 +23,7 @@ COORDINATOR: Final = -1
 """The coordinator's number as a sender or receiver; workers are numbered from 0."""
 
 NOTHING_RECEIVED: Final = "no message from the others"
-"""The reason of a worker that leaves because its coordinator or a peer has been silent for too long."""
+"""The reason given by a worker that leaves because its coordinator or a peer was silent for too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """`front`, which has promised `promise`, may read one more chunk, as nothing is in flight."""
+    """`front`, which has promised `promise`, may read one more chunk, because nothing is in flight."""
 
     front: int
     promise: Root
@@ -56,7 +56,7 @@ class Credit:
 class AnnounceSnapshot:
     """A snapshot of the state as of `position` is to be taken.
 
-    With a `tick`, hash bins change owners there, as its preparation says.
+    With a `tick`, hash bins change owners at the position, as its `PrepareTick` says.
     """
 
     snapshot: int
@@ -113,7 +113,7 @@ class PrepareTick:
     `choices` are the fold policies and orders of filters from its position on, and `readers` the worker that
     reads for each front, by number.
     Workers that will hand bins over send the stored state of these bins to the new owners.  `snapshots` says
-    whether snapshots are taken meanwhile, so that less and less is left to hand over.
+    whether snapshots are taken meanwhile, which reduce the state that is left to hand over.
     """
 
     tick: int
@@ -125,14 +125,14 @@ class PrepareTick:
 
 @dataclass(frozen=True, slots=True)
 class TickCopied:
-    """The worker has sent nearly all that was stored of the bins that it will hand over."""
+    """The worker has sent nearly all stored state of the bins that it will hand over."""
 
     tick: int
 
 
 @dataclass(frozen=True, slots=True)
 class TickPrepared:
-    """The worker has sent the state of the bins that it will hand over, but for what changes last."""
+    """The worker has sent the state of the bins that it will hand over, except the last changes."""
 
     tick: int
 
@@ -149,7 +149,7 @@ class TickDeclined:
 class StatePart:
     """State of bins that the receiver will own: incremental snapshots by operator, oldest first.
 
-    `last` says that this is all up to the position at which the owners change.
+    With `last`, this completes the state as of the position at which the owners change.
     """
 
     tick: int
@@ -161,7 +161,7 @@ class StatePart:
 class Switch:
     """All workers have agreed: rows at or above the position of the tick go to the new owners.
 
-    `holds` are, for each stage of a fold, the id of the hold that stands for the bins the receiver adopts.
+    `holds` has, for each stage of a fold, the id of the hold for the bins that the receiver adopts.
     """
 
     tick: int
@@ -170,7 +170,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class BinsReleased:
-    """The worker has handed its bins over, and holds nothing back for them any more."""
+    """The worker has handed its bins over, and has no hold for them any more."""
 
     tick: int
 
@@ -184,10 +184,10 @@ class BinsAdopted:
 
 @dataclass(frozen=True, slots=True)
 class FrontReleased:
-    """The worker has read a front up to the position of the tick, where another worker continues it.
+    """The worker has read a front up to the position of the tick, from which another worker continues it.
 
-    The acknowledgements of all its rows precede this.  `point` is where the other one resumes; a front that
-    has `ended` has no rows there.
+    The acknowledgements of all its rows precede this.  `point` is where the other worker resumes; if the
+    front has `ended`, it has no rows there.
     """
 
     tick: int
@@ -213,7 +213,7 @@ class TickCompleted:
 
 @dataclass(frozen=True, slots=True)
 class MemberJoined:
-    """Worker `number`, at `address`, takes part in the epoch from now on."""
+    """Worker `number`, at `address`, has joined the epoch."""
 
     number: int
     address: str
@@ -221,28 +221,28 @@ class MemberJoined:
 
 @dataclass(frozen=True, slots=True)
 class MemberLeft:
-    """Worker `number`, which owns nothing, takes part in the epoch no longer."""
+    """Worker `number`, which owns nothing, has left the epoch."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonTick:
-    """A tick that was not switched to is not taken."""
+    """The tick, which has not been switched to, is abandoned."""
 
     tick: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseShards:
-    """Nothing below `bound` can come any more: the worker releases and stores the rows of its shards."""
+    """No row below `bound` can arrive any more: the worker releases and stores the rows of its shards."""
 
     bound: Root
 
 
 @dataclass(frozen=True, slots=True)
 class ShardsReleased:
-    """All shards of the worker have stored all below `bound`; `rows` counts the new rows by INSERT."""
+    """All shards of the worker have stored everything below `bound`; `rows` counts the new rows by INSERT."""
 
     bound: Root
     rows: tuple[tuple[int, int], ...]
@@ -250,14 +250,14 @@ class ShardsReleased:
 
 @dataclass(frozen=True, slots=True)
 class SyncShards:
-    """The worker makes what its shards have stored survive the loss of power, for a snapshot."""
+    """Request, for a snapshot, that the stored rows of the worker's shards survive a loss of power."""
 
     snapshot: int
 
 
 @dataclass(frozen=True, slots=True)
 class ShardsSynced:
-    """What the shards of the worker had stored survives the loss of power; if not, `reason` says why."""
+    """The stored rows of the worker's shards survive a loss of power; if not, `reason` says why."""
 
     snapshot: int
     reason: str = ""
@@ -312,7 +312,7 @@ class Frame:
 
     `sequence` counts the frames of the link from 1; 0 is a frame without items, which only
     acknowledges. `acknowledged` is the greatest sequence number up to which all frames of the link in
-    the other direction have come.
+    the other direction have been received.
     """
 
     job: str
@@ -327,7 +327,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker that is in no epoch offers to take part; `worker` is its name, new at each start."""
+    """A worker that is in no epoch offers to join one; `worker` is its name, new at each start."""
 
     job: str
     worker: str
@@ -338,10 +338,10 @@ class Hello:
 class Begin:
     """The coordinator of `epoch` has `worker` take part as number `number`.
 
-    `members` are the numbers of the workers, ascending, and `addresses` where they are; a worker that joins a
-    running epoch is not among them.  `description` describes the job, and `manifest` is the snapshot to start
-    from (empty: from the beginning).  A node that is silent for `failure_after` seconds
-    has failed in this epoch.  `owners` is the owner map: worker, first bin and end of each range.
+    `members` are the numbers of the workers, ascending, and `addresses` their addresses; a worker that joins
+    a running epoch is not among them.  `description` describes the job, and `manifest` is the snapshot to
+    start from (empty: from the beginning).  A node that is silent for `failure_after` seconds has failed in
+    this epoch.  `owners` is the owner map: worker, first bin and end of each range.
     `choices` are the fold policies and orders of filters, and `readers` has the worker that reads for each
     front, by number.  Workers below number `writers` write the shards of sharded tables; with 0 the
     coordinator does.
@@ -365,7 +365,7 @@ class Begin:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Return epoch and number, which are greater each time that a worker begins."""
+        """Return the epoch and the number; the pair is greater each time that a worker begins."""
         return self.epoch, self.number
 
 
@@ -382,9 +382,9 @@ class Heartbeat:
 class Goodbye:
     """The sender leaves `epoch`; the workers of a coordinator that has `finished` may exit.
 
-    `reason` is why a worker leaves; `broken_invariant` says that it has found one broken, and
-    `disk_failed` that it cannot read or write its state.  A coordinator sends it to one worker, with its
-    number as `member`, if that leaves an epoch that continues; -1 stands for all workers.
+    `reason` is why a worker leaves; `broken_invariant` says that it has found a broken invariant, and
+    `disk_failed` that it cannot read or write its state.  A coordinator sends this to one worker, with its
+    number as `member`, if that worker leaves an epoch that continues; -1 stands for all workers.
     """
 
     job: str

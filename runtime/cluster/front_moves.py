@@ -1,10 +1,10 @@
-"""A worker's part in moves of fronts: by a tick another worker continues a front from a position on.
+"""A worker's part in moves of fronts: after a tick another worker continues a front from its position on.
 
-Contract.  The old owner reads a front up to the position, drops what its last chunk has beyond, and promises
-no more than the position.  Then it reports where the front is to be resumed.  This report goes to the
-coordinator, behind the acknowledgements of all rows of the front; only then does the new owner learn of it.
-So the new owner's first promise finds everything below the position in the ack table.  The new owner resumes
-as after a restart: it reads from the boundary of a chunk on, and drops the rows below the position.
+Contract.  The old owner reads a front up to the position, drops the later rows of its last chunk, and
+promises no more than the position.  Then it reports where the front is to be resumed.  This report goes to
+the coordinator, after the acknowledgements of all rows of the front, and only then is the new owner notified.
+So when the new owner makes its first promise, the ack table has everything below the position.  The new owner
+resumes as after a restart: it reads from the boundary of a chunk on, and drops the rows below the position.
 
 A front that has ended moves as well: snapshots need its resume point from a worker that stays.
 """
@@ -47,7 +47,7 @@ class FrontMoves:
     def release(self, tick: int, unfinished: Collection[int]) -> list[CloseReader]:
         """Release the fronts that leave and have reached the position, except those `unfinished`.
 
-        A chunk of these is not fully processed, so its acknowledgement is not sent.
+        A chunk of those is not fully processed yet, so its acknowledgement has not been sent.
         """
         change = self._worker.change
         if change is None or not change.leaving:
@@ -62,7 +62,7 @@ class FrontMoves:
         return effects
 
     def adopt(self, item: AdoptFront) -> tuple[LocalFront, list[OpenReader]]:
-        """Continue a front of another worker, and promise what that one may not."""
+        """Continue a front of another worker, and make the promises that the other one could not make."""
         change, point = self._worker.change, item.point
         assert change is not None
         assert change.switched

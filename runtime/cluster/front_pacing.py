@@ -1,4 +1,4 @@
-"""Paces the fronts of an epoch: informs them of what is stored, and grants credits to blocked ones."""
+"""Paces the fronts of an epoch: reports stored positions to them, and grants credits to blocked ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FrontPacing:
     ) -> None:
         """Start with no blocked fronts.
 
-        `owner_of` returns the worker that reads for a front now; `put` sends an item to a worker.
+        `owner_of` returns the worker that currently reads for a front; `put` sends an item to a worker.
         """
         self._owner_of = owner_of
         self._barrier_stage = barrier_stage
@@ -40,7 +40,7 @@ class FrontPacing:
         self._credits = Credits()
 
     def on_blocked(self, blocked: Blocked) -> None:
-        """Record that a front may not read."""
+        """Record that a front is blocked."""
         self._credits.on_blocked(blocked)
 
     def advance(self, now: float) -> None:
@@ -51,7 +51,7 @@ class FrontPacing:
     def _update_read_ahead(self, now: float) -> None:
         """Send the position below which all sinks have stored everything: read-ahead counts from there.
 
-        Blocked fronts get it immediately, the others with a later frame.
+        Blocked fronts are sent it immediately, the others with a later frame.
         """
         self._updates.on_advance(self._barrier_stage, self._output.out_below())
         for front in self._credits.blocked(self._acker.promises):
@@ -60,7 +60,7 @@ class FrontPacing:
                 self._put(worker, min_time)
 
     def _grant_credit(self) -> None:
-        """Grant a credit if nothing is in flight and everything is released: blocked fronts stop the job."""
+        """Grant a credit if nothing is in flight and all is released: only blocked fronts stop the job."""
         if not self._credits.any_blocked or self._acker.messages_in_flight():
             return
         if self._output.holds_back:

@@ -3,15 +3,16 @@
 Contract.  When min time at a stage advances, it is sent in the same step
 
 * to a worker whose fold there holds something below it: waiting rows, or a window to close,
-* to a worker that has not given its state for a snapshot whose position min time has passed,
+* to a worker that still owes its state for a snapshot whose position min time has passed,
 * to all workers, if it is the end.
 
 To every other worker it is sent with a later frame, at most every `UPDATE_EVERY` seconds.
 
-Nothing waits for a late update.  A fold that may still send something has a hold, whose entry comes in the
-acknowledgement that lets min time advance beyond it, not later.  To all other folds min time only says which
-state can be dropped.  A worker with state to drop has sent an acknowledgement of the rows, and that is
-acknowledged within `LinkSettings.acknowledge_after`, as is every `Metrics`; the update goes with that.
+Nothing waits for a late update.  A fold that may still send something has a hold, whose entry arrives no
+later than the acknowledgement that lets min time advance beyond it.  To all other folds, min time only says
+which state they can drop.  A worker with state to drop has sent an acknowledgement of the rows.  Its link
+acknowledges that frame within `LinkSettings.acknowledge_after`, as it does every `Metrics`, and the update
+goes with this frame.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
 
 UPDATE_EVERY: Final = 0.1
-"""Least seconds between two late updates of a worker; each costs its folds some work."""
+"""The minimum seconds between two late updates of a worker; each costs its folds some work."""
 
 
 class FrontierUpdates:
-    """Min time at each stage, and what each worker was sent of it."""
+    """Min time at each stage, and the min times that each worker was sent."""
 
     def __init__(self, stages: Sequence[int], workers: Iterable[int], start: Root) -> None:
         """Start with min time `start`, which all workers know."""
@@ -49,7 +50,7 @@ class FrontierUpdates:
             self.add(worker)
 
     def add(self, worker: int) -> None:
-        """Add a worker, which knows the min time of the start."""
+        """Add a worker, which knows min time as of the start."""
         self._sent[worker] = dict.fromkeys(self._min_times, self._start)
         self._behind[worker] = self._sent[worker] != self._min_times
         self._next_update[worker] = 0.0
@@ -73,7 +74,7 @@ class FrontierUpdates:
                     self._changed.add(entry.stage)
 
     def on_advance(self, stage: int, root: Root) -> None:
-        """Record min time at a stage; a lower one than known is ignored."""
+        """Record min time at a stage; a value below the known one is ignored."""
         if root > self._min_times[stage]:
             self._min_times[stage] = root
             self._changed.add(stage)
@@ -102,13 +103,13 @@ class FrontierUpdates:
                     yield worker, MinTime(stage, root)
 
     def take_updates(self, worker: int, now: float) -> list[MinTime]:
-        """Return late updates for a frame to a worker; none if it got some less than `UPDATE_EVERY` ago."""
+        """Return late updates for a frame to a worker; none if its last are newer than `UPDATE_EVERY`."""
         if not self._behind.get(worker) or now < self._next_update[worker]:
             return []
         return self.take_all_updates(worker, now)
 
     def take_all_updates(self, worker: int, now: float) -> list[MinTime]:
-        """Return all updates that a worker was not sent; it is blocked until it gets them."""
+        """Return all updates that a worker was not sent; it is blocked until it receives them."""
         self._next_update[worker] = now + UPDATE_EVERY
         self._behind[worker] = False
         sent = self._sent[worker]

@@ -1,4 +1,4 @@
-"""How much memory the items of frames take."""
+"""The memory that the items of frames take."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _DEAD_LETTER_BYTES: Final = 512
 _ENTRY_BYTES: Final = 48
 _SEGMENT_BYTES: Final = 256
 _EXACT_FROM_BYTES: Final = 65536
-"""Columns whose buffers hold more are measured exactly: they may be slices of something large."""
+"""Columns with larger buffers are measured exactly, because they may be slices of large ones."""
 
 
 def item_bytes(item: Item) -> int:
-    """Return about how many bytes an item takes, in memory and on the wire."""
+    """Return the approximate size of an item in bytes, in memory and on the wire."""
     if isinstance(item, Message):
         parcel = item.parcel
         total = ITEM_BYTES + _DEAD_LETTER_BYTES * len(parcel.dead_letters)

@@ -1,4 +1,4 @@
-"""What each node gets once: the job, and the settings of the protocol."""
+"""The job, and the settings of the protocol, which each node is given once."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 class Output:
     """The rows for one sink: those of an INSERT, late rows of windows, or dead letters of a table.
 
-    `name` is its name in messages.  An output that was added to a job exists `since` a position: at a
-    snapshot of that position, its sink has nothing.  `shard` says which of an INSERT's rows it has, if they
-    are sharded.
+    `name` is its name in messages.  An output that was added to a job exists `since` a position: in an epoch
+    that starts there, its sink is empty.  `shard` says which of an INSERT's rows it has, if they are sharded.
     """
 
     option: DeliveryOption
@@ -66,7 +65,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """A job as its coordinator must know it; `description` is for the drivers of its workers.
+    """A job as its coordinator needs it; `description` is for the drivers of its workers.
 
     `logged` says that some sources have a front log; `graph` is the digest of the plan,
     which manifests name; `encodings` are those of the INSERTs whose rows workers encode.
@@ -95,7 +94,7 @@ class JobSpec:
 
 
 _LINK: Final = LinkSettings(window_bytes=64 << 20, acknowledge_after=0.1, resend_after=0.4)
-"""If few frames get lost, an acknowledgement may wait for the next frame with rows.
+"""Few frames are lost, so an acknowledgement may wait for the next frame with rows.
 
 The window has room for several large chunks; fronts limit the total in flight.
 """
@@ -105,10 +104,10 @@ The window has room for several large chunks; fronts limit the total in flight.
 class Settings:
     """Times in seconds, and sizes; released output does not depend on them.
 
-    A node that is silent for `failure_after` has failed; it grows up to `failure_after_most`, see
+    A node that is silent for `failure_after` has failed; this timeout grows up to `failure_after_most`, see
     `failure_detector`.  With `contracts` the coordinator changes owners by load: see `contraction`.
-    Workers record statistics every `statistics_every`, never with None.  From `shard_writers_min` workers on,
-    workers write shards.  `instrument` makes what measures the operators in an epoch.
+    Workers record statistics every `statistics_every`, never if it is None.  With at least
+    `shard_writers_min` workers, workers write shards.  `instrument` makes the `Instrumentation` of an epoch.
     """
 
     read_ahead_seconds: float = 0.5

@@ -7,13 +7,13 @@ Contract.  `docs/internals/distribution.md`, section 9.  A tick has these phases
     PREPARED    a snapshot can be announced, at whose position the owners change
     ANNOUNCED   workers answer; one that refuses takes the tick back to PREPARED
     MOVING      all have agreed.  A hold at the position is in the ack table for the bins of each new
-                owner; then the workers switch.  So min time after an operator does not
+                owner; then the workers switch.  So min time downstream of an operator does not
                 pass the position before the new owners have the state.
-    COMPLETED   all new owners have their bins and fronts, and the old owners hold nothing back for them any
-                more; everything below the position is final.  So a worker may leave: nothing of it is left
-                in the ack table
+    COMPLETED   all new owners have their bins and fronts, and the old owners have no holds for them any
+                more; everything below the position is final.  So a worker may leave: the ack table has
+                no entries of it
 
-Before MOVING a tick can be abandoned without a trace.  After that a failure ends the epoch, and the newest
+Before MOVING a tick can be abandoned without any effect.  After that a failure ends the epoch, and the newest
 manifest is restored under the old owners.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.acker import Acker
 
 _SENDER = 1
-"""The sender in the ids of the holds: the number of the barrier, which sends no messages of its own."""
+"""The sender in the ids of the holds: the number of the barrier, which sends no messages."""
 
 
 class TickPhase(enum.Enum):
@@ -66,9 +66,9 @@ class LayoutTick:
         layout: Sequence[int],
         members: Sequence[int],
     ) -> None:
-        """Begin to prepare it.
+        """Begin the preparation.
 
-        `folds` are the stages that have one.  `readers` are the new owners of the fronts that move.
+        `folds` are the stages that have a fold.  `readers` are the new owners of the fronts that move.
         `members` are the workers of the epoch, and `layout` those of them that remain after the tick.
         """
         self.number = number
@@ -90,7 +90,7 @@ class LayoutTick:
         self._not_copied = set(self._releasing)
 
     def preparation(self, readers: Sequence[int], *, snapshots: bool) -> PrepareTick:
-        """Return the item that prepares the workers; `snapshots` is whether any are taken.
+        """Return the item that prepares the workers; `snapshots` says whether snapshots are taken meanwhile.
 
         `readers` are the owners of all fronts before the tick, by number.
         """
@@ -98,7 +98,7 @@ class LayoutTick:
         return PrepareTick(self.number, self.owners.ranges, snapshots, self.choices, after)
 
     def on_copied(self, worker: int) -> bool:
-        """Record that a worker has sent nearly all that was stored; return whether all have, once."""
+        """Record that a worker has sent nearly all stored state; return, once, whether all workers have."""
         waited = bool(self._not_copied)
         self._not_copied.discard(worker)
         return waited and not self._not_copied
@@ -115,14 +115,15 @@ class LayoutTick:
         self._snapshot = announce.snapshot
 
     def on_cancelled(self, snapshot: int) -> None:
-        """Record that a snapshot was cancelled: a worker has refused it, or it is too far ahead."""
+        """Record that a snapshot was cancelled: a worker has refused it, or its position is too far ahead."""
         if self.phase is TickPhase.ANNOUNCED and snapshot == self._snapshot:
             self.phase, self.position = TickPhase.PREPARED, None
 
     def switch(self, acker: Acker) -> dict[int, Switch] | None:
-        """Enter the holds, and return the item for each worker; None if min time has passed the position.
+        """Add the holds to the ack table, and return the item for each worker; None if it is too late.
 
-        A stage that can have no more output needs no hold.
+        It is too late if min time has passed the position.  A stage that can have no more output needs no
+        hold.
         """
         assert self.position is not None
         passed = {stage: acker.passed_downstream(stage) for stage in self._folds}

@@ -1,4 +1,4 @@
-"""The fence of the lease: no bundle leaves while another coordinator may hold the lease."""
+"""The fence of the lease: no bundle is sent while another coordinator may hold the lease."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class LeaseFence:
-    """Holds bundles back from the time until which the lease is known to be held."""
+    """Holds bundles back as soon as the lease may have expired."""
 
     def __init__(self) -> None:
         self._until = float("-inf")
         self._held_back: list[Deliver] = []
 
     def on_lease_held(self, until: float) -> None:
-        """Record until when the lease is held."""
+        """Record the time until which the lease is held."""
         self._until = until
 
     def on_lease_lost(self) -> None:
@@ -32,7 +32,10 @@ class LeaseFence:
     def filter(
         self, effects: list[CoordinatorEffect], epoch: int | None, now: float
     ) -> list[CoordinatorEffect]:
-        """Return what may leave now: bundles of `epoch`, the current one, only while the fence is open."""
+        """Return the effects to carry out now: while the fence is closed, all except bundles.
+
+        Bundles that were held back are returned once it is open again, if `epoch` is still theirs.
+        """
         held_back, self._held_back = self._held_back, []
         if epoch is not None and self.is_open(now):
             if not held_back:

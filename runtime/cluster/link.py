@@ -1,19 +1,19 @@
-"""A link: carries items from one node to another and back, within one epoch, over a network that fails.
+"""A link: carries items between two nodes in both directions, within one epoch, over an unreliable network.
 
-Contract.  Between two links that know each other's numbers, for what is sent on either:
+Contract.  For the two ends of a link, in each direction:
 
-* What `receive` returns on one side is at each moment a prefix of what was given to `send` on the other:
-  nothing is lost, duplicated or reordered, whatever the network does with frames.
+* The items that `receive` has returned at one end are always a prefix of the items that `send` was given at
+  the other: nothing is lost, duplicated or reordered, whatever the network does with frames.
 * If the network delivers a frame from time to time, everything sent is received eventually.  When everything
-  is acknowledged, both sides send nothing more.
-* Sent frames that are kept to be sent again hold at most `window_bytes` (or one frame), and at most
-  `window_frames` that came early are kept.  What does not fit in the window waits, without bound: see
-  `waiting`.
+  is acknowledged, neither end sends any more.
+* The sent frames that are kept for resending hold at most `window_bytes` (or are a single frame), and at most
+  `window_frames` frames that arrived early are kept.  Items that do not fit in the window wait, without
+  bound: see `waiting`.
 
-Not promised: that the node on the other side has acted on what was acknowledged, only that its link has it.
-If a node ends, what its link held is lost; the next epoch starts from a snapshot.
+Not promised: that the receiving node has processed what was acknowledged, only that its link has received it.
+If a node ends, the contents of its links are lost; the next epoch starts from a snapshot.
 
-`now` is in seconds of a clock that never goes back; see `fsql.runtime.cluster.node`.
+`now` is in seconds of a monotonic clock; see `fsql.runtime.cluster.node`.
 `tests/unit/cluster/test_link.py` simulates a network that fails.
 """
 
@@ -38,7 +38,7 @@ NEVER: Final = math.inf
 
 
 class Link:
-    """One end of a link: what node `local` sends to node `peer`, and what it receives from it."""
+    """The end of a link at node `local`; the other end is at node `peer`."""
 
     __slots__ = (
         "_epoch",
@@ -55,7 +55,7 @@ class Link:
     def __init__(
         self, job: str, tick: int, epoch: int, local: int, peer: int, settings: LinkSettings
     ) -> None:
-        """Begin a link on which nothing was sent yet, in either direction."""
+        """Start with nothing sent, in either direction."""
         self._job, self._tick, self._epoch = job, tick, epoch
         self._local, self._peer = local, peer
         self._sender = LinkSender(settings)
@@ -67,47 +67,47 @@ class Link:
 
     @property
     def duplicates(self) -> int:
-        """Return how many frames had come before."""
+        """Return the number of duplicate frames received."""
         return self._receiver.duplicates
 
     @property
     def resent(self) -> int:
-        """Return how many frames were sent again."""
+        """Return the number of frames that were sent again."""
         return self._sender.resent
 
     @property
     def unacknowledged(self) -> int:
-        """Return how many frames are under way or lost."""
+        """Return the number of frames in flight or lost."""
         return self._sender.unacknowledged
 
     @property
     def unacknowledged_bytes(self) -> int:
-        """Return how many bytes the frames under way or lost have."""
+        """Return the size in bytes of the frames in flight or lost."""
         return self._sender.unacknowledged_bytes
 
     @property
     def waiting(self) -> int:
-        """Return how many sends wait for the window."""
+        """Return the number of sends that wait for the window."""
         return self._sender.waiting
 
     @property
     def early(self) -> int:
-        """Return how many frames are kept because an earlier one is missing."""
+        """Return the number of received frames that are kept because an earlier one is missing."""
         return len(self._receiver.early)
 
     def stuck_for(self, now: float) -> float:
-        """Return how long no frame under way was acknowledged; 0 if none is under way.
+        """Return for how long no frame in flight was acknowledged; 0 if none is in flight.
 
-        A node that was stopped must take what came meanwhile before it asks.
+        A node that was stopped must process the input that has arrived meanwhile before it calls this.
         """
         return self._sender.stuck_for(now)
 
     def next_due(self) -> float | None:
-        """Return when `due` will return frames, or None if it will not."""
+        """Return when `due` will return frames, None for never."""
         return None if self.due_at == NEVER else self.due_at
 
     def send(self, items: Sequence[Item], now: float) -> list[Frame]:
-        """Send items, all in one frame; return the frames to transmit: none while the window is full."""
+        """Send items in one frame; return the frames to transmit: none while the window is full."""
         if not items:
             return []
         frames = self._frames(self._sender.send(items, now))
@@ -139,7 +139,7 @@ class Link:
     def due(self, now: float) -> list[Frame]:
         """Return the frames to transmit because their time has come.
 
-        Call it when all input that has come is processed.
+        To be called when all input is processed.
         """
         transmit = self._frames(self._sender.resend_due(now))
         acknowledge_at = self._receiver.acknowledge_at
@@ -159,7 +159,7 @@ class Link:
         )
 
     def _set_timer(self) -> None:
-        """Compute when `due` will return frames: nodes ask all their links at each step."""
+        """Compute, once, when `due` will return frames: nodes ask all their links for it at each step."""
         resend_at, acknowledge_at = self._sender.resend_at, self._receiver.acknowledge_at
         due_at = NEVER if resend_at is None else resend_at
         self.due_at = due_at if acknowledge_at is None else min(due_at, acknowledge_at)

@@ -15,7 +15,7 @@ _QUARTERS: Final = 4
 
 
 class LinkReceiver:
-    """The frames that one node has received on a link, and those not acknowledged yet."""
+    """The frames that one node has received on a link, and how much of it is not acknowledged yet."""
 
     __slots__ = (
         "_settings",
@@ -35,7 +35,7 @@ class LinkReceiver:
         self.early: dict[int, tuple[Item, ...]] = {}
         """Frames that are kept because an earlier one is missing."""
         self.duplicates = 0
-        """Number of frames that had come before."""
+        """Number of frames that had been received before."""
         self.acknowledge_at: float | None = None
         """When to send an acknowledgement alone, None if there is nothing to acknowledge."""
         self._unacknowledged = 0
@@ -43,7 +43,7 @@ class LinkReceiver:
 
     @property
     def must_acknowledge(self) -> bool:
-        """Return whether so much was received that the sender must not wait for an acknowledgement."""
+        """Return whether enough was received that it must be acknowledged immediately."""
         settings = self._settings
         return (
             self._unacknowledged >= settings.acknowledge_frames
@@ -51,7 +51,7 @@ class LinkReceiver:
         )
 
     def receive(self, frame: Frame, now: float) -> list[Item]:
-        """Return the items that are next in order, of this frame and of those that came early."""
+        """Return the items that are next in order, of this frame and of frames that arrived early."""
         self._unacknowledged += 1
         for item in frame.items:
             if isinstance(item, Message):
@@ -69,7 +69,7 @@ class LinkReceiver:
         return items
 
     def _keep(self, frame: Frame) -> None:
-        """Keep a frame that came early, if there is room for it, and acknowledge immediately."""
+        """Keep a frame that arrived early, if there is room for it, and acknowledge immediately."""
         if frame.sequence <= self.received or frame.sequence in self.early:
             self.duplicates += 1
             return
@@ -78,6 +78,6 @@ class LinkReceiver:
         self._unacknowledged = self._settings.acknowledge_frames
 
     def on_acknowledged(self) -> None:
-        """Record that a frame is sent: each acknowledges all that was received."""
+        """Record that a frame is sent: every frame acknowledges all that was received."""
         self.acknowledge_at = None
         self._unacknowledged = self._unacknowledged_bytes = 0

@@ -1,13 +1,13 @@
-"""The sending half of a link: the window, and repairs of what was lost.
+"""The sending half of a link: the window, and the retransmission of lost frames.
 
-A frame that came early is kept by the receiver and acknowledged immediately: two such acknowledgements, or a
-timer, start a repair.  A repair sends the oldest frame again; then, each time this helps, twice as many as
-before, of those that were under way when it began.  So one slow receiver costs one frame for each time the
-timer runs out, and a broken connection full of frames is repaired in a few round trips.
+The receiver keeps a frame that arrives early, and repeats its last acknowledgement immediately: two such
+acknowledgements, or a timeout, start a repair.  A repair sends the oldest frame again; then, each time this
+helps, twice as many as before, of the frames that were in flight when it began.  So a slow receiver costs
+one frame for each timeout, and a broken connection full of frames is repaired in a few round trips.
 
-A node that was busy finds a timer run out and the acknowledgement in its input.  So a timer that has run out
-is checked a second time, after the input that has come meanwhile, before frames are sent again.  The timer
-is at least twice the time that the peer takes to answer.
+A node that was busy can find that a timer has expired while the acknowledgement is already in its input.  So
+an expired timer is checked a second time, after all input is processed, before frames are sent again.  The
+timeout is at least twice the time that the peer takes to answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.link_settings import LinkSettings
 
 _SIGNS_OF_LOSS: Final = 2
-"""How many repeated acknowledgements start a repair; a single one may be a duplicate."""
+"""This many repeated acknowledgements start a repair; a single one may be a duplicate."""
 
 _SLOWEST_DECAY: Final = 0.9
 
@@ -84,7 +84,7 @@ class LinkSender:
         self._slowest = 0.0
         """How many seconds the slowest recent answer took."""
         self._overdue = False
-        """Whether the timer has run out and was checked once."""
+        """Whether the timer has expired and was checked once."""
         self._signs = 0
         self._repair_next = 0
         self._repair_until = 0
@@ -92,26 +92,26 @@ class LinkSender:
 
     @property
     def unacknowledged(self) -> int:
-        """Return how many frames are under way or lost."""
+        """Return the number of frames in flight or lost."""
         return len(self._sent)
 
     @property
     def unacknowledged_bytes(self) -> int:
-        """Return how many bytes the frames under way or lost have."""
+        """Return the size in bytes of the frames in flight or lost."""
         return self._bytes
 
     @property
     def waiting(self) -> int:
-        """Return how many sends wait for the window."""
+        """Return the number of sends that wait for the window."""
         return len(self._waiting)
 
     @property
     def resend_at(self) -> float | None:
-        """Return when the timer runs out, None if nothing is under way."""
+        """Return when the timer expires, None if nothing is in flight."""
         return self._resend_at if self._sent else None
 
     def stuck_for(self, now: float) -> float:
-        """Return how long no frame under way was acknowledged; 0 if none is under way."""
+        """Return for how long no frame in flight was acknowledged; 0 if none is in flight."""
         if not self._sent:
             return 0.0
         since = max(self._sent[0].sent_at, self._acknowledged_at)
@@ -131,7 +131,7 @@ class LinkSender:
             now: the time.
 
         Raises:
-            InvariantError: if bytes are counted as under way in no frame.
+            InvariantError: if bytes are counted as in flight although no frame is.
         """
         if acknowledged > self._acknowledged:
             return self._on_progress(acknowledged, now)
@@ -142,7 +142,7 @@ class LinkSender:
         return []
 
     def resend_due(self, now: float) -> list[SentFrame]:
-        """Return the frames to send again because the timer has run out, when asked a second time."""
+        """Return the frames to send again if the timer has expired; the first call after it returns none."""
         frames: list[SentFrame] = []
         if self._sent and now >= self._resend_at:
             if self._overdue:
@@ -180,13 +180,13 @@ class LinkSender:
         self._resend_at = now + self._resend_wait + self._transfer_seconds()
 
     def _transfer_seconds(self) -> float:
-        """Return how long the oldest frame under way may take because of its size."""
+        """Return the time to allow for the transfer of the oldest frame in flight."""
         if not self._sent or self._sent[0].size < _LARGE_BYTES:
             return 0.0
         return self._sent[0].size / self._settings.bytes_per_second
 
     def _begin_repair(self, now: float) -> list[SentFrame]:
-        """Begin to send the frames under way again."""
+        """Begin to send the frames in flight again."""
         self._repair_next = self._sent[0].sequence
         self._repair_until = self.sequence
         self._repair_count = 1
@@ -194,7 +194,7 @@ class LinkSender:
         return self._continue_repair()
 
     def _continue_repair(self) -> list[SentFrame]:
-        """Return the next frames of the repair that are not acknowledged by now."""
+        """Return the next frames of the repair, without those that were acknowledged meanwhile."""
         oldest = self._sent[0].sequence
         begin = max(self._repair_next, oldest)
         end = min(begin + self._repair_count, self._repair_until + 1)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 class LinkSettings:
     """Limits and times of a link; the times are in seconds.
 
-    `resend_after` is the least time after which a frame is sent again.  It doubles each time that it runs
-    out, up to `resend_after_max`, until a frame is acknowledged that was sent once.  An acknowledgement that
-    finds no frame to go with is sent alone after `acknowledge_after`, or immediately after
-    `acknowledge_frames` frames and each quarter of `window_bytes`, so that no sender has to wait for it.
-    Large frames get more time, before they are sent again and before their receiver counts as stuck: the time
+    `resend_after` is the minimum timeout after which a frame is sent again.  The timeout doubles each time it
+    expires, up to `resend_after_max`, until a frame is acknowledged that was sent only once.  If no frame
+    can carry an acknowledgement, it is sent alone after `acknowledge_after`, or immediately after
+    `acknowledge_frames` frames or a quarter of `window_bytes`, so that no sender has to wait for it.
+    Large frames have more time before they are sent again and before their receiver counts as stuck: the time
     that their transfer takes at `bytes_per_second`.
     """
 

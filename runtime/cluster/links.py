@@ -1,6 +1,6 @@
-"""The links of one node in one epoch, and the items that wait for the next frame of each.
+"""The links of one node in one epoch, and the items that wait for the next frame on each.
 
-A step puts items; at its end `send` makes one frame of all items for each peer.
+A step puts items; at its end `send` puts all items for one peer in one frame.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.outbox import Effect
 
 _BEHIND_BYTES: Final = 4 << 20
-"""Bytes, not frames: rows go in many small frames, which are acknowledged together."""
+"""In bytes, because rows go in many small frames, which are acknowledged together."""
 
 
 class Links:
@@ -35,7 +35,7 @@ class Links:
         addresses: Mapping[int, str],
         settings: LinkSettings,
     ) -> None:
-        """Open a link to each peer; `addresses` says where the peers are."""
+        """Open a link to each peer; `addresses` has the addresses of the peers."""
         self._job, self._tick, self._epoch, self._local = job, tick, epoch, local
         self._settings = settings
         self.by_peer: dict[int, Link] = {}
@@ -64,7 +64,7 @@ class Links:
             self.addresses[peer] = address
 
     def remove(self, peer: int) -> None:
-        """Close the link to a peer, and drop what was put for it."""
+        """Close the link to a peer, and drop the items that were put for it."""
         self.by_peer.pop(peer, None)
         self.addresses.pop(peer, None)
         self._items.pop(peer, None)
@@ -76,16 +76,16 @@ class Links:
         return any(link.waiting for link in self.by_peer.values())
 
     def is_behind(self, peer: int) -> bool:
-        """Return whether a peer has not acknowledged much of what was sent to it."""
+        """Return whether a peer has much of what was sent to it still to acknowledge."""
         link = self.by_peer[peer]
         return bool(link.waiting) or link.unacknowledged_bytes > _BEHIND_BYTES
 
     def next_timer(self) -> float:
-        """Return when a link will have frames to send by itself, infinity for never."""
+        """Return when a link will have frames to send because of a timer, infinity for never."""
         return min([link.due_at for link in self.by_peer.values()])
 
     def put_effects(self, effects: Iterable[Effect]) -> None:
-        """Put what a step of a worker sends: messages, and what the coordinator has to know."""
+        """Put the output of a step of a worker: messages, and items for the coordinator."""
         for effect in effects:
             if isinstance(effect, SendMessage):
                 receiver = COORDINATOR if effect.receiver == BARRIER else effect.receiver
@@ -104,12 +104,12 @@ class Links:
                 self.put(peer, item)
 
     def put_each(self, peers: Iterable[int], item: Item) -> None:
-        """Add an item to the next frame to each of some peers."""
+        """Add an item to the next frame to each of `peers`."""
         for peer in peers:
             self.put(peer, item)
 
     def discard(self) -> None:
-        """Drop all items that were put and not sent."""
+        """Drop all items that were put but not sent."""
         self._items.clear()
 
     def receive(self, frame: Frame, now: float) -> tuple[list[Item], list[Transmit]]:
@@ -124,11 +124,11 @@ class Links:
         return items, self._to(frame.sender, frames)
 
     def receivers(self) -> list[int]:
-        """Return the peers that get a frame in this step."""
+        """Return the peers to which this step sends a frame."""
         return list(self._items | self._answered)
 
     def send(self, now: float) -> list[Transmit]:
-        """Make one frame of all items of this step for each peer; return the frames to transmit."""
+        """Put all items of this step for each peer in one frame; return the frames to transmit."""
         outgoing, self._items = self._items, {}
         self._answered.clear()
         effects: list[Transmit] = []
@@ -137,11 +137,11 @@ class Links:
         return effects
 
     def due(self, now: float) -> list[int]:
-        """Return the peers to which frames are to go because their time has come."""
+        """Return the peers for which a timer of their link has expired."""
         return [peer for peer, link in self.by_peer.items() if link.due_at <= now]
 
     def send_due(self, peer: int, now: float) -> list[Transmit]:
-        """Return the acknowledgement and the repeated frames for a peer whose time has come."""
+        """Return the acknowledgement and the repeated frames for a peer that `due` has returned."""
         return self._to(peer, self.by_peer[peer].due(now))
 
     def _to(self, peer: int, frames: Iterable[Frame]) -> list[Transmit]:

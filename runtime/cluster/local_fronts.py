@@ -1,8 +1,8 @@
 """The fronts of one worker in one epoch: which of them may read, and which are blocked.
 
 A front may read while it is within its read-ahead, and one chunk more if it has a credit.  A front that
-may not read is reported as blocked to the coordinator once for each promise.  By ticks, fronts come from
-other workers and go to them.
+may not read is reported as blocked to the coordinator once for each promise.  Ticks move fronts from one
+worker to another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LocalFront:
     """The number of its table."""
     read_ahead: ReadAhead
     waits_until: float = 0.0
-    """When its source may have more rows; 0 if it need not wait."""
+    """The time to wait for until the source is read again; 0 for immediately."""
     credit: Root | None = None
     """The promise at which it may read a chunk beyond its read-ahead."""
     reported_at: Root | None = None
@@ -66,7 +66,7 @@ class LocalFronts:
     def begin(
         self, tasks: Iterable[FrontTask], tables: Mapping[int, Table], manifest: Manifest | None
     ) -> None:
-        """Make the fronts of some tasks, as of a manifest; `tables` are those that are read, by ordinal."""
+        """Create the fronts of some tasks as of a manifest; `tables` are those that are read, by ordinal."""
         self._tables = tables
         self._skipped = () if manifest is None else manifest.skipped
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
@@ -104,7 +104,7 @@ class LocalFronts:
         self._released[number] = front
 
     def counted(self) -> list[Front]:
-        """Return the fronts whose counts are those of this worker."""
+        """Return the fronts whose counts this worker reports."""
         return [*self, *self._released.values()]
 
     def get(self, number: int) -> LocalFront | None:
@@ -123,7 +123,7 @@ class LocalFronts:
     def readable(self, now: float, *, behind: bool) -> list[Front]:
         """Return the fronts that may read now, the one with the least promise first.
 
-        `behind` says whether a fold of the worker is behind: then none may.
+        `behind` says whether a fold of the worker is behind: then no front may read.
         """
         may = [
             local
@@ -143,13 +143,13 @@ class LocalFronts:
         return min(waiting, default=float("inf"))
 
     def end_waits(self, now: float) -> None:
-        """Discard the waits that have ended, so that they wake nothing until the front reads."""
+        """Discard the waits that have ended, so that they set no timer until the front has read."""
         for local in self._fronts.values():
             if now >= local.waits_until:
                 local.waits_until = 0.0
 
     def on_credit(self, credit: Credit) -> None:
-        """Let a front read one chunk, if it has not promised more since it was blocked."""
+        """Let a front read one chunk, if its promise is still that at which it was blocked."""
         local = self._fronts.get(credit.front)
         if local is not None and local.front.promised == credit.promise:
             local.credit = credit.promise

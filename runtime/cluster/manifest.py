@@ -1,8 +1,8 @@
 """Manifests: a manifest lists what a snapshot consists of.
 
 It has every segment of the state at a position, with size and hash, and the resume point of every front.
-Its bytes end with a hash, which coordination stores too: a manifest that was truncated or altered, or is not
-the committed one, does not verify.
+Its bytes end with a hash, which is also stored in coordination: a manifest that was truncated or altered, or
+is not the committed one, does not verify.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 FORMAT: Final = 3
-"""The number of the format; a manifest of another format is refused.
+"""The version of the format; a manifest of another version is refused.
 
-Increase it with each change that older versions would misread, also with a field that they would ignore.
+Increase it with each change that older versions would misread, even for a field that they would ignore.
 """
 
 KEPT: Final = 2
@@ -35,9 +35,8 @@ KEPT: Final = 2
 class StateSegment(msgspec.Struct, frozen=True):
     """A part of the state of one fold on one worker, in the store of that worker under `key`.
 
-    Of the segments of one operator, those of later snapshots (and later in the manifest) are newer.
-    `bins` are the hash bins whose rows are valid; others are ignored.  A segment never becomes valid
-    for another bin.
+    Segments of one operator are in the order of their snapshots, the oldest first.  `bins` are the hash bins
+    whose rows are valid; other rows are ignored.  Bins are never added to a segment.
     """
 
     worker: int
@@ -71,12 +70,12 @@ def skipped_ranges(promises: Mapping[int, Root], first: Root) -> tuple[SkippedRa
 class Manifest(msgspec.Struct, frozen=True):
     """A snapshot: the state as of `position`.
 
-    `owners` is the owner map that it was made under: worker, first bin and end of each range, and
-    `choices` are the fold policies and orders of filters.  `members` are
-    the numbers of these `workers`, ascending; () stands for 0, 1 and so on.  `present` are the numbers of all
-    workers of the epoch when it was made, with those that join and those that leave.
-    `skipped` are rows after the position that were lost to failures (at-most-once): an epoch that starts
-    from this manifest does not read them.  `graph` is the digest of the plan that the state is of.
+    `owners` is the owner map at the snapshot: worker, first bin and end of each range, and `choices` are the
+    fold policies and orders of filters.  `members` are the numbers of these `workers`, ascending; () stands
+    for 0, 1 and so on.  `present` are the numbers of all workers of the epoch when it was made, including
+    those that join and those that leave.  `skipped` are rows after the position that were lost to failures
+    (at-most-once): an epoch that starts from this manifest does not read them.  `graph` is the digest of the
+    plan to which the state belongs.
     """
 
     job: str
@@ -112,7 +111,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return Root(*self.position)
 
     def with_skipped(self, more: tuple[SkippedRange, ...], epoch: int, snapshot: int) -> Manifest:
-        """Return the same state as another snapshot, with more skipped rows."""
+        """Return a manifest of the same state under another snapshot number, with more skipped rows."""
         skipped = (*self.skipped, *more)
         return msgspec.structs.replace(self, epoch=epoch, snapshot=snapshot, skipped=skipped)
 
@@ -126,15 +125,15 @@ class OtherFormatError(DamagedManifestError):
 
 
 class _Format(msgspec.Struct):
-    """What manifests of all formats have."""
+    """The fields that manifests of all formats have."""
 
     format: int = FORMAT
 
 
 def fault_of(manifest: Manifest, graph: str, operators: Collection[str]) -> FsqlError | None:
-    """Return the error of a manifest that is of another plan than the job, None if it is of the same.
+    """Return the error for a manifest of another plan than that of the job, None if the plan is the same.
 
-    `operators` are those with state that this version of fsql has for the plan.
+    `operators` are the operators with state in the plan, as this version of fsql compiles it.
     """
     if manifest.graph != graph:
         message = f"snapshot {manifest.snapshot} is of another plan than the job"
@@ -159,11 +158,11 @@ def manifest_hash(body: bytes) -> str:
 
 
 def manifest_of(data: bytes) -> Manifest:
-    """Return the manifest that `data` holds.
+    """Decode a manifest.
 
     Raises:
         OtherFormatError: if it is of another format.
-        DamagedManifestError: if it holds none.
+        DamagedManifestError: if it is damaged.
     """
     body, newline, end = data.partition(b"\n")
     if not newline or end != manifest_hash(body).encode() + b"\n":

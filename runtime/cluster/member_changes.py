@@ -1,8 +1,8 @@
 """Lets workers join a running epoch, and leave it; see `epoch_members`.
 
-Contract.  As many workers join as a proposed tick needs, from those that are idle.  One that is lost before
-it is ready leaves no trace, and another one joins in its place.  Workers that neither the proposal nor the
-layout has leave.
+Contract.  As many of the idle workers join as a proposed tick needs.  A worker that is lost before it is
+ready has no effect, and another one joins in its place.  Workers that are neither in the proposal nor in the
+layout leave.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MemberChanges:
     def advance(
         self, epoch: CoordinatorEpoch, manifest: Manifest | None, now: float
     ) -> list[Transmit]:
-        """Let workers begin an epoch, which starts from `manifest`, join it and leave it."""
+        """Let workers begin, join and leave an epoch, which starts from `manifest`."""
         if not epoch.running:
             return self._begin(epoch, manifest, now)
         members = epoch.members
@@ -54,7 +54,7 @@ class MemberChanges:
             effects += self.drop(epoch, number)
         if members.joining:
             effects += self._begin(epoch, manifest, now)
-        # Those that are ready wait until all that the tick needs are.
+        # Workers that are ready wait until all that the tick needs are ready.
         may_leave = missing < 0 and not epoch.ticks.is_under_way
         for number, address in members.take_left() if may_leave else ():
             self._members.release(number)
@@ -62,7 +62,7 @@ class MemberChanges:
         return effects
 
     def next_timer(self, epoch: CoordinatorEpoch) -> float:
-        """Return when to call `advance` at the latest, infinity for never."""
+        """Return the latest time at which to call `advance`, infinity for never."""
         is_needed = epoch.members.joining or not epoch.running
         return self._next_begin if is_needed else float("inf")
 
@@ -79,7 +79,7 @@ class MemberChanges:
         return self._messages.begin(epoch, manifest, self._members.names)
 
     def drop(self, epoch: CoordinatorEpoch, number: int) -> list[Transmit]:
-        """Forget a worker that is not ready yet."""
+        """Remove a worker that is not ready yet."""
         address = epoch.addresses[number]
         epoch.members.drop(number)
         self._members.release(number)

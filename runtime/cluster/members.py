@@ -3,7 +3,7 @@
 Contract.  A worker is known by the name that it chose at its start.  Each address has one worker: the last
 that sent a Hello from there.  Workers of an epoch keep their numbers in the next one if possible.  A worker
 that joins a running epoch gets a number that no worker of the epoch has had.  The worker in the process of
-the coordinator has number 0 and so the first front: its rows need no hop between processes.
+the coordinator has number 0 and therefore the first front, whose rows then need no hop between processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Members:
 
     def __init__(self, wanted: int, settings: Settings, own_address: str) -> None:
         self.wanted = wanted
-        """How many workers an epoch has to begin with."""
+        """The number of workers that an epoch needs to begin."""
         self._own_address = own_address
         self._hello_within = settings.failure_after
         self._members: dict[str, _Member] = {}
@@ -47,7 +47,7 @@ class Members:
         return tuple(member.address for member in self._idle(now))
 
     def on_hello(self, name: str, address: str, now: float) -> int | None:
-        """Record an idle worker; return the number of the worker of the epoch that is lost by that."""
+        """Record an idle worker; return the number of the worker of the epoch that it shows to be lost."""
         old = self._members.get(address)
         if old is not None and old.name == name:
             if old.number is None:
@@ -69,7 +69,7 @@ class Members:
         return len(self._idle(now)) >= self.wanted
 
     def assign_idle(self, count: int, first: int, now: float) -> dict[int, str]:
-        """Give numbers from `first` on to idle workers, at most `count`; return addresses by number."""
+        """Assign numbers from `first` on to at most `count` idle workers; return addresses by number."""
         joining = {}
         for number, member in enumerate(self._idle(now)[:count], first):
             member.number = member.last_number = number
@@ -77,13 +77,13 @@ class Members:
         return joining
 
     def release(self, number: int) -> None:
-        """End the part of a worker in the epoch; it has to send a Hello before it is chosen again."""
+        """Remove a worker from the epoch; it has to send a Hello before it is chosen again."""
         for member in self._members.values():
             if member.number == number:
                 member.number, member.hello_at = None, float("-inf")
 
     def choose(self, now: float) -> list[str]:
-        """Give numbers to as many workers as are wanted; return their addresses by number."""
+        """Assign numbers to the wanted number of workers; return their addresses by number."""
         idle = self._idle(now)
         by_last_number: dict[int, _Member] = {}
         for member in idle:
@@ -99,14 +99,14 @@ class Members:
         return [member.address for member in chosen]
 
     def scatter(self) -> None:
-        """End the part of all workers in the epoch; each has to send a Hello before it is chosen again."""
+        """Remove all workers from the epoch; each has to send a Hello before it is chosen again."""
         for member in self._members.values():
             if member.number is not None:
                 member.number = None
                 member.hello_at = float("-inf")
 
     def addresses(self) -> list[str]:
-        """Return all addresses known."""
+        """Return all known addresses."""
         return list(self._members)
 
     def _idle(self, now: float) -> list[_Member]:

@@ -1,7 +1,8 @@
-"""What all nodes have in common: `step(event, now) -> effects`, and the frames that they exchange.
+"""The events and effects that all nodes have in common.
 
-A node is a state machine; `now` is in seconds of the host's monotonic clock.  It needs a `TimerFired` by
-`next_timer()`.  A host carries out effects in order; some are answered by an event, later.
+A node is a state machine, `step(event, now) -> effects`; `now` is in seconds of the host's monotonic clock.
+The node needs a `TimerFired` no later than `next_timer()`.  A host carries out effects in order; some are
+answered later, by an event.
 
 The events and effects of workers are in `worker_events`, those of the coordinator in `coordinator_events`.
 """
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Event: a frame or datagram came; `source` is the address it came from."""
+    """Event: a frame or datagram has arrived from the node at the address `source`."""
 
     what: Frame | Datagram
     source: str
@@ -25,12 +26,12 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """Event: time has passed, and all received frames have been handed in."""
+    """Event: time has passed, and the node has been given all frames that had arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transmit:
-    """Effect: send to an address; it may get lost."""
+    """Effect: send to an address; the message may be lost."""
 
     address: str
     what: Frame | Datagram

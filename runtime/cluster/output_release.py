@@ -1,4 +1,4 @@
-"""Releases the results of an epoch: from min time at the barrier to the deliveries of the outputs."""
+"""Releases the results of an epoch: as min time advances, from the barrier to the deliveries of outputs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class OutputRelease:
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks
         self._min_time: Root | None = None
-        """Min time at the barrier if not all below it is released yet, which requires the lease."""
+        """Min time at the barrier if not everything below it is released yet, which requires the lease."""
 
     @property
     def min_time(self) -> Root:
@@ -52,7 +52,7 @@ class OutputRelease:
         return self._barrier.min_time
 
     def accept(self, parcel: Parcel) -> None:
-        """Take what a worker has sent to the barrier."""
+        """Accept rows that a worker has sent to the barrier."""
         self._barrier.accept(parcel)
 
     def on_min_time(self, root: Root) -> None:
@@ -61,11 +61,11 @@ class OutputRelease:
 
     @property
     def holds_back(self) -> bool:
-        """Return whether min time allows more than was released."""
+        """Return whether min time allows to release more than has been released."""
         return self._min_time is not None
 
     def release(self, below: Root | None = None) -> list[Deliver]:
-        """Release what min time allows, and nothing at or above `below`; return the bundles to deliver."""
+        """Release what min time allows, but nothing at or above `below`; return the bundles to deliver."""
         min_time = self._min_time
         if min_time is None:
             return []
@@ -93,7 +93,7 @@ class OutputRelease:
         return self.deliveries.release(released, bound)
 
     def all_metrics(self, nodes: Iterable[Metrics]) -> Metrics:
-        """Return the metrics of this part and of `nodes`."""
+        """Return the merged metrics of this part and of `nodes`."""
         total = merge([self.metrics, *nodes])
         if self.out_below() == END:
             # At the end, the last counts of the workers are out of date.

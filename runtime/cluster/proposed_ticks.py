@@ -1,4 +1,4 @@
-"""The ticks that are proposed to a coordinator, over all epochs."""
+"""The ticks that are proposed to a coordinator, across its epochs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.tick_events import TickProposed
 
 NUMBERS_MAX: Final = 4000
-"""How many numbers the workers of an epoch may get; see `messages.link_number`."""
+"""The limit of the numbers of workers in one epoch; see `messages.link_number`."""
 
 EPOCHS_MAX: Final = 2
-"""A tick during which this many epochs were lost is refused, since it may be the cause."""
+"""A tick during which this many epochs were lost is refused, because it may be the cause."""
 
 
 class ProposedTicks:
-    """Keeps the owner map from epoch to epoch, and the tick that is proposed until it is taken or refused."""
+    """Keeps the owner map across epochs, and a proposed tick until it is taken or refused."""
 
     def __init__(self, spec: JobSpec, settings: Settings, address: str = "") -> None:
         """Begin with the owner map of the job's plan.
 
-        If the settings say so, ticks are proposed by load while worker 0 is at `address`, that of the
+        If the settings say so, ticks are proposed by load while worker 0 is at `address`, the address of the
         coordinator.
         """
         self._spec = spec
@@ -68,11 +68,11 @@ class ProposedTicks:
 
     @property
     def workers_wanted(self) -> int:
-        """Return how many workers are needed: those of the layout, and of the one that is proposed."""
+        """Return how many workers the current and the proposed layout need."""
         return max(self.workers, 0 if self._proposal is None else self._workers_of(self._proposal))
 
     def on_proposal(self, proposal: TickProposed, now: float) -> None:
-        """Take a proposal, unless it is known; it is refused while another one is under way."""
+        """Accept a proposal, unless it is known already; refuse it while another tick is under way."""
         current = 0 if self._proposal is None else self._proposal.tick
         if proposal.tick in {current, self._ended}:
             return
@@ -89,10 +89,10 @@ class ProposedTicks:
         self._refused = []
 
     def on_epoch_taken(self, taken: EpochTaken) -> JobSpec:
-        """Return the job with the owner map that an epoch begins with.
+        """Return the job with the owner map at the start of an epoch.
 
         A new coordinator continues with the map of the last tick that was taken, which may be newer than the
-        manifest; or with that of the manifest, unless the number of workers has changed.
+        manifest; otherwise with that of the manifest, unless the number of workers has changed.
         """
         self._contraction.reset()
         manifest = taken.manifest
@@ -110,14 +110,14 @@ class ProposedTicks:
             owners = manifest.compact_owners if manifest.workers == workers else ()
             choices = manifest.choices
         if fault_of_choices(self._spec.plan, choices):
-            choices = NO_CHOICES  # of another plan than this version makes
+            choices = NO_CHOICES  # they are of another plan than this version compiles
         before = self._owners_now
         owner_map = OwnerMap.of_ranges(owners, workers) if owners else before
         self._set_layout(owner_map, choices, readers)
         return self._spec
 
     def on_load(self, busy: float, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
-        """Return the tick to propose, if the load asks for one and none is under way."""
+        """Return the tick to propose, if the load requires one and none is under way."""
         is_with_coordinator = self._contracts_at == epoch.addresses[0]
         if not is_with_coordinator or not epoch.running or self._proposal is not None:
             return []
@@ -125,7 +125,7 @@ class ProposedTicks:
         return [] if proposal is None else [proposal]
 
     def advance(self, epoch: CoordinatorEpoch, now: float) -> list[TickEnded]:
-        """Begin the proposed tick if none is under way, and return what has ended."""
+        """Begin the proposed tick if none is under way; return the ticks that have ended."""
         ended, self._refused = self._refused, []
         proposal, tick = self._proposal, epoch.ticks.current
         if proposal is None:
@@ -191,15 +191,15 @@ class ProposedTicks:
 
     @property
     def _owners_now(self) -> OwnerMap:
-        """Return the present owners, with workers numbered from 0 without a gap."""
+        """Return the current owners, with workers numbered from 0 without a gap."""
         return self._spec.plan.assignment.bins
 
     def _workers_of(self, proposal: TickProposed) -> int:
-        """Return how many workers there are after a tick."""
+        """Return the number of workers after a tick."""
         return proposal.workers if proposal.owners and proposal.workers else self.workers
 
     def _fault(self, proposal: TickProposed, epoch: CoordinatorEpoch, now: float) -> str:
-        """Return why a tick cannot be taken, "" if it can, perhaps later."""
+        """Return why a tick can never be taken, "" if it can be taken, now or later."""
         workers, present = self._workers_of(proposal), len(epoch.members.numbers)
         if epoch.writers.count > workers:
             return f"worker {epoch.writers.count - 1} writes shards, and would leave"
@@ -215,11 +215,11 @@ class ProposedTicks:
 
     @property
     def _readers_now(self) -> tuple[int, ...]:
-        """Return the present owners of fronts, by number."""
+        """Return the current owners of fronts, by number."""
         return self._spec.plan.assignment.readers_of(self._spec.fronts)
 
     def _moves_of_fronts(self, readers: tuple[int, ...]) -> list[str]:
-        """Return which fronts have moved, a line each."""
+        """Describe which fronts have moved, one line each."""
         tables, before = self._spec.plan.tables, self._readers_now
         return [
             f"worker {readers[task.number]} reads split {task.split} of table"

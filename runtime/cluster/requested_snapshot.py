@@ -14,7 +14,7 @@ class RequestedSnapshot:
     """At most one request, and the snapshot that was announced for it.
 
     The last snapshot of a run is a drain: nothing at or above its position is released once it is announced,
-    and the run ends when it is committed and every sink has all that is below.
+    and the run ends when it is committed and every sink has stored everything below its position.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class RequestedSnapshot:
         """The position of the last snapshot of the run, once it is committed."""
 
     def ask(self, request: SnapshotRequested) -> None:
-        """Take a request; a repeated one changes nothing."""
+        """Accept a request; a repeated one has no effect."""
         if self._request is None or self._request.request != request.request:
             self._request, self._announced = request, None
 

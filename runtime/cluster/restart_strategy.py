@@ -1,10 +1,10 @@
-"""The restart strategy: when the next epoch begins after a failure, how long it waits, when to give up.
+"""The restart strategy: when the next epoch begins after a failure, its timeouts, and when to give up.
 
-Contract.  A failure that may happen again is followed by a new epoch after a delay (`Backoff`).  An epoch
-that was lost to silence, or was not loaded in time, gives the next one more time (`Timeouts`).  Epochs that
-end with a broken invariant are tried again a few times only, and then end the job with the error I902.  A
-disk that stays full, or that fails repeatedly, ends it with E621; the job can be started again when the disk
-can be used.  A store that another process has open is not a disk failure: the job waits for it.
+Contract.  A failure that may recur is followed by a new epoch after a delay (`Backoff`).  After an epoch that
+was lost to silence, or was not loaded in time, the next one has longer timeouts (`Timeouts`).  After a broken
+invariant the job is restarted a few times only, and then ends with the error I902.  A disk that stays full,
+or that fails repeatedly, ends it with E621; the job can be started again when the disk can be used.  A store
+that another process has open is not a disk failure: the job waits for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAKE_ROOM: Final = (
 class RestartStrategy:
     """Decides from the failed epochs of one coordinator when the next one begins.
 
-    `done` is in all methods the position below which every output has stored everything.
+    In all methods, `done` is the position below which every output has stored everything.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -45,7 +45,7 @@ class RestartStrategy:
         self._disk_failures = DiskFailures()
 
     def retry_at(self, now: float) -> float | None:
-        """Return when the next epoch may begin, None if it may now."""
+        """Return when the next epoch may begin, None for immediately."""
         return self._backoff.retry_at(now)
 
     def on_failure(self, done: Root, now: float) -> None:

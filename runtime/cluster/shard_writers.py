@@ -1,9 +1,9 @@
 """The workers that write shards, as the coordinator of one epoch knows them.
 
-Contract.  `docs/internals/distribution.md`, section 5.  The writers of an epoch are those of its workers that
-it began with, for as long as it lasts.  Each receives the released position when it has stored all below the
-one before, so that a slow writer gets few large steps.  Before a manifest is committed, all writers have to
-sync what they have stored.
+Contract.  `docs/internals/distribution.md`, section 5.  The writers of an epoch are the workers with which it
+began, for as long as it lasts.  Each is sent the released position when it has stored everything below the
+position before, so that a slow writer gets few large steps.  Before a manifest is committed, all writers have
+to sync the rows that they have stored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ShardWriters:
-    """The bounds that were sent to writers, and those below which they have stored everything."""
+    """The bounds that were sent to writers, and the positions below which they have stored everything."""
 
     def __init__(
         self, outputs: Sequence[Output], workers: int, start: Root, settings: Settings
@@ -64,7 +64,7 @@ class ShardWriters:
         self._bound = max(self._bound, bound)
 
     def take_releases(self) -> list[tuple[int, ReleaseShards]]:
-        """Return what is to be sent to writers: to those that have stored everything below their bound."""
+        """Return the next bound for each writer that has stored everything below its last one."""
         due = [
             writer
             for writer, bound in self._bounds.items()
@@ -74,12 +74,12 @@ class ShardWriters:
         return [(writer, ReleaseShards(self._bound)) for writer in due]
 
     def on_released(self, writer: int, item: ShardsReleased) -> None:
-        """Record what a writer has stored."""
+        """Record that a writer has stored everything below a bound."""
         assert item.bound == self._bounds[writer]
         self._stored[writer] = item.bound
 
     def sync(self, commit: CommitManifest) -> list[tuple[int, SyncShards]]:
-        """Let all writers sync before a manifest is committed; return what to send to them."""
+        """Have all writers sync before a manifest is committed; return the items to send to them."""
         if self._bounds:
             self._committing, self._unsynced = commit, set(self._bounds)
         return [(writer, SyncShards(commit.manifest.snapshot)) for writer in self._bounds]
@@ -87,7 +87,7 @@ class ShardWriters:
     def on_synced(
         self, writer: int, item: ShardsSynced
     ) -> CommitManifest | ManifestNotCommitted | None:
-        """Record that a writer has synced, or could not; return what becomes of the manifest, if known."""
+        """Record that a writer has synced, or could not; return the commit, or its failure, once decided."""
         commit = self._committing
         if commit is None or commit.manifest.snapshot != item.snapshot:
             return None

@@ -1,7 +1,7 @@
-"""Shards: the parts of the rows of one INSERT, each an output with a sink of its own.
+"""Shards: parts of the rows of one INSERT, each of which is an output with its own sink.
 
 The shard of a row depends on the row alone: on its key, or on its root position.  So every shard has the
-same rows in every run, for any worker that writes it.
+same rows in every run, whichever worker writes it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RowSharder:
     def _split(self, release: Release) -> list[Release | None]:
         columns = release.columns
         if release.encoded:
-            numbers = columns[1].to_numpy()  # by the worker that has encoded the row
+            numbers = columns[1].to_numpy()  # from the worker that has encoded the row
         else:
             numbers = shard_numbers(
                 self.shards, self._columns, columns, release.time, release.origin

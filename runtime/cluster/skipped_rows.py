@@ -1,6 +1,6 @@
 """The rows that at-most-once skips after a failure, committed before any other rows are read.
 
-The rows that were read before the failure, and may have been delivered in part, are never read again.  Each
+Rows that were read before the failure may have been delivered in part, so they are never read again.  An
 epoch that skips rows commits a manifest that lists them, and commits it twice: if the newest manifest is
 damaged, the one before it has to list them, too.
 """
@@ -34,7 +34,7 @@ class SkippedRows:
         self._promises: dict[int, Root] = {}
 
     def on_epoch_lost(self, promises: Mapping[int, Root]) -> None:
-        """Record how far each front had read when an epoch was lost."""
+        """Record the promise of each front when an epoch was lost, which shows how far it had read."""
         self._promises = dict(promises)
 
     def manifest(self, epoch: CoordinatorEpoch, start: Manifest | None) -> Manifest | None:

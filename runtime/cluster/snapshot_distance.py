@@ -1,10 +1,10 @@
 """How far ahead of the input snapshots are announced, and how long the input may take to reach one.
 
-In a burst of input, rows are far ahead of min time, and the position is chosen accordingly far ahead.  If all
-workers have accepted it, but the input will not reach it within two intervals at its current rate, the burst
-is over, and a nearer position is needed.  Slow workers look the same, so the wait doubles each time.  In the
-end the position is the greatest promise itself.  So when no more rows arrive, all kept snapshots soon are
-after all rows, and no older one is needed to resume.
+In a burst of input, rows are far ahead of min time, and the position is chosen correspondingly far ahead.  If
+all workers have accepted it, but the input will not reach it within two intervals at its current rate, the
+burst is over, and a nearer position is needed.  Slow workers cannot be told from the end of a burst, so the
+wait doubles each time.  Eventually the position is the greatest promise itself.  So when no more rows arrive,
+the kept snapshots soon include all rows, and no older one is needed to resume.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class SnapshotDistance:
         self._announced_at = self._looked_at = greatest
 
     def on_agreed(self, reached: Root, now: float) -> None:
-        """Record that all workers have accepted the position, and how far their rows had come."""
+        """Record that all workers have accepted the position; `reached` is the greatest root among them."""
         # A shorter distance is enough when input is slow; in a burst it grows again.
         less = self._margin - self._margin // 8
         self._margin = max(less, min(self._margin, self._with_room(reached)))
         self.timeout_at = now + self._timeout
 
     def on_refused(self, reached: Root) -> None:
-        """Record that rows had come as far as `reached`, beyond the position."""
+        """Record that a worker has refused the position because its rows had reached `reached`."""
         self._margin = self._with_room(reached)
 
     def is_unreachable(self, position: Root, greatest: Root, now: float) -> bool:
@@ -55,7 +55,7 @@ class SnapshotDistance:
             return False
         if greatest.time - self._looked_at.time >= position.time - greatest.time > 0:
             self._looked_at, self.timeout_at = greatest, now + self._timeout
-            return False  # it will soon be there
+            return False  # the input will reach it soon
         self.timeout_at = None
         if greatest == START or greatest >= position:
             return False
@@ -69,10 +69,10 @@ class SnapshotDistance:
         self.timeout_at = None
 
     def on_stored(self) -> None:
-        """Wait as long as usual for the next position."""
+        """Reset the wait for the next position to its usual length."""
         self._timeout = self._timeout_usual
 
     def _with_room(self, reached: Root) -> int:
-        """Return the distance with which rows that had come so far would have been below the position."""
+        """Return the distance at which rows up to `reached` would have been below the position."""
         ahead = reached.time - self._announced_at.time
         return ahead + ahead // 2 + 1

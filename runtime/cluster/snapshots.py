@@ -1,20 +1,20 @@
 """The coordinator's part in snapshots: when to take one, at which position, and when it is complete.
 
 Contract.  `docs/internals/distribution.md`, section 4.  One snapshot at a time is announced; when min time
-has passed its position it is stored, and the next may be announced meanwhile.  It becomes a manifest when
-every worker has stored its part, and every output that must not lose rows has stored all below its position.
-So an epoch that starts from a manifest has no rows to send below its position.
+has passed its position it is stored, and the next may be announced meanwhile.  Its manifest is written when
+every worker has stored its part, and every output that must not lose rows has stored everything below its
+position.  So an epoch that starts from a manifest sends no rows below its position.
 
-The workers that take part in a snapshot are those of its announcement.  One that joins later owns nothing
-below the position.
+The workers that take part in a snapshot are the members at its announcement.  A worker that joins later owns
+nothing below the position.
 
 Positions are as far ahead of the input as `SnapshotDistance` says.  A snapshot whose position the input does
-not reach in time is cancelled, and a nearer one announced.
+not reach in time is cancelled, and one with a nearer position is announced.
 
-A snapshot that is nearly due is taken early if the sinks have just stored all rows: its CPU time then delays
-no row.
+A snapshot that is nearly due is taken early if the sinks have just stored all rows: its processor time then
+delays no row.
 
-Not promised: that a snapshot completes.  One whose position the input has passed stays pending until all
+Not promised: that a snapshot completes.  If the input has passed its position, it stays pending until all
 workers have stored their parts.
 """
 
@@ -45,18 +45,18 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import SkippedRange
 
 EARLY_SECONDS: Final = 0.05
-"""How many seconds early a snapshot may be taken, but never by more than half an interval."""
+"""How many seconds early a snapshot may be taken, limited to half an interval."""
 
 FREQUENT_AT_FIRST: Final = 4 * SNAPSHOTS_OF_COMPARISON
-"""How many snapshots show whether a tick's state changes faster than it is sent."""
+"""The number of snapshots that show whether the state of a tick changes faster than it is sent."""
 
 FREQUENT_SECONDS: Final = 0.05
-"""The most seconds from one snapshot to the next while a tick is prepared."""
+"""The maximum seconds from one snapshot to the next while a tick is prepared."""
 
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
-"""Snapshot numbers grow from epoch to epoch, also if snapshots of the previous one were not committed.
+"""Snapshot numbers increase from epoch to epoch, even if those of the previous one were not committed.
 
-An epoch that takes one each millisecond has enough of them for 11 days; one each second, for 31 years.
+With one snapshot each millisecond, the numbers of an epoch last for 11 days; with one each second, 31 years.
 """
 
 
@@ -126,7 +126,7 @@ class Snapshots:
 
     @property
     def position(self) -> Root | None:
-        """Return the position of the snapshot that is announced."""
+        """Return the position of the announced snapshot."""
         return None if self._pending is None else self._pending.position
 
     def next_timer(self) -> float | None:
@@ -144,7 +144,7 @@ class Snapshots:
         return self._every is None or now < self._next_at - self._early
 
     def on_min_time(self, min_time: Root) -> None:
-        """Record min time of the barrier; workers have got it as far as the position requires."""
+        """Record min time at the barrier; workers have been sent it as far as the position requires."""
         pending = self._pending
         if pending is None or self._passed is not None or min_time < pending.position:
             return
@@ -168,12 +168,12 @@ class Snapshots:
         return last is None or self._newest > last
 
     def ask_without(self, worker: int) -> None:
-        """Take a snapshot as soon as possible that is later than all in which a worker takes part."""
+        """Request a snapshot, as soon as possible, that is later than all in which a worker takes part."""
         self._asked_without = max(self._asked_without, self._last_of.get(worker, 0))
 
     @property
     def _is_asked(self) -> bool:
-        """Return whether a snapshot is due immediately, apart from requests."""
+        """Return whether a snapshot is due immediately because of `ask_without`."""
         stored = 0 if self._passed is None else self._passed.snapshot
         return self._pending is None and max(stored, self._newest) <= self._asked_without != 0
 
@@ -190,7 +190,7 @@ class Snapshots:
     def cancel_if_undecided(self, now: float) -> CancelSnapshot | None:
         """Return the cancellation of an announced snapshot that a tick need not wait for.
 
-        That is one to whose position not all workers have agreed, and that was not requested.
+        This is a snapshot to whose position not all workers have agreed, and that was not requested.
         """
         pending = self._pending
         if pending is None or self._agreed() or self.requested.is_of(pending):
@@ -203,7 +203,7 @@ class Snapshots:
         return self._pending if self._pending is not None and self._agreed() else None
 
     def bind(self) -> None:
-        """Never cancel the announced snapshot: owners change at its position."""
+        """Rule out that the announced snapshot is cancelled: owners change at its position."""
         self._distance.stop_waiting()
         self._bound = self._pending
 
@@ -221,7 +221,7 @@ class Snapshots:
     ) -> AnnounceSnapshot | CancelSnapshot | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
 
-        Return the cancellation of the pending one, if the input takes too long to reach it.
+        Return the cancellation of the announced one instead, if the input takes too long to reach it.
         The last snapshot of a run is not below `stored_below`, the greatest position of a sink.
         """
         greatest = max(promises, default=START)
@@ -264,7 +264,7 @@ class Snapshots:
         return self._pending
 
     def members_of(self, snapshot: int) -> tuple[int, ...]:
-        """Return the workers that take part in a snapshot that is announced or stored."""
+        """Return the workers that take part in a snapshot, which is announced or being stored."""
         return self._members[snapshot]
 
     def on_answer(self, worker: int, answer: SnapshotAnswer, now: float) -> CancelSnapshot | None:
@@ -318,7 +318,7 @@ class Snapshots:
         return len(self._saved[passed.snapshot]) == len(self._members[passed.snapshot])
 
     def take_manifest(self, complete_below: Root) -> Manifest | None:
-        """Return the manifest, once, when workers and sinks have stored everything below its position."""
+        """Return a manifest, once, when workers and sinks have stored everything below its position."""
         passed = self._passed
         if passed is None or not self.stored_below(complete_below):
             return None

@@ -1,4 +1,4 @@
-"""Events and effects of ticks: bins that move, and the outcome of a proposal; see `node`."""
+"""Events and effects of ticks: moves of bins, and the outcome of a proposal; see `node`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Ownership:
     """The hash bins that a worker owns from now on, and the state of those that it has adopted.
 
-    The state is in parts, the oldest of each operator and bin first.
+    The state is in parts; for each operator and bin, the oldest comes first.
     """
 
     bins: BinRanges
@@ -29,7 +29,7 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The owners of hash bins, the number of workers (numbered from 0), the choices, the owners of fronts."""
+    """The owners of hash bins, the number of workers (numbered from 0), plan choices, owners of fronts."""
 
     owners: tuple[tuple[int, int, int], ...]
     workers: int
@@ -41,7 +41,7 @@ class Layout:
 class CopyBins:
     """Effect: read back the stored state of some bins.  Answer: `BinsCopied` or `BinsNotCopied`.
 
-    `ownership` comes first, as with `Store`.
+    `ownership` is applied first, as with `Store`.
     """
 
     epoch: int
@@ -52,10 +52,10 @@ class CopyBins:
 
 @dataclass(frozen=True, slots=True)
 class RecordStatistics:
-    """Effect: write the statistics of a worker over some seconds, until now.
+    """Effect: write the statistics of a worker over the last seconds.
 
-    `tables` has rows in the order of the columns of `fsql.compiler.statistics.TABLES`, without those that
-    all tables have; `loads` is what goes into the tables of bins and heavy keys.
+    `tables` has rows in the order of the columns of `fsql.compiler.statistics.TABLES`, without the columns
+    that all tables have; `loads` is for the tables of bins and heavy keys.
     """
 
     job: str
@@ -88,8 +88,8 @@ class BinsNotCopied:
 class TickProposed:
     """Event: the next tick is to have another owner map: worker, first bin and end of each range.
 
-    With () the owners stay.  `choices` are those that change.
-    `workers` says how many workers there are after it; 0 stands for as many as before.  Here they are
+    () keeps the owners.  `choices` are those that change.
+    `workers` is the number of workers after it; 0 keeps the number.  Here workers are
     numbered from 0 without a gap, in the order of their numbers in the epoch; those that join come last.
     `readers` has the worker that reads for each front, by number; with () fronts stay, unless the number of
     workers changes.
@@ -111,7 +111,7 @@ class LoadMeasured:
 
 @dataclass(frozen=True, slots=True)
 class ProposeTick:
-    """Effect: propose that the next tick has this owner map, with an unchanged number of workers.
+    """Effect: propose a tick with this owner map and an unchanged number of workers.
 
     Answer: `TickProposed`, if it is proposed.
     """
@@ -123,11 +123,11 @@ class ProposeTick:
 
 @dataclass(frozen=True, slots=True)
 class TickEnded:
-    """Effect: record the outcome of a proposed tick: it was taken, or `refused` says why not.
+    """Effect: record the outcome of a proposed tick: it was taken, or refused for the reason `refused`.
 
-    `seconds` are from the proposal on.  `position` is where it began.  `moved_bins` counts the bins that have
-    got another owner.  `layout` is the one after it, if it was taken, and `changes` says which
-    choices have changed and which fronts have moved, a line each.
+    `seconds` is the time since the proposal.  `position` is where the tick begins.  `moved_bins` counts the
+    bins that have changed owner.  `layout` is the one after it, if it was taken, and `changes` describes the
+    changed choices and moved fronts, one line each.
     """
 
     tick: int

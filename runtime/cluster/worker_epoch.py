@@ -1,6 +1,6 @@
 """A worker's part in one epoch: its `Worker`, its fronts, its links, and its part in snapshots.
 
-The epoch passes each event and item to the part that handles it, and sends the answers of the parts.
+The epoch passes each event and item to the part that handles it, and sends the answers.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class WorkerEpoch:
         return [front.number for front in readable if not worker.waits(front)]
 
     def next_timer(self) -> float:
-        """Return when to call `advance` at the latest; 0 means immediately."""
+        """Return the latest time at which to call `advance`; 0 means immediately."""
         due = 0.0 if self._has_work() else self._links.next_timer()
         due = min(due, self._next_heartbeat, self.detector.next_timer())
         if self._ticks is not None:
@@ -121,13 +121,13 @@ class WorkerEpoch:
         )
 
     def is_ended_by(self, goodbye: Goodbye) -> bool:
-        """Return whether a coordinator ends the part of this worker."""
+        """Return whether a Goodbye of a coordinator ends the part of this worker in the epoch."""
         return goodbye.epoch == self.number and goodbye.member in {-1, self.begin.number}
 
     # Events.
 
     def on_loaded(self, loaded: Loaded, now: float) -> list[WorkerEffect]:
-        """Build the machines as of the snapshot, and report that the worker is ready."""
+        """Build the worker as of the snapshot, and report that it is ready."""
         begin, manifest = self.begin, self._manifest
         start = START if manifest is None else manifest.root
         self._settings = loaded.settings
@@ -155,7 +155,7 @@ class WorkerEpoch:
         return self._flush(now)
 
     def receive(self, frame: Frame, now: float) -> list[WorkerEffect]:
-        """Take a frame of one of the links."""
+        """Process a frame of one of the links."""
         if frame.sender not in self._links.by_peer or self._worker is None:
             return []  # the peer sends it again
         if frame.sender == COORDINATOR and frame.epoch == self.number:
@@ -167,7 +167,7 @@ class WorkerEpoch:
         return effects + self._flush(now)
 
     def on_chunk(self, read: ChunkRead, now: float) -> list[WorkerEffect]:
-        """Take the chunk that a front has read."""
+        """Process the chunk that a front has read."""
         here = self._fronts.get(read.front)
         if here is None or self._worker is None:
             return []
@@ -198,7 +198,7 @@ class WorkerEpoch:
         return self._take_snapshot() + self._flush(now)
 
     def on_resumed(self, now: float) -> list[WorkerEffect]:
-        """Do what is left of a step when other workers have what is theirs."""
+        """Process the rest of a step, after the messages to other workers have been sent."""
         self._read_rest()
         if self._ticks is not None:
             self._ticks.release()
@@ -217,7 +217,7 @@ class WorkerEpoch:
         return [*effects, *self._flush(now)]
 
     def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> list[WorkerEffect]:
-        """Send the state of bins that go to another worker."""
+        """Send the state of bins that move to another worker."""
         assert self._snapshots is not None
         self._snapshots.on_copied(event, now)
         return [*self._flush(now), *self._snapshots.next_work()]
@@ -229,7 +229,7 @@ class WorkerEpoch:
         return self._flush(now)
 
     def fail(self, diagnostics: bytes, now: float) -> list[WorkerEffect]:
-        """Report why rows cannot be processed; messages of the failed step must not be sent."""
+        """Report why rows cannot be processed, and drop the messages of the failed step."""
         self._running = False
         self._worker = self._snapshots = self._ticks = self._shards = None
         self._fronts.clear()
@@ -248,7 +248,7 @@ class WorkerEpoch:
         return effects
 
     def late_heartbeat(self, now: float) -> list[WorkerEffect]:
-        """Send a heartbeat if one was due an interval ago: there is much input, so no timer has fired."""
+        """Send a heartbeat if one has been due for an interval: under steady input no timer fires."""
         interval = self._settings.heartbeat_every
         return self._heartbeat(now) if now >= self._next_heartbeat + interval else []
 
@@ -258,7 +258,7 @@ class WorkerEpoch:
         return [Transmit(begin.coordinator, Heartbeat(begin.job, self.number, begin.number))]
 
     def continue_work(self, now: float) -> list[WorkerEffect]:
-        """Apply more of the rows that a fold has left, once its earlier output is sent."""
+        """Apply more of the rows that a fold has left for later, once its earlier output is sent."""
         if self._has_work() and self._worker is not None:
             self._links.put_effects(self._worker.continue_work())
         if self._ticks is not None:
@@ -266,7 +266,7 @@ class WorkerEpoch:
         return self._take_snapshot() + self._flush(now)
 
     def flush_links(self, now: float) -> list[WorkerEffect]:
-        """Acknowledge, and send again what was not acknowledged, when all input is processed."""
+        """Acknowledge frames, and resend unacknowledged ones; to be called when all input is processed."""
         return [
             transmit
             for peer in self._links.due(now)
@@ -371,7 +371,7 @@ class WorkerEpoch:
     # Fronts.
 
     def _read_rest(self) -> None:
-        """Process the rest of the chunks that were taken."""
+        """Process the rest of the chunks that were read."""
         half_read, self._half_read = self._half_read, []
         for here in half_read:
             assert self._worker is not None
@@ -379,7 +379,7 @@ class WorkerEpoch:
             self._report_if_blocked(here)
 
     def _report_blocked_again(self) -> None:
-        """Report blocked fronts at their present promises, which a change of owners had held back."""
+        """Report blocked fronts with their current promises, which a change of owners had held back."""
         for blocked in self._fronts.report_again(behind=self._is_behind):
             self._links.put(COORDINATOR, blocked)
 
@@ -390,10 +390,10 @@ class WorkerEpoch:
     # Output.
 
     def _flush(self, now: float) -> list[WorkerEffect]:
-        """Make one frame of all items of this step for each receiver."""
+        """Send all items of this step, one frame for each receiver."""
         transmits = self._links.send(now)
         if any(each.address == self.begin.coordinator for each in transmits):
-            # A frame shows as well as a heartbeat that its sender lives.
+            # A frame shows that its sender is alive, as a heartbeat does.
             self._next_heartbeat = now + self._settings.heartbeat_every
         has_more = self._ticks is not None and self._ticks.must_release
         return [*transmits, Yield()] if has_more else [*transmits]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Effect: prepare an epoch: the plan, readers at the resume points of the manifest, the state.
+    """Effect: load the plan and the state of an epoch, and open readers at the resume points.
 
     Readers and stores of an earlier epoch are closed first.  Answer: `Loaded` or `NotLoaded`.
     """
@@ -43,7 +43,7 @@ class Load:
 class OpenedShard:
     """A shard whose sink is open: output `number` of the job, which has stored everything below `position`.
 
-    The sink takes at most `window` bundles that are not acknowledged.
+    The sink accepts at most `window` bundles that are not acknowledged.
     """
 
     number: int
@@ -91,9 +91,10 @@ class LeaderFound:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRead:
-    """Event: front number `front` has read; its reader stood at `source_offset` before.  None is its end.
+    """Event: front number `front` has read a chunk, from `source_offset` on; None is the end of its split.
 
-    For monitoring: the `seconds` of the read, those on the processor, and the bytes passed of its file.
+    For monitoring: the `seconds` that the read took, its processor time, and the position in its file in
+    bytes.
     """
 
     front: int
@@ -132,7 +133,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Event: all is stored; `segments` are the segments of the worker's state at the position."""
+    """Event: the snapshot is stored; `segments` are the segments of the worker's state at the position."""
 
     epoch: int
     snapshot: int
@@ -141,7 +142,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NotStored:
-    """Event: the snapshot is not stored; the host stores these changes with the next ones."""
+    """Event: the snapshot is not stored; the host stores its changes with the next snapshot."""
 
     epoch: int
     snapshot: int
@@ -170,7 +171,7 @@ class ShardStored:
 class ShardLost:
     """Event: the sink of a shard does not answer, or refused; `diagnostics` if it has failed permanently.
 
-    `disk_failed` says that it has no room on its disk, or cannot use it.
+    `disk_failed` says that the disk of the sink is full or fails.
     """
 
     epoch: int
@@ -181,7 +182,7 @@ class ShardLost:
 
 @dataclass(frozen=True, slots=True)
 class SyncSinks:
-    """Effect: make what the shards have stored survive the loss of power.  Answer: `SinksSynced`."""
+    """Effect: make the stored rows of the shards survive a loss of power.  Answer: `SinksSynced`."""
 
     epoch: int
     snapshot: int
@@ -189,7 +190,7 @@ class SyncSinks:
 
 @dataclass(frozen=True, slots=True)
 class SinksSynced:
-    """Event: what the shards had stored survives the loss of power; if not, `reason` says why."""
+    """Event: the stored rows of the shards survive a loss of power; if not, `reason` says why."""
 
     epoch: int
     snapshot: int
@@ -215,19 +216,19 @@ class OpenReader:
 
 @dataclass(frozen=True, slots=True)
 class CloseReader:
-    """Effect: close the reader of a front, which another worker reads for."""
+    """Effect: close the reader of a front, which another worker continues."""
 
     front: int
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Effect: close readers and stores of the epoch."""
+    """Effect: close the readers and stores of the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """Effect: carry out the effects before this, then step with `Resumed`: the worker has more to do."""
+    """Effect: carry out the effects before this one, then step with `Resumed`: work is left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is measured of a worker in one epoch: metrics for the coordinator, statistics for the optimizer."""
+"""Measurements of a worker in one epoch: metrics for the coordinator, statistics for the optimizer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class WorkerMetrics:
-    """Counts what a worker and its fronts do, and reports it when it is time."""
+    """Counts what a worker and its fronts do, and reports it at intervals."""
 
     def __init__(self, begin: Begin, loaded: Loaded, fronts: LocalFronts, now: float) -> None:
         """Count from zero; the first report is due immediately."""
@@ -38,7 +38,7 @@ class WorkerMetrics:
 
     @property
     def loads(self) -> BinLoads | None:
-        """Return what counts the rows that go into folds, if anything does."""
+        """Return the counter of the rows that go into folds; None if they are not counted."""
         return self._statistics.loads
 
     def on_message(self) -> None:
@@ -59,7 +59,7 @@ class WorkerMetrics:
         self._behind = self._freshness.seconds_behind(position, now)
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to report; if so, the next report is due after the usual time."""
+        """Return whether a report is due; if so, the next one is due an interval later."""
         if now < self.next_timer:
             return False
         self.next_timer = now + self._every
@@ -78,7 +78,7 @@ class WorkerMetrics:
         return metrics
 
     def record_statistics(self, worker: Worker, now: float) -> list[RecordStatistics]:
-        """Return the statistics since the last time, if it is time."""
+        """Return the statistics since the last call that returned some, if they are due."""
         behind = self._freshness.seconds_behind(self._fronts.released, now)
         folds, operators = worker.folds.values(), self.instrumentation.operators
         ages = Ages(behind, self._freshness)

@@ -4,9 +4,9 @@ Contract.  `docs/internals/distribution.md`, sections 3 and 4.  In an epoch the 
 reads for its fronts while they are within their read-ahead, and takes part in snapshots.  All items of one
 step for one receiver are sent in one frame, in their order; so a promise follows the acknowledgements of
 everything sent before it.  A node that receives nothing from its coordinator, or cannot reach a peer, for the
-timeout in `Begin` leaves the epoch and sends a Hello again.
+timeout given in `Begin` leaves the epoch and sends a Hello again.
 
-Not promised: that an epoch makes progress.  The coordinator decides when to try again.
+Not promised: that an epoch makes progress.  The coordinator decides when to begin another one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class WorkerNode:
-    """One worker: idle, or in an attempt at the job."""
+    """One worker: idle, or in an epoch."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class WorkerNode:
         address: str,
         settings: Settings,
     ) -> None:
-        """Be idle; `name` is new at each start of the process, `address` is the node's own.
+        """Start idle; `name` is new at each start of the process, `address` is that of the node.
 
-        A worker that does not know the job yet, "", takes part in the one that its coordinator has.
+        A worker that does not know its job yet ("") takes part in the job of its coordinator.
         """
         self._hello = Hello(job, name, address)
         self._settings = settings
@@ -77,7 +77,7 @@ class WorkerNode:
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         """Process an event; leave the epoch if an invariant is broken.
 
-        Rows that cannot be processed would fail in each epoch: their error ends the job.
+        Rows that cannot be processed would fail in every epoch, so their error ends the job.
         """
         try:
             return self._step(event, now)
@@ -92,14 +92,14 @@ class WorkerNode:
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._handle(event, now)
         if isinstance(event, TimerFired) and self.epoch is not None:
-            # Only on timers, since then all input is processed.
+            # Only on timers, because all input is processed then.
             if self.epoch.has_failed(now):
                 effects += self._leave(NOTHING_RECEIVED, now)
             else:
                 effects += self.epoch.continue_work(now)
                 effects += self.epoch.flush_links(now)
         if self.epoch is not None and not isinstance(event, TimerFired):
-            return effects + self.epoch.late_heartbeat(now)  # rows do not wait for reports
+            return effects + self.epoch.late_heartbeat(now)  # rows come before reports
         return effects + self._on_time(now)
 
     def readable(self, now: float) -> list[int]:

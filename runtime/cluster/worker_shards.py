@@ -1,9 +1,9 @@
 """The shards that a worker writes in one epoch: a gate and a delivery for each.
 
-Contract.  The coordinator says below which position all rows are there; the gates release them, as the
-barrier does for sinks of the coordinator.  A position is reported when every shard of the worker has stored
-all below it.  The sinks of all shards receive each position, also if they get no rows: a snapshot that is
-committed at a position is never ahead of a sink.
+Contract.  The coordinator sends the position below which all rows have arrived; the gates release them, as
+the barrier does for sinks of the coordinator.  A position is reported when every shard of the worker has
+stored everything below it.  The sinks of all shards receive each position, even if they get no rows: so a
+snapshot that is committed at a position is never ahead of a sink.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class WorkerShards:
         self._release_below = instrument("barrier", self._release_all)
 
     def receive(self, message: Message) -> list[Effect]:
-        """Take rows of a shard from another worker: they are acknowledged, and wait without a hold.
+        """Accept rows of a shard from another worker: they are acknowledged, and wait without a hold.
 
         Raises:
-            InvariantError: if rows come that are below what has been released.
+            InvariantError: if a row is below the released position.
         """
         message.check()
         self._accept(message.parcel)
@@ -98,7 +98,7 @@ class WorkerShards:
         shard.gate.accept(parcel.batch, repairs=parcel.repairs)
 
     def on_item(self, item: ReleaseShards | SyncShards) -> list[WorkerEffect]:
-        """Release what is below a position, or sync what is stored.
+        """Release the rows below a position, or sync the stored rows.
 
         Raises:
             InvariantError: if the position goes back, or a row is retracted that was never added.
@@ -128,7 +128,7 @@ class WorkerShards:
         return [*effects]
 
     def _report(self) -> None:
-        """Report what is stored, once, if it is all that was released."""
+        """Report the released position, once, if everything below it is stored."""
         bound = self._bound
         shards = self._shards.values()
         if self._reported == bound or any(shard.delivery.position < bound for shard in shards):

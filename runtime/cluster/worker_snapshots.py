@@ -1,8 +1,8 @@
 """A worker's part in the snapshots of one epoch.
 
-The coordinator announces a snapshot at a position.  When all folds of the worker have
-returned their changes below it, these are stored, one snapshot after the other: each builds on those before.
-State that a tick reads back waits its turn among them: it has to have every snapshot that was taken before.
+The coordinator announces a snapshot at a position.  When all folds of the worker have returned their changes
+below it, these are stored, one snapshot after the other, because each builds on those before.  State that a
+tick reads back waits its turn among them, because it must include every snapshot that was taken before.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class WorkerSnapshots:
         """The fronts that the worker had when it accepted a snapshot: their resume points are its part."""
 
     def on_announcement(self, announce: AnnounceSnapshot) -> SnapshotAnswer:
-        """Accept a snapshot if its position is above everything that was applied."""
+        """Accept a snapshot if its position is above everything that was applied; return the answer."""
         promised = [front.promised for front in self._fronts if not front.ended]
         reached = max([self._worker.reached, *promised])
         if announce.tick:
@@ -60,9 +60,9 @@ class WorkerSnapshots:
         return SnapshotAnswer(announce.snapshot, accepted, reached)
 
     def on_cancellation(self, snapshot: int) -> list[Effect]:
-        """Cancel a snapshot; changes that folds have returned for it are stored: the next builds on them.
+        """Cancel a snapshot; changes that folds have returned for it are stored, as a base for the next.
 
-        A snapshot at which keys change owners is not cancelled once the change is decided.
+        A snapshot at which bins change owners is not cancelled once the change is decided.
         """
         pending = self._pending
         if pending is None or pending.snapshot != snapshot or self._worker.has_switched:
@@ -75,9 +75,9 @@ class WorkerSnapshots:
         return []
 
     def take(self) -> list[Store | CopyBins]:
-        """Store the state for the pending snapshot once all folds have given theirs.
+        """Store the pending snapshot once all folds have returned their changes, and fronts have reached it.
 
-        A front that has not reached the position would skip rows when it resumes.
+        A front that had not reached the position would skip rows when it resumes.
         """
         pending = self._pending
         if pending is None or (pending.tick and not self._worker.has_switched):
@@ -113,20 +113,20 @@ class WorkerSnapshots:
         return SnapshotAcknowledged(event.snapshot, event.segments, points)
 
     def on_preparation(self, prepare: PrepareTick) -> list[Store | CopyBins]:
-        """Have the bins that go with a tick copied when the snapshots taken so far are stored."""
+        """Have the state of the bins that move read back once the snapshots taken so far are stored."""
         copy = self._ticks.on_preparation(prepare)
         return [] if copy is None else self._enqueue(copy)
 
     def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> None:
-        """Hand the state that was read back to its tick."""
+        """Pass the state that was read back to its tick."""
         self._storing.popleft()
         self._ticks.on_copied(event, now)
 
     def _enqueue(self, work: Store | CopyBins) -> list[Store | CopyBins]:
-        """Return the work if the store is free."""
+        """Queue work for the store; return it if the store is idle."""
         self._storing.append(work)
         return [work] if len(self._storing) == 1 else []
 
     def next_work(self) -> list[Store | CopyBins]:
-        """Return what is done with the store next, if anything."""
+        """Return the next work for the store, if there is any."""
         return list(islice(self._storing, 1))

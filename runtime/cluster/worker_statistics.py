@@ -1,6 +1,6 @@
-"""The statistics of one worker in one epoch: what it has done since it recorded them last.
+"""The statistics of one worker in one epoch, each about the time since the last ones.
 
-They are for the optimizer; nothing that is released depends on them.  The host writes them.
+They are for the optimizer; no released row depends on them.  The host writes them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 class Ages(NamedTuple):
-    """The lag of the output in seconds, and what knows the ages of the chunks that were released."""
+    """The lag of the output in seconds, and the ages of the chunks that were released."""
 
     behind: float
     freshness: Freshness
 
 
 class WorkerStatistics:
-    """Counts, and passes on what was counted at an interval in seconds."""
+    """Counts, and returns the counts at an interval in seconds."""
 
     def __init__(self, begin: Begin, loaded: Loaded, now: float) -> None:
-        """Record as often from now on as the settings of the job say."""
+        """Begin; the settings of the job have the interval."""
         self._begin = begin
         self._every = loaded.settings.statistics_every
         self._began = now
@@ -59,7 +59,7 @@ class WorkerStatistics:
         ages: Ages,
         now: float,
     ) -> list[RecordStatistics]:
-        """Return the statistics since the last call, if it is time.
+        """Return the statistics since the last record, if the interval has passed.
 
         `ages` are those of chunks.
         """
@@ -124,5 +124,5 @@ class WorkerStatistics:
 
 
 def _times(measured: MeasuredOperator) -> Counters:
-    """Return the nanoseconds on the processor, and by the clock."""
+    """Return the processor time and the elapsed time in nanoseconds."""
     return round(measured.busy * 1e9), round(measured.seconds * 1e9)

@@ -2,20 +2,21 @@
 
 Fronts move as `front_moves` says.
 
-    PrepareTick       read back the stored state of the bins that go, and send it to their new owners in parts
+    PrepareTick       read back the stored state of the bins that move away, and send it to their new owners
+                      in parts
     StatePart         stage it: load it where no kernel reads it yet
-    snapshots         what they change in these bins goes to the new owners as well, once it is stored; when
-                      this is little, the worker is prepared
+    snapshots         their changes to these bins are sent to the new owners as well, once they are stored;
+                      when these are few, the worker is prepared
     AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)
     Switch            rows from the position on go to the new owners, by the new plan
-    the snapshot      is taken when min time has reached the position: send its part as the last one, and
+    the snapshot      is taken when min time has reached the position: send its changes as the last part, and
                       release the bins
-    StatePart, last   of all old owners: adopt the bins, if the own snapshot is taken
+    StatePart, last   received from all old owners: adopt the bins, if this worker's snapshot is taken
     timer             drop a part of the state that was handed over
     TickCompleted     the change is over
 
-A part may come before the tick is known here, as it comes by another link.  It is staged when no state of an
-earlier tick is left, which could have the same keys.
+A part may arrive before the tick is known here, because it uses another link.  It is staged once no state of
+an earlier tick is left, which could have the same keys.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
     State = tuple[tuple[str, IncrementalSnapshot], ...]
 
 PART_SECONDS: Final = 0.005
-"""How often a part of the state is sent, staged or dropped."""
+"""The interval at which a part of the state is sent, staged or dropped."""
 _PARTS_AT_ONCE: Final = 100
-"""How many parts are sent at most by a worker whose steps take longer than `PART_SECONDS`."""
+"""The maximum number of parts sent in one step, by a worker whose steps exceed `PART_SECONDS`."""
 
 
 class _Tick:
@@ -113,7 +114,7 @@ class WorkerTicks:
         return ownership
 
     def leaving(self, fronts: Iterable[Front]) -> frozenset[int]:
-        """Return the numbers of the fronts of the worker that others continue."""
+        """Return the numbers of the fronts of the worker that other workers will continue."""
         assert self._tick is not None
         readers = self._tick.readers
         numbers = [front.number for front in fronts] if readers else []
@@ -124,7 +125,7 @@ class WorkerTicks:
         """Return the number of the tick that is under way, 0 if none is."""
         return 0 if self._tick is None else self._tick.number
 
-    # Parts of the work, between which other steps come.
+    # Work in parts, between which other steps are taken.
 
     def next_timer(self) -> float:
         """Return when to call `continue_work`, infinity for never."""
@@ -133,13 +134,13 @@ class WorkerTicks:
         return self._next_part if has_parts or self._worker.foreign.is_released else math.inf
 
     def _may_stage(self, tick: _Tick) -> bool:
-        """Return whether state of the tick's bins has come, and no state of an earlier tick is in its way."""
+        """Return whether state of the tick's bins has arrived, and no state of an earlier tick is left."""
         if not self._received or self._received[0][1].tick != tick.number:
             return False
         return self._worker.has_switched or not self._worker.foreign.is_released
 
     def continue_work(self, now: float, is_behind: Callable[[int], bool]) -> None:
-        """Do one part of what is left; `is_behind` is whether a peer has not taken what was sent."""
+        """Do one part of the remaining work; `is_behind` is that of `Links`."""
         if now < self.next_timer():
             return
         due = min(1 + int((now - self._next_part) / PART_SECONDS), _PARTS_AT_ONCE)
@@ -154,14 +155,14 @@ class WorkerTicks:
         self._report_progress()
 
     def _send_parts(self, tick: _Tick, due: int, is_behind: Callable[[int], bool]) -> None:
-        """Send the parts that are due: under load state changes faster than one part a step is sent."""
+        """Send the parts that are due: under load, one for each step is slower than the state changes."""
         while due and tick.copies.has_more and not is_behind(tick.copies.next_peer):
             peer, state = tick.copies.take()
             self._put(peer, StatePart(tick.number, state, last=False))
             due -= 1
 
     def _report_progress(self) -> None:
-        """Report to the coordinator, once each, that the stored state is nearly sent, and that all is."""
+        """Report to the coordinator, once each, that stored state is nearly sent, and that all is sent."""
         tick = self._tick
         if tick is None or tick.is_prepared or self._worker.foreign.is_released:
             return
@@ -175,7 +176,7 @@ class WorkerTicks:
     # The old owner.
 
     def on_preparation(self, prepare: PrepareTick) -> CopyBins | None:
-        """Return what to read back: the bins that go, if any do."""
+        """Return the request to read back the state of bins that move away; None if none do."""
         old = self._worker.owners
         owners = OwnerMap.of_ranges(prepare.owners)
         self._tick = _Tick(prepare, owners, old, self._number)
@@ -187,7 +188,7 @@ class WorkerTicks:
         return CopyBins(self._epoch, prepare.tick, bins, self.take_ownership())
 
     def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> None:
-        """Begin to send the stored state of the bins that go."""
+        """Begin to send the stored state of the bins that move away."""
         tick = self._tick
         if tick is None or event.tick != tick.number:
             return
@@ -199,9 +200,9 @@ class WorkerTicks:
         self._report_progress()
 
     def on_stored(self, state: State) -> None:
-        """Send what a snapshot has changed in the bins that go.
+        """Send the changes of a snapshot to the bins that move away.
 
-        It is stored, so its rows are made: making those of a large one would block the loop for long.
+        It is stored, so its rows exist already: to build those of a large one would block the loop for long.
         """
         tick = self._tick
         if tick is None or tick.is_handed_over:
@@ -210,9 +211,9 @@ class WorkerTicks:
         self._report_progress()
 
     def on_last_snapshot(self, states: Sequence[State]) -> None:
-        """Send the rest: of snapshots that are not stored yet, and of that at the position where the bins go.
+        """Send the rest: of snapshots that are not stored yet, and of that at the position where bins move.
 
-        If any bins go, `release` has to follow.
+        If any bins move away, `release` has to follow.
         """
         tick = self._tick
         assert tick is not None
@@ -236,13 +237,13 @@ class WorkerTicks:
     # The new owner.
 
     def on_switch(self, switch: Switch) -> None:
-        """Note the holds of the bins that come."""
+        """Record the holds for the bins that this worker adopts."""
         assert self._tick is not None
         self._tick.holds = dict(switch.holds)
         self.adopt_if_complete()
 
     def on_part(self, peer: int, part: StatePart) -> None:
-        """Take state of bins that come; it is staged immediately if nothing else has to come before."""
+        """Accept state of bins to adopt; stage it immediately if no other work has to precede it."""
         self._received.append((peer, part))
         tick = self._tick
         if tick is not None and (part.last or len(self._received) == 1):
@@ -259,7 +260,7 @@ class WorkerTicks:
             tick.unfinished.discard(peer)
 
     def adopt_if_complete(self) -> None:
-        """Adopt the bins that come once their old owners have sent everything."""
+        """Adopt bins once their old owners have sent everything."""
         tick = self._tick
         if tick is None or tick.holds is None or not tick.incoming or self.must_release:
             return
