@@ -1,4 +1,4 @@
-"""The acker: what is in flight, and hence min time at every stage.
+"""The acker: tracks what is in flight, and derives min time at every stage from it.
 
 Contract.  An entry (stage, kind, root) holds the XOR of the ids that entered and left it.  Every id
 enters once and leaves once; it enters in the same acknowledgement in which the id of its cause leaves.  So
@@ -9,8 +9,8 @@ Then
                           the least root of a non-zero entry (u, MESSAGE) for u in s and upstream of s,
                           the least root of a non-zero entry (u, HOLD)    for u upstream of s
 
-is a bound that never decreases: no row below it can arrive at the input of s.  A stage's own
-holds do not count for its input, only for the stages downstream.  (FlameStream (2018), section 3.3;
+is a bound that never decreases: no row below it can arrive at the input of s.  The holds of a stage
+do not count for its own input, only for the stages downstream.  (FlameStream (2018), section 3.3;
 see docs/bibliography.md.)
 
 Min time is not always the greatest such bound.  Links must neither lose nor repeat acknowledgements;
@@ -43,8 +43,8 @@ class Acker:
 
         Args:
             upstream: for each stage, the stages strictly upstream of it; the barrier comes last.
-            fronts_of: for each stage, the fronts whose rows can come to it.
-            start: the position of the job's state; min time of all stages at first.
+            fronts_of: for each stage, the fronts whose rows can reach it.
+            start: the position of the job's state, which is the first min time of all stages.
         """
         self._upstream = upstream
         self._start = start
@@ -108,7 +108,7 @@ class Acker:
         return self._promises
 
     def messages_in_flight(self) -> bool:
-        """Return whether a message is in flight or unprocessed; rows that folds hold do not count."""
+        """Return whether a message is in flight or unprocessed; rows that wait in folds do not count."""
         return any(table.xor_of for table in self._messages)
 
     def min_time(self, stage: int) -> Root:
@@ -121,9 +121,9 @@ class Acker:
         return self._min_times
 
     def passed_downstream(self, stage: int) -> Root:
-        """Return the greatest min time downstream of a stage: its folds must not hold anything below.
+        """Return the greatest min time downstream of a stage, below which its folds must have no holds.
 
-        It is END if nothing can come out of the stage any more.
+        It is END if the stage can have no more output.
         """
         downstream = [
             self._min_times[other]
@@ -133,11 +133,11 @@ class Acker:
         return max(downstream, default=END)
 
     def entries(self) -> int:
-        """Return how many entries of the ack table are not zero."""
+        """Return the number of entries of the ack table that are not zero."""
         return sum(len(table.xor_of) for table in (*self._messages, *self._holds))
 
     def heap_size(self) -> int:
-        """Return how many roots the heaps of the ack table hold; those of entries that are zero count."""
+        """Return the number of roots in the heaps of the ack table, those of zero entries included."""
         return sum(table.heap_size() for table in (*self._messages, *self._holds))
 
     def _advance_stages(self) -> list[MinTime]:
@@ -183,7 +183,7 @@ class _Table:
             self.xor_of[root] = message_id
         elif before == message_id:
             del self.xor_of[root]
-            # If a lesser root at the top is stale, that was reported when its entry became zero.
+            # If a lesser root at the top is stale, this was reported when its entry became zero.
             was_least = root == self._heap[0]
             if len(self._heap) > 2 * len(self.xor_of) + _STALE_FREE:
                 self._heap = list(self.xor_of)
@@ -194,7 +194,7 @@ class _Table:
         return False
 
     def heap_size(self) -> int:
-        """Return how many roots the heap holds, stale ones included."""
+        """Return the number of roots in the heap, stale ones included."""
         return len(self._heap)
 
     def least(self) -> Root:

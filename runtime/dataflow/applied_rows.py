@@ -1,17 +1,17 @@
-"""The rows that a fold has applied: how they are applied in order, undone and applied again.
+"""The rows that a fold has applied: they are applied in order, and may be undone and applied again.
 
-Rows above min time are logged with their results when they are applied, unless the policy is ORDERED.  After
-a change to ORDERED, rows are logged until min time has passed all rows that were applied before.  Rows
-at or before a position that their slots have seen are applied by a *repair*:
+Unless the policy is ORDERED, rows above min time are logged with their results when they are applied.  After
+a change to ORDERED, rows are still logged until min time has passed all rows that were applied before it.  A
+row at or before a position that its slot has seen already is applied by a *repair*:
 
     log      [a3 b5] [a7 b8] [a9]       row a6 comes: the log from the first entry with a later row
                      [   b8] [  ]       undo rows of slot a, the latest entry first
     log      [a3 b5] [   b8] [  ] [a6 a7 a9]                apply them again in order, and log that
 
 The output of a repair is the difference between new and old results.  A *rewind* undoes the whole log from a
-root on, and its rows wait.
+root on; the undone rows wait in the backlog.
 
-Rows that the kernel leaves for a later step (`ApplyResult.rest`) go back to the backlog.
+Rows that the kernel leaves for a later step (`ApplyResult.rest`) return to the backlog.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 class AppliedRows:
     """The rows that the kernel of one fold has applied, with an undo log of those above min time.
 
-    `reached` is the greatest root that was applied or has closed a window, `applied` counts rows, `redone`
-    those of them that were applied again by a repair.
+    `reached` is the greatest root that was applied or has closed a window, `applied` counts the rows, and
+    `redone` counts how often repairs have applied a row again.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class AppliedRows:
         return self._bound.exceeded
 
     def change_policy(self, policy: Policy) -> None:
-        """Log what is applied from now on, or do so only as long as earlier rows may be undone."""
+        """Log all applied rows from now on, or only as long as earlier rows may be undone."""
         self._speculates = policy is Policy.SPECULATIVE
         self._undoable = self._speculates or self._log.least() is not None
 
     def reach(self, sides: Sequence[KeyedRows | None]) -> None:
-        """Record that rows were applied, or were made by closing windows; each side is in order."""
+        """Record that rows were applied, or were emitted by closing windows; each side is in order."""
         for rows in sides:
             if rows is not None and len(rows.slot):
                 self.reached = max(self.reached, rows.batch.root(len(rows.slot) - 1))
@@ -122,7 +122,7 @@ class AppliedRows:
     def _split_at_announced(
         self, sides: list[KeyedRows | None]
     ) -> Sequence[list[KeyedRows | None]]:
-        """Split rows at the announced position; the lesser part comes first."""
+        """Split rows at the announced position, into those below it and the rest."""
         position = self._kernel.snapshots.position
         return [sides] if position is None else split_at_position(sides, position)
 
@@ -158,7 +158,7 @@ class AppliedRows:
         final: Root,
         output: FoldOutput,
     ) -> None:
-        """Undo what `later` applied to slots that get earlier rows; apply it again with them.
+        """Undo the rows of `later` in the slots that get earlier rows; apply them again together.
 
         `least` is the least root of `sides`, `later` is `log_from(least)`, and `final` is min time.
         """
@@ -183,9 +183,9 @@ class AppliedRows:
     def _take_out(
         self, entry: Application, again: list[list[KeyedRows | None]]
     ) -> ApplyResult[Any] | None:
-        """Undo what an entry applied to the affected slots, and append its rows to `again`.
+        """Undo the rows of an entry in the affected slots, and append them to `again`.
 
-        Return its results for them; None if it has no such rows.
+        Return their results; None if the entry has no such rows.
         """
         affected = self._affected.values
         parts = [split_rows(rows, affected) for rows in entry.sides]
@@ -203,7 +203,7 @@ class AppliedRows:
     def _restore(self, entry: Application, rows: list[KeyedRows | None]) -> None:
         """Undo an entry for the slots of `rows`, which are all its rows of these slots.
 
-        For other slots its undo may be invalid: a repair has removed their rows from it.
+        The undo of other slots may be invalid, because a repair has removed their rows from the entry.
         """
         slots = [side.slot for side in rows if side is not None]
         if not slots:
@@ -216,9 +216,9 @@ class AppliedRows:
         self._kernel.snapshots.on_undo(here, entry.greatest)
 
     def rewind(self, least: Root, final: Root, output: FoldOutput) -> tuple[Root, int]:
-        """Undo all rows from `least` on; they wait.
+        """Undo all rows from `least` on, and put them into the backlog.
 
-        Return the greatest root in the removed part of the log, and how many rows wait.  Rows before
+        Return the greatest root in the removed part of the log, and the number of undone rows.  Rows before
         `least`, the root of the rows that the fold is about to apply, stay applied: min time downstream may
         have passed them, although the fold has not received that update yet.
         """
@@ -246,7 +246,7 @@ class AppliedRows:
     ) -> list[ApplyResult[Any]]:
         """Apply rows of a repair; those below `final` are not logged.
 
-        Rows that the kernel leaves wait if they are not below `least`: see `rewind`.
+        Rows that the kernel leaves for later wait only if they are not below `least`: see `rewind`.
         """
         below, later = split_at_position(sides, final)
         parts = [below, *self._split_at_announced(later)]
@@ -273,7 +273,7 @@ class AppliedRows:
         return made
 
     def settle(self, final: Root) -> None:
-        """Discard the undo of rows below `final`, which is min time, and state that has expired."""
+        """Discard the log of rows below `final`, which is min time, and state that has expired."""
         for entry in self._log.pop_below(final):
             self._kernel.settle(entry.applied.undo)
         least = self._log.least()
@@ -281,7 +281,7 @@ class AppliedRows:
         self._kernel.expire(final if least is None else min(final, least))
 
     def release(self, slots: Ints) -> None:
-        """Drop all state and all applied rows of these slots: none of them is undone again."""
+        """Drop all state and all logged rows of these slots, which are never undone."""
         self._affected.grow(len(self._kernel.table))
         self._affected.set(slots, to=True)
         self._log.drop(self._affected.values)

@@ -1,4 +1,4 @@
-"""The rows that a fold has not applied, and the parts in which a fold that is behind takes them."""
+"""The rows that a fold has not applied yet; a fold that is behind takes them in parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.kernel import KeyedRows
 
 PART_ROWS_MIN: Final = 64
-"""A fold that is behind takes at least about this many waiting rows of each side at once."""
+"""The approximate minimum of waiting rows of each side that a fold that is behind takes at once."""
 
 
 class Backlog:
@@ -28,11 +28,11 @@ class Backlog:
         self._sides = [WaitingRows() for _ in range(sides)]
         self._part_rows = PART_ROWS_MIN
         self._part_start = START
-        """Waiting rows below this position were given to the kernel before, or came later."""
+        """Waiting rows below this position were given to the kernel before, or arrived later."""
 
     @property
     def rows(self) -> int:
-        """Return how many rows wait."""
+        """Return the number of waiting rows."""
         return sum(side.rows for side in self._sides)
 
     def least(self) -> Root | None:
@@ -45,7 +45,7 @@ class Backlog:
         self._sides[side].append(batch)
 
     def put_back(self, parts: Sequence[Sequence[KeyedRows | None]]) -> None:
-        """Add rows that are left for a later step; the fold is behind, if there are any."""
+        """Add rows that are left for a later step; if there are any, the fold is behind."""
         for sides in parts:
             for side, rows in enumerate(sides):
                 if rows is not None:
@@ -54,7 +54,7 @@ class Backlog:
                     self.is_behind = True
 
     def pass_on(self, side: int, batch: Batch) -> list[list[Batch]]:
-        """Return what `append` and `take_below(END)` would return; nothing may wait."""
+        """Do `append` and `take_below(END)` at once, and return the latter's result; no row may wait."""
         batches: list[list[Batch]] = [[] for _ in self._sides]
         batches[side].append(batch)
         self._part_start = END
@@ -70,14 +70,14 @@ class Backlog:
         return batches
 
     def _next_part(self, bound: Root) -> Root:
-        """Return the position below which the next part lies, `bound` at most."""
+        """Return the end of the next part, at most `bound`."""
         if not self.is_behind:
             return bound
         count, start = self._part_rows, self._part_start
         return min(bound, *[side.position_after(count, start) for side in self._sides])
 
     def resize_part(self, applied: int) -> None:
-        """Set the size of the next part to twice the rows that were applied of the last one.
+        """Set the size of the next part to twice the number of rows that were applied of the last one.
 
         So a long backlog is not sorted and put back for each part.
         """

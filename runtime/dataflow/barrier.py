@@ -1,10 +1,10 @@
 """The barrier releases final rows in the total order, each group of changes as a whole.
 
-Contract.  Let m be min time at the barrier.  Each port has released the live content of its rows with roots
-below m, and nothing else: rows whose weights cancel never appear, and no released row is ever undone.  All
-ports (the sinks of all INSERTs, late rows, dead letters, errors) are released by one bound, so that sinks of
-one job are consistent with each other.  If an error remains at root p, the bound becomes p, everything of
-roots below p is released, and the job stops.
+Contract.  Let m be min time at the barrier.  Each port has released exactly the live content of its rows with
+roots below m: rows whose weights cancel never appear, and no released row is ever undone.  All ports (the
+sinks of all INSERTs, late rows, dead letters, errors) are released up to the same bound, so that the sinks of
+a job are consistent with each other.  If an error remains at root p, the bound becomes p, everything below p
+is released, and the job stops.
 
 The changes of one root position are one group: consolidated, labelled and ordered as
 `docs/internals/semantics.md` says.  (The barrier of FlameStream (2018), section 3.2, releases items; groups
@@ -47,7 +47,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class LateRows:
-    """Rows that came too late for the window operator number `window`."""
+    """The late rows of the window operator number `window`."""
 
     window: int
     rows: Batch
@@ -55,14 +55,14 @@ class LateRows:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """Malformed rows of sources that continue after them."""
+    """Malformed rows of sources that continue after such rows."""
 
     dead_letters: tuple[tuple[Root, DeadLetter], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The job stops at `root`; `code` is the error's number, `dead_letter` the malformed row if it is one."""
+    """The job stops at `root`; `code` is the error's number, `dead_letter` the malformed row, if any."""
 
     root: Root
     code: int
@@ -79,7 +79,7 @@ class Barrier:
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
     ) -> None:
-        """Start at `start`: everything below was released before.
+        """Start at `start`, below which everything was released before.
 
         `encodings` are those of the INSERTs whose rows workers encode.
         """
@@ -95,10 +95,10 @@ class Barrier:
         self.releases = 0
 
     def accept(self, parcel: Parcel) -> None:
-        """Take rows in.
+        """Accept rows.
 
         Raises:
-            InvariantError: if rows come that are below what has been released.
+            InvariantError: if a row is below the released bound.
         """
         check_not_below(parcel.least_root(), self.min_time, "rows at the barrier")
         match parcel.to.port:
@@ -150,7 +150,7 @@ class Barrier:
         return outputs
 
     def rows_buffered(self) -> int:
-        """Return how many rows wait to be released."""
+        """Return the number of rows that wait to be released."""
         return sum(gate.rows_buffered() for gate in self._sinks)
 
     def _late_below(self, bound: Root) -> list[LateRows]:
@@ -187,7 +187,7 @@ class Barrier:
 
 
 def in_order(late: Sequence[LateRows]) -> list[LateRows]:
-    """Return late rows of several windows by root, then by window; the order does not depend on bounds."""
+    """Sort late rows of several windows by root, then by window: this order does not depend on bounds."""
     if len(late) < 2:
         return list(late)
     sizes = [len(each.rows) for each in late]

@@ -1,13 +1,13 @@
-"""How many rows go into each hash bin of each fold, and the keys that many of them have.
+"""The load of each hash bin of each fold, in rows, and the heavy keys.
 
-A worker counts what it sends, its own rows included, where the rows are exchanged.  It looks at one batch
-in `SAMPLED`; where no hashes are needed, at one in `SAMPLED_WITHOUT_HASHES`, of which it hashes a part.  The
-number of all rows is known, so what was counted is scaled.
+A worker counts the rows that it sends into exchanges, including those to itself.  It samples one batch in
+`SAMPLED`; where no hashes are needed, one in `SAMPLED_WITHOUT_HASHES`, of which it hashes a part.  The number
+of all rows is known, so the counts are scaled up.
 
-The heavy keys are what is left of a summary that is cut to `HEAVY_MAX` hashes whenever it has grown.  A key
-may have had up to `error` rows more among those looked at: the sum of the greatest counts that were cut,
-scaled.  Keys are counted before rows are pre-aggregated, so a heavy key stays one: `rows` is its share of all
-rows, scaled to the number of rows that were sent.  Nothing that is released depends on any of this.
+Heavy keys are found by a summary of counts, which is cut to `HEAVY_MAX` hashes
+whenever it has grown.  The count of a key may be too low by up to `error`: the sum of the greatest counts
+that were cut, scaled.  Keys are counted before rows are pre-aggregated, so a heavy key remains one: `rows` is
+its share of all rows, scaled to the number of rows that were sent.  No released row depends on any of this.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 SAMPLED: Final = 4
 SAMPLED_WITHOUT_HASHES: Final = 16
 HASHED_ROWS_MAX: Final = 4096
-"""How many rows of a batch are hashed for statistics alone."""
+"""The maximum number of rows of a batch that are hashed for statistics alone."""
 HEAVY_MAX: Final = 64
 HEAVY_ROWS_MAX: Final = 1024
-"""How many keys are looked at together for heavy ones."""
+"""The number of keys that are searched for heavy ones at once."""
 COUNTED_ROWS_MAX: Final = 16_384
-"""How many keys are counted together."""
+"""The number of keys that are counted at once."""
 KEY_CHARACTERS_MAX: Final = 64
 
 
 class HeavyKey(NamedTuple):
-    """A key with many rows; `rows` may be too few by `error`."""
+    """A key with many rows; `rows` may be too low by up to `error`."""
 
     hash: int
     key: str
@@ -79,7 +79,7 @@ class BinLoads:
     def add(
         self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes | None = None
     ) -> None:
-        """Count rows with the hashes of their keys, and the values of these.
+        """Count rows by the hashes and the values of their keys.
 
         `sent` are the hashes of the rows that were sent, if some were pre-aggregated.
         """
@@ -116,9 +116,9 @@ class BinLoads:
 
 
 class _Edge:
-    """The load of one edge since it was taken last.
+    """The load of one edge since the last `load`.
 
-    Keys of small batches wait until there are enough of them; of many, only some are looked at.
+    Keys of small batches are collected until there are enough of them; many keys are sampled.
     """
 
     def __init__(self) -> None:
@@ -134,13 +134,13 @@ class _Edge:
         self._keys: dict[int, str] = {}
 
     def is_due(self, rows: int, one_in: int) -> bool:
-        """Count a batch, and return whether its keys are looked at."""
+        """Count a batch, and return whether its keys are to be sampled."""
         self.batches += 1
         self._rows += rows
         return self.batches % one_in == 1
 
     def add(self, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes) -> None:
-        """Look at the keys of a batch, perhaps later."""
+        """Sample the keys of a batch, now or later."""
         self._waiting.append((values, hashes, sent))
         self._rows_waiting += len(hashes)
         if self._rows_waiting >= COUNTED_ROWS_MAX:
@@ -190,7 +190,7 @@ class _Edge:
         raise AssertionError(row)
 
     def load(self, operator: str, side: int) -> EdgeLoad:
-        """Return what was counted, scaled to all rows."""
+        """Return the counts, scaled to all rows."""
         self._inspect()
         scale = self._rows / max(1, self._counted)
         per_row = self._rows / max(1, self._looked_at)

@@ -1,11 +1,11 @@
-"""Monitors the event times of a split, for warnings; nothing that is released depends on it.
+"""Monitors the event times of a split, for warnings; no released row depends on it.
 
-Seconds since 1970 that were read as milliseconds are times of 1970 to 1973.  The first row with such a time
-is reported, and these rows take no part in what follows.
+Seconds since 1970 that are read as milliseconds become times from 1970 to 1973.  The first row with such a
+time is reported, and rows with such times are ignored below.
 
 A single row that is dated far ahead makes the rows after it late.  Such a row is the first row of the split,
-or one whose time is a year or more after that of the row before it; it is reported when the time of a later
-row is a year or more before its own.
+or one whose time is at least a year after that of the row before it; it is reported when the time of a later
+row is at least a year before its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FAR_US: Final = 365 * 86_400_000_000
 _IN_SECONDS: Final = range(10**12, 10**14)
-"""What seconds of the years 2001 to 5138 are as milliseconds, in microseconds."""
+"""The values, in microseconds, of seconds of the years 2001 to 5138 that are read as milliseconds."""
 
 
 class InSeconds(NamedTuple):
@@ -41,7 +41,7 @@ class FarAhead(NamedTuple):
 
 
 class EventTimes:
-    """The event times of the rows of one split that have been read."""
+    """The event times of the rows of one split that have been read so far."""
 
     def __init__(self, split: int) -> None:
         self.in_seconds: InSeconds | None = None
@@ -49,10 +49,10 @@ class EventTimes:
         self._split = split
         self._greatest: int | None = None
         self._newest_jump = (0, 0)
-        """The number and the time of the last row that was a year or more after the one before it."""
+        """The number and the time of the last row that was at least a year after the one before it."""
 
     def add(self, times: Ints, rows: Ints) -> None:
-        """Take the event times of the next rows, at least one, with the numbers of the rows."""
+        """Record the event times of the next rows, at least one, with the numbers of the rows."""
         if self.far_ahead is not None and self.in_seconds is not None:
             return
         if times.min() < _IN_SECONDS.stop:

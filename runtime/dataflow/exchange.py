@@ -1,9 +1,8 @@
-"""The exchange: which worker gets each row that a stage sends into a fold, as one worker sends them.
+"""The sending side of the exchange: which worker gets each row that a stage sends into a fold.
 
-Rows of hot keys are pre-aggregated where the plan says so.  Rows on two sides of an announced position
-never become one, neither for a snapshot nor for a tick: so a worker agrees only to a position that is above
-all rows it has replaced, and does not pre-aggregate a batch with rows on both sides of a position that it has
-agreed to.
+Rows of hot keys are pre-aggregated where the plan says so.  Rows on different sides of the announced position
+of a snapshot or tick must not be combined.  So a worker agrees only to a position that is above all rows it
+has replaced, and does not pre-aggregate a batch with rows on both sides of a position that it has agreed to.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """Rows of a batch for one worker, None for all of them; `moved` marks rows of bins that have moved."""
+    """The rows of a batch for one worker (None: all rows); `moved` marks rows of bins that have moved."""
 
     worker: int
     moved: bool
@@ -48,21 +47,21 @@ class Exchange:
         """The last announced position that was agreed to."""
 
     def agrees_to(self, position: Root) -> bool:
-        """Return whether no rows on two sides of a position have become one; from now on none do."""
+        """Return whether no rows on both sides of a position were combined; from now on none are."""
         if position <= self.reached:
             return False
         self._position = position
         return True
 
     def sample(self, stage: int, to: ToFold, batch: Batch) -> None:
-        """Count rows that need no exchange."""
+        """Count rows that need no exchange, for statistics."""
         if self._loads is not None:
             self._loads.sample(to, self._pipelines.keys_of(stage, to), batch)
 
     def parts(
         self, routing: Routing, stage: int, to: ToFold, batch: Batch
     ) -> tuple[Batch, list[Part], Batch | None]:
-        """Return the rows to be sent, the part of each worker, and the errors of keys."""
+        """Return the rows to send, the part of each worker, and the rows whose keys are errors."""
         values, kept, errors = self._pipelines.keys_of(stage, to)(batch)
         if kept is not None:
             batch = batch.take(kept)

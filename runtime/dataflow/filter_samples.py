@@ -1,9 +1,9 @@
 """Measures the conditions of filters one by one, on some batches, so that the optimizer can order them.
 
-One in `SAMPLED_EVERY` batches is evaluated again, condition by condition, and the results are dropped: what
-is released does not depend on it.  The conditions cannot fail.  Each sees all rows that come to its filter
-run, whatever the order that is in force.  Of each run, one pair of conditions in turn is evaluated together:
-the second condition on the rows for which the first one is true.
+One in `SAMPLED_EVERY` batches is evaluated again, condition by condition, and the results are dropped, so no
+released row depends on it.  The conditions cannot fail.  Each is evaluated on all rows of the input of its
+filter run (see `plan_choices`), whatever the current order.  In turn, one pair of conditions of each run is
+also evaluated together: the second one on the rows for which the first is true.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class _SampledRun(NamedTuple):
-    """The conditions of a filter run, which read the rows of a step, and those that are evaluated in pairs.
+    """The conditions of a filter run, which read the rows of a step, and the pairs to evaluate together.
 
-    A pair has the number of its first condition, and the second one.
+    A pair has the number of its first condition, and the second condition.
     """
 
     source: int
@@ -40,7 +40,7 @@ class _SampledRun(NamedTuple):
 
 
 class FilterSamples:
-    """The conditions of one stage that are measured, by the step whose rows they see."""
+    """The measured conditions of one stage, by the step whose rows they read."""
 
     def __init__(self, stage: Stage, instrument: Instrumentation) -> None:
         """Compile the conditions of the filter runs of a stage, if `instrument` measures."""
@@ -61,7 +61,7 @@ class FilterSamples:
             self._runs.append(_SampledRun(source, conditions, pairs))
 
     def take(self, results: Mapping[int, Batch]) -> None:
-        """Measure the conditions on a batch, if it is its turn; `results` has the rows of each step."""
+        """Measure the conditions on a batch, if it is to be sampled; `results` has the rows of each step."""
         if not self._runs:
             return
         self._batches += 1

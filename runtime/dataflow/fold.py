@@ -1,11 +1,11 @@
 """The fold: a fused drifting-state cycle, which handles all disorder.
 
-Contract.  Rows come in any order.  Let m be min time at the fold's input, and let the *live content* be
-the rows that came in, equal rows at equal positions summed by weight.  Then the output of
-the fold, summed by weight, is at every moment the operator's result for some sequence of rows; below m it is
-the result for the live content below m in the total order.  Both policies keep that:
+Contract.  Rows arrive in any order.  Let m be min time at the fold's input, and let the *live content* be
+the received rows, with the weights of equal rows at equal positions added up.  Then the output of the
+fold, added up by weight, is at every moment the operator's result for some sequence of rows; below m it is
+the result for the live content below m in the total order.  Both policies guarantee this:
 
-* ORDERED holds rows until m has passed them.  It never undoes anything.
+* ORDERED keeps rows waiting until m has passed them.  It never undoes anything.
 * SPECULATIVE applies rows as they arrive and logs, above m, the applied rows and their results.  A row at
   or before a position that its slot has seen causes a *repair*: the fold undoes the rows of the slots
   concerned, applies all of them again in order, and sends the difference of the outputs.  When repairs
@@ -20,7 +20,7 @@ Windows close only when m has passed their punctuation, never speculatively.  `h
 root at which the fold may still send rows that no message in flight accounts for; min time downstream must
 not pass it.
 
-Snapshots.  After a position is announced, no application has rows from both sides of it.  As soon as m
+Snapshots.  After a position is announced, no application has rows on both sides of it.  As soon as m
 reaches the position, the fold takes an incremental snapshot as of it: everything below is final, and rows
 applied above are left out (`kernel.KernelSnapshots`).  A fold that loads the state as of a position
 continues like one that has received the rows below it.
@@ -29,7 +29,7 @@ Steps.  A kernel may leave rows whose results would be too large for one step (`
 wait, and the fold **is behind** until `continue_work` has applied them, a part at a time; its own min time
 stays below them.
 
-The order in which outputs leave the fold is not defined, and it may send rows and undo them later.
+The order of outputs is not defined, and a fold may send rows and undo them later.
 `tests/property` checks released bytes under every policy and interleaving.
 """
 
@@ -77,7 +77,7 @@ class Fold:
         """The policy from a position on that min time has not passed."""
         self._released: ReleasedBins | None = None
         self._holds_nothing = False
-        """Whether all bins were given up: the windows that may close have no rows."""
+        """Whether all bins were given up: the remaining windows have no rows."""
 
     @property
     def reached(self) -> Root:
@@ -86,7 +86,7 @@ class Fold:
 
     @property
     def rows_applied(self) -> int:
-        """Return how many rows are applied, each once."""
+        """Return the number of rows applied; repairs do not count again."""
         return self._applied.applied
 
     @property
@@ -100,7 +100,7 @@ class Fold:
         return self._applied.redone
 
     def accept(self, side: int, batch: Batch) -> FoldOutput:
-        """Take in rows, none of them below min time; apply them immediately if the policy allows."""
+        """Accept rows, none of them below min time; apply them immediately if the policy allows."""
         check_not_below(batch.span().least, self._target, "rows at the input of a fold")
         prepared, errors = self._kernel.prepare(side, batch)
         output = FoldOutput([], [] if errors is None else [errors])
@@ -117,11 +117,11 @@ class Fold:
 
     @property
     def _holds(self) -> bool:
-        """Return whether rows wait until min time has passed them."""
+        """Return whether new rows have to wait until min time has passed them."""
         return self._ordered or self._holding_until is not None
 
     def advance(self, min_time: Root) -> FoldOutput:
-        """Advance min time at the input: apply held rows below it, close windows, discard undo."""
+        """Advance min time at the input: apply waiting rows below it, close windows, discard the log."""
         check_not_below(min_time, self._target, "min time at the input of a fold")
         self._target = min_time
         output = FoldOutput([], [])
@@ -130,7 +130,7 @@ class Fold:
 
     @property
     def min_time_of_input(self) -> Root:
-        """Return min time at the input, which the fold follows as far as waiting rows allow."""
+        """Return min time at the input; the fold's own min time follows it as far as waiting rows allow."""
         return self._target
 
     @property
@@ -156,7 +156,7 @@ class Fold:
         self._advance(self._target, output)
 
     def _advance(self, min_time: Root, output: FoldOutput) -> bool:
-        """Advance to `min_time`, or to the first row that waits below it; return whether to `min_time`."""
+        """Advance to `min_time`, or to the first row that waits below it; return whether it was reached."""
         if self._holds:
             self._apply_waiting(output, min_time)
         least = self._backlog.least() if self._backlog.is_behind else None
@@ -180,8 +180,8 @@ class Fold:
     def change_policy(self, position: Root, policy: Policy) -> FoldOutput:
         """Change the policy when min time has reached `position`, perhaps immediately.
 
-        Rows that wait then are applied, or wait for min time from then on.  Rows above min time that are
-        applied may still be undone.
+        Rows that wait then are applied, or wait for min time from then on.  Applied rows above min time may
+        still be undone.
         """
         self._next_policy = position, policy
         output = FoldOutput([], [])
@@ -200,13 +200,13 @@ class Fold:
     def load(
         self, snapshots: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:
-        """Load the state as of `position`; see `FoldSnapshots.load`.  Nothing may have come in yet."""
+        """Load the state as of `position`; see `FoldSnapshots.load`.  No input may have arrived yet."""
         self._min_time = self._target = position
         self.snapshots.load(snapshots, owned, position)
         self._kernel.expire(position)
 
     def release(self, bins: BinRanges) -> None:
-        """Release some bins: min time has passed all their rows that this worker gets.
+        """Release some bins: min time has passed all of their rows that this worker receives.
 
         `collect` has to be called until it has dropped their state.
         """
@@ -215,7 +215,7 @@ class Fold:
         self._released = ReleasedBins(bins, self._kernel, self._applied)
 
     def hold_nothing(self) -> None:
-        """Hold min time back for no window any more, as all bins were given up, until some are adopted."""
+        """Have no hold for windows any more, because all bins were given up, until some are adopted."""
         self._holds_nothing = True
 
     @property
@@ -233,12 +233,12 @@ class Fold:
     def adopt(self, position: Root, queued: Sequence[tuple[int, Batch]]) -> FoldOutput:
         """Begin to own bins whose state as of `position` is staged, and apply their rows from there on.
 
-        Min time is at `position` or has passed it.  The fold goes back there, which changes nothing for the
-        keys that it had, and advances again over the rows and windows of the new ones.
+        Min time is at `position` or has passed it.  The fold goes back to the position, which has no effect
+        on the keys that it had, and advances again over the rows and windows of the new keys.
 
         Args:
             position: where the keys changed owner.
-            queued: the rows of these keys that have come since, with their sides.
+            queued: the rows of these keys that have arrived since, with their sides.
         """
         assert position <= self._min_time
         self._holds_nothing = False
@@ -259,11 +259,11 @@ class Fold:
         return output
 
     def announce(self, position: Root) -> bool:
-        """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it."""
+        """Prepare a snapshot as of `position`; return False if the state has anything at or above it."""
         return self.snapshots.announce(position, reached=self.reached, min_time=self._min_time)
 
     def hold(self) -> Root | None:
-        """Return the least root of waiting rows and open windows, or None."""
+        """Return the least root of waiting rows and open windows, None if there are none."""
         if self._holds_nothing:
             return None
         roots = [self._kernel.next_close(), self._backlog.least()]

@@ -1,4 +1,4 @@
-"""The output of a fold: rows and errors of applications, or the differences that a repair makes."""
+"""The output of a fold: rows and errors of applications, or the differences that a repair causes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FoldOutput:
     def append_differences(
         self, made: Sequence[ApplyResult[Any]], old: Sequence[ApplyResult[Any]], *, by_path: bool
     ) -> None:
-        """Append the rows that are only in `made`, and the undo of those only in `old`."""
+        """Append the rows that are only in `made`, and the undo of rows that are only in `old`."""
         self.repairs = True
         new_rows = merge_rows([applied.rows for applied in made])
         old_rows = merge_rows([applied.rows for applied in old])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FoldSnapshots:
-    """Snapshots of one fold.  If `crossed`, min time has reached the position: the snapshot can be taken."""
+    """Snapshots of one fold; once `crossed`, min time has reached the position, so that `take` returns it."""
 
     def __init__(self, kernel_snapshots: KernelSnapshots) -> None:
         self.crossed = False
@@ -34,13 +34,13 @@ class FoldSnapshots:
 
     @property
     def position(self) -> Root | None:
-        """Return the position that is announced and not crossed, if there is one."""
+        """Return the announced position that min time has not reached, None if there is none."""
         return self._kernel.position
 
     def load(
         self, snapshots: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:
-        """Load the state as of `position` of the keys in the bins `owned`; the oldest comes first."""
+        """Load the state as of `position` of the keys in the bins `owned` from snapshots, oldest first."""
         self._known_from = position
         if snapshots:
             own = merge_snapshots(
@@ -49,21 +49,21 @@ class FoldSnapshots:
             self._kernel.load(own, position)
 
     def stage(self, snapshot: IncrementalSnapshot) -> None:
-        """Add state of keys that another worker has; the oldest comes first."""
+        """Add state of keys that another worker owns; to be called with the oldest first."""
         self._kernel.stage(snapshot)
 
     def adopt(self, position: Root) -> None:
-        """Let the staged state, which is as of `position`, take part from now on."""
+        """Use the staged state, which is as of `position`, from now on."""
         self._kernel.adopt(position)
 
     def discard_staged(self) -> None:
-        """Do not adopt what was staged."""
+        """Discard the staged state."""
         self._kernel.discard_staged()
 
     def announce(self, position: Root, *, reached: Root, min_time: Root) -> bool:
-        """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.
+        """Prepare a snapshot as of `position`; return False if the state has anything at or above it.
 
-        If min time has reached it before, no more rows come below it.
+        If min time has reached it already, no more rows below it can arrive.
         """
         assert self._kernel.position is None
         if position <= reached or position < self._known_from:
@@ -80,7 +80,7 @@ class FoldSnapshots:
         self.crossed = False
 
     def cross(self, position: Root) -> None:
-        """Copy the changes up to `position`, which is min time now."""
+        """Copy the changes up to `position`, which min time has just reached."""
         taken, before = self._kernel.take(), self._taken
         if taken is not None and before is not None:
             taken = merge_snapshots_later([before, taken], position)

@@ -1,8 +1,8 @@
-"""State in a worker's folds of bins that it does not own: not yet, or not any more.
+"""State in a worker's folds of bins that it does not own yet, or does not own any more.
 
 State of bins that are to move here is **staged**: loaded in parts before the position at which they move.
-State of bins that have moved away is dropped in parts later.  No rows of these bins come meanwhile, and
-snapshots do not have them.
+State of bins that have moved away is dropped in parts later.  No rows of these bins arrive meanwhile, and
+snapshots do not contain them.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ class ForeignState:
     """The state of foreign bins in the folds of one worker."""
 
     def __init__(self, folds: Mapping[int, Fold]) -> None:
-        """Start without any; `folds` are by stage."""
+        """Start without foreign state; `folds` are by stage."""
         self._folds = folds
         self._is_staged = False
         self._may_be_in_snapshot = False
 
     @property
     def is_released(self) -> bool:
-        """Return whether state is left of bins that the worker does not own any more."""
+        """Return whether state of bins that have moved away is left."""
         return any(fold.has_released for fold in self._folds.values())
 
     def collect(self) -> None:
-        """Drop a part of the state of bins that the worker does not own any more."""
+        """Drop a part of the state of bins that have moved away."""
         for fold in self._folds.values():
             if fold.has_released:
                 fold.collect()
                 return
 
     def stage(self, operator: str, snapshot: IncrementalSnapshot) -> None:
-        """Add state of bins that are to move here, before they do; of each key the oldest comes first.
+        """Add state of bins that are to move here; for each key, to be called with the oldest first.
 
-        No state that they had here before may be left.
+        No state of these bins from an earlier time may be left.
         """
         self._is_staged = self._may_be_in_snapshot = True
         for fold in self._folds.values():
@@ -53,7 +53,7 @@ class ForeignState:
                 fold.snapshots.stage(snapshot)
 
     def discard_staged(self, bins: BinRanges) -> None:
-        """Drop staged state of bins that do not move here after all."""
+        """Drop staged state: the bins do not move here after all."""
         if self._is_staged:
             self._is_staged = False
             for fold in self._folds.values():
@@ -67,11 +67,11 @@ class ForeignState:
             fold.release(bins)
 
     def on_completed(self) -> None:
-        """Record that all staged state is the worker's own."""
+        """Record that the worker owns all bins that were staged."""
         self._is_staged = False
 
     def without(self, state: State, owned: BinRanges) -> State:
-        """Return the state in a snapshot of the bins that the worker owns."""
+        """Return a snapshot without the state of bins that the worker does not own."""
         if not self._may_be_in_snapshot:
             return state
         self._may_be_in_snapshot = self._is_staged or self.is_released

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Freshness:
-    """The chunks that min time has not passed, and when each was read."""
+    """Records the chunks that min time has not passed, and when each was read."""
 
     def __init__(self) -> None:
         self._chunks: dict[int, deque[tuple[Root, float]]] = {}
         self._tables: dict[int, str] = {}
         self.released: Counter[tuple[str, int]] = Counter()
-        """How many chunks of each table were released at which age, by its bucket."""
+        """The number of released chunks, by table and bucket of age."""
 
     def on_chunk(self, front: Front, now: float) -> None:
         """Record that a front has read a chunk; all of it is below the promise of the front."""
@@ -43,5 +43,5 @@ class Freshness:
 
 
 def bucket_of_age(seconds: float) -> int:
-    """Return the bucket of an age, 0 for a microsecond and less."""
+    """Return the bucket of an age; bucket 0 is for a microsecond and less."""
     return max(0, math.floor(math.log2(max(seconds, 1e-6) * 1e6) * AGES_PER_OCTAVE))

@@ -6,7 +6,7 @@ successor of the last row that was read, so it needs no log.
 
 A front that resumes begins at the boundary of a chunk and drops the rows below a snapshot's position; from
 there on its rows, dead letters and promises are those of a front that was never interrupted.  A front that
-another worker continues drops the rows from a position on, where the other one resumes.
+another worker continues drops the rows from a position on, at which the other worker resumes.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ EVENT_TIME_AHEAD = 522
 
 _TIMES_OF_CLOCKS: Final = (TimeKind.EVENT, TimeKind.ARRIVAL)
 BOUNDARIES_MAX: Final = 256
-"""How many boundaries of chunks a front keeps; if there are more, it keeps every second, fourth, … one."""
+"""The maximum number of chunk boundaries that a front keeps: every one, every second, fourth and so on."""
 
 
 class Boundary(NamedTuple):
-    """Where a chunk begins: all rows before have roots below `root`; `time` is the greatest of them."""
+    """Where a chunk begins: all rows before it have roots below `root`, and times up to `time`."""
 
     root: Root
     source_offset: SourceOffset
@@ -56,7 +56,7 @@ class Front:
     """The entry of one split into the job."""
 
     def __init__(self, number: int, table: Table, split: int) -> None:
-        """Start before the first row of split number `split` of `table`; `number` is the front's own."""
+        """Start before the first row of split number `split` of `table`; `number` is that of the front."""
         self.number = number
         self.table = table
         self.split = split
@@ -65,7 +65,7 @@ class Front:
         self.rows_read = 0
         self.bytes_read = 0
         self.bytes_passed = 0
-        """How far the reader is in its file, set by the driver for monitoring."""
+        """The reader's position in its file in bytes, set by the driver for monitoring."""
         self.unknown_fields = self.nulled_fields = 0
         self.event_times = EventTimes(split)
         self._kind = table.time
@@ -101,14 +101,14 @@ class Front:
     def skip(self, first: Root, end: Root) -> None:
         """Skip the rows with roots from `first` on and below `end`.
 
-        Their times still count for those of the rows after them.
+        Their times still advance the times of the rows after them.
         """
         self._skipped.append((first, end))
 
     def stop_at(self, position: Root, unsent: int = 0) -> None:
         """Drop the rows with roots from `position` on: another worker reads them.
 
-        `unsent` of them were read before.
+        `unsent` of these rows were read already.
         """
         self._end = position
         self.remember_next()
@@ -120,9 +120,9 @@ class Front:
         self.unknown_fields, self.nulled_fields = before.unknown_fields, before.nulled_fields
 
     def resume_point(self, position: Root) -> ResumePoint:
-        """Return where to begin again so that no row with a root from `position` on is missed.
+        """Return where to resume so that no row with a root at or above `position` is missed.
 
-        Needs the source offsets of all chunks, and no `forget_below` beyond `position` so far.
+        Requires the source offsets of all chunks, and that `forget_below` was not called beyond `position`.
         """
         found = Boundary(START, SourceOffset(0, 1, 0), TIME_START)
         for boundary in self._boundaries:
@@ -141,17 +141,17 @@ class Front:
 
     @property
     def next_row(self) -> int:
-        """Return the number of the row that follows those that were read."""
+        """Return the number of the next row to read."""
         return self._next_row
 
     @property
     def read_up_to(self) -> Root:
-        """Return the least root that can follow the last row that was read."""
+        """Return the least possible root of the next row."""
         return self._read_up_to
 
     @property
     def ended(self) -> bool:
-        """Return whether the front has promised that no more rows will come."""
+        """Return whether the front has promised that no more rows follow."""
         return self.promised == END
 
     def take(
@@ -159,7 +159,7 @@ class Front:
     ) -> tuple[Batch | None, tuple[tuple[Root, DeadLetter], ...]]:
         """Return the chunk's rows with their positions (path ()), and its malformed rows with theirs.
 
-        `source_offset` is where the reader stood before it read them; it is needed only to resume.
+        `source_offset` is the reader's offset before it read them; it is needed only to resume.
         """
         self._remember(source_offset)
         dead_letters = list(chunk.dead_letters)
@@ -210,16 +210,16 @@ class Front:
         return Batch(columns, time, rows + self._base, ())
 
     def on_wait(self, source_offset: SourceOffset) -> None:
-        """Record that the source has no more rows yet, however many the last chunk had."""
+        """Record a boundary because the source has no more rows yet, however small the last chunk was."""
         self.remember_next()
         self._remember(source_offset)
 
     def remember_next(self) -> None:
-        """Keep the next boundary of chunks: it is to be near a position at which another worker resumes."""
+        """Keep the next chunk boundary: another worker is to resume near it."""
         self._passed_boundaries = self._stride
 
     def _remember(self, source_offset: SourceOffset | None) -> None:
-        """Record where the next chunk begins, unless that is close after the last boundary."""
+        """Record where the next chunk begins, unless it is too close to the last recorded boundary."""
         if source_offset is None or (
             self._boundaries and self._boundaries[-1].root == self._read_up_to
         ):
@@ -300,17 +300,17 @@ class Front:
         self.promised = max(self.promised, self._read_up_to)
 
     def _successor(self, row: int) -> Root:
-        """Return the least root that can follow the row, which has been read."""
+        """Return the least root that can follow a row that has been read."""
         next_time = row + 1 if self._kind is TimeKind.OFFSET else self._greatest_time
         return Root(next_time, self._base + row + 1)
 
     def end(self, source_offset: SourceOffset | None = None) -> None:
-        """Promise that no more rows will come; `source_offset` is where the reader stands at the end."""
+        """Promise that no more rows follow; `source_offset` is the reader's offset at the end."""
         self._remember(source_offset)
         self.promised = END
 
     def rows_above(self, min_time: Root) -> int:
-        """Return about how many sent rows min time has not passed: the read-ahead."""
+        """Return the approximate number of sent rows that min time has not passed: the read-ahead."""
         while self._ahead and self._ahead[0][0] <= min_time:
             self._rows_ahead -= self._ahead.popleft()[1]
         return self._rows_ahead

@@ -1,6 +1,6 @@
-"""The holder: the front with the least promise, which holds output back, and since when.
+"""The front with the least promise, which holds output back, and since when.
 
-It is for monitoring; nothing that is released depends on it.
+This is for monitoring; no released row depends on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Held(NamedTuple):
-    """The number of the front that holds output back, what it has promised, and how long ago."""
+    """The number of the front that holds output back, its promise, and the age of the promise."""
 
     front: int
     seconds: float

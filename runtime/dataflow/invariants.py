@@ -1,6 +1,6 @@
 """Invariants of the protocol that are checked while a job runs.
 
-Each check is one comparison.  A failure is a bug of fsql: the epoch ends with the error before anything else
+Each check is one comparison.  A failure is a bug in fsql: the epoch ends with the error before anything else
 is released, so that released output stays correct.
 """
 
@@ -23,15 +23,15 @@ class InvariantError(AssertionError):
 
     @property
     def reason(self) -> str:
-        """Return the reason to give for the end of the epoch."""
+        """Return the reason to report for the end of the epoch."""
         return f"internal error FSQL-{BROKEN_INVARIANT}: {self}"
 
 
 def check_operators(state: Iterable[str], operators: Iterable[str]) -> None:
-    """Check that state is of operators of the plan; state is never ignored.
+    """Check that all state belongs to operators of the plan: state is never ignored.
 
     Raises:
-        InvariantError: if it is not.
+        InvariantError: if some does not.
     """
     unknown = sorted(set(state) - set(operators))
     if unknown:

@@ -5,13 +5,13 @@ the root of the row, so the undo of a row takes the same route.  The old owner a
 position, and hands the state over when min time has passed them; the new owner queues rows of the bins until
 it has adopted that state.
 
-    announce    The worker agrees only if it has applied and read nothing at or above the position.  Until it
-                learns how the change ends, it cuts there what its fronts read, and defers the rest.
-    switch      All have agreed: what was deferred is processed by the new owners.  A front that
-                another worker continues drops it, and stops at the position.
-    cancel      One has not: it is processed by the old ones.
+    announce    The worker agrees only if it has applied and read nothing at or above the position.  Until the
+                outcome is known, it cuts chunks of its fronts at the position, and defers the rows above.
+    switch      All workers have agreed: deferred rows go to the new owners.  A front that another worker
+                continues drops them, and stops at the position.
+    cancel      One worker has not agreed: deferred rows go to the old owners.
     adopt       The new owner adds the state and applies the queued rows.
-    complete    All have adopted: nothing below the position is under way any more.
+    complete    All have adopted: nothing below the position is in flight any more.
 
 Rows of bins that move are marked in their parcels, so that the new owner need not hash them again.
 """
@@ -59,7 +59,7 @@ class Routing:
         return self._numbers[0] if len(self._numbers) == 1 and self.change is None else None
 
     def split(self, batch: Batch, hashes: Hashes) -> list[tuple[int, bool, Ints | None]]:
-        """Return for each owner of rows whether their keys have moved, and the rows, None for all."""
+        """Return for each owner whether the keys have moved, and the indexes of its rows, None for all."""
         owner = self._owners[hashes >> BIN_SHIFT]
         if self.change is not None:
             return self._split_by_root(self.change, batch, hashes, owner)
@@ -106,7 +106,7 @@ class LayoutChange:
         choices: PlanChoices = NO_CHOICES,
         leaving: frozenset[int] = frozenset(),
     ) -> None:
-        """Begin it; `leaving` are the numbers of the worker's fronts that others continue."""
+        """Begin the change; `leaving` are the numbers of the worker's fronts that others continue."""
         self.position = position
         self.leaving = leaving
         self.choices = choices
@@ -131,17 +131,17 @@ class LayoutChange:
 
     @property
     def holds_back(self) -> bool:
-        """Return whether folds must not pass the position.
+        """Return whether folds must not advance beyond the position.
 
-        That is before the switch, with bins to hand over, and with bins to adopt: what expires above the
-        position may still be needed for their queued rows.
+        That is so before the switch, while bins are to be handed over, and while bins are to be adopted:
+        state that expires above the position may still be needed for their queued rows.
         """
         if not self.switched or not self.adopted:
             return True
         return bool(self.outgoing) and not self.released
 
     def route(self, batch: Batch, hashes: Hashes, owner: Ints) -> tuple[Ints, Bools]:
-        """Return the owner of each row, given its old one, and which rows are of bins that have moved."""
+        """Return the owner of each row, given its old owner, and which rows are of bins that have moved."""
         bins = hashes >> BIN_SHIFT
         moved = self._moved[bins]
         if moved.any():
@@ -149,9 +149,9 @@ class LayoutChange:
         return np.where(moved, self._new_owners[bins], owner), moved
 
     def defers(self, message: Message) -> bool:
-        """Return whether a message has to wait until the worker knows whether owners change, and keep it.
+        """Return whether a message has to wait until the worker knows whether owners change; if so, keep it.
 
-        Its rows at or above the position are of a worker that has switched, or of one that has not agreed.
+        It has rows at or above the position, so its sender has switched already, or has not agreed.
         """
         batch = message.parcel.batch
         if self.switched or batch is None or batch.span().greatest < self.position:
@@ -160,7 +160,7 @@ class LayoutChange:
         return True
 
     def defer(self, rows: FrontRows) -> FrontRows:
-        """Return what of a front's chunk is below the position, and keep the rest until the switch."""
+        """Return the rows of a front's chunk below the position, and keep the rest until the switch."""
         batch, rest = rows.batch, None
         if batch is not None and not (under := below(batch, self.position)).all():
             rest = batch.take(np.flatnonzero(~under))
@@ -174,7 +174,7 @@ class LayoutChange:
         return FrontRows(rows.front, rows.ordinal, batch, letters)
 
     def take_deferred(self, fronts: Iterable[Front]) -> list[FrontRows]:
-        """Return what waited; after the switch that of fronts that leave is dropped, and they stop."""
+        """Return the deferred rows; after the switch, drop those of fronts that leave, and stop these."""
         deferred, self.deferred = self.deferred, {}
         for front in fronts:
             if self.switched and front.number in self.leaving:
@@ -185,14 +185,14 @@ class LayoutChange:
     def promise_of(self, front: Front) -> Root:
         """Return what a front may promise: the worker that continues it promises the rest.
 
-        One that has ended by the switch has no rows at or above the position.
+        A front that has ended before the switch has no rows at or above the position.
         """
         if self.switched and (front.ended or front.number not in self.leaving):
             return front.promised
         return min(front.promised, self.position)
 
     def has_left(self, front: Front) -> bool:
-        """Return whether this worker has read all that it reads of a front that leaves."""
+        """Return whether this worker has read its part of a front that leaves."""
         leaves = self.switched and front.number in self.leaving
         return leaves and front.promised >= self.position
 
@@ -203,17 +203,17 @@ def is_beyond(position: Root, front: Front) -> bool:
 
 
 def moves_of(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
-    """Return the bins that a worker owns in `old` only, by their owners in `new`."""
+    """Return the bins that a worker owns only in `old`, by their owners in `new`."""
     return _split_by_owner(old.bins_of(worker), new, worker)
 
 
 def moves_to(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
-    """Return the bins that a worker owns in `new` only, by their owners in `old`."""
+    """Return the bins that a worker owns only in `new`, by their owners in `old`."""
     return _split_by_owner(new.bins_of(worker), old, worker)
 
 
 def _split_by_owner(bins: BinRanges, other: OwnerMap, worker: int) -> dict[int, BinRanges]:
-    """Return bins by their owners in another map, without those of the worker itself."""
+    """Return bins by their owners in the map `other`, without those of the worker itself."""
     owners = sorted({owner for owner, _, _ in other.ranges} - {worker})
     split = {owner: common_bins(bins, other.bins_of(owner)) for owner in owners}
     return {owner: ranges for owner, ranges in split.items() if ranges}

@@ -63,8 +63,8 @@ class Address(NamedTuple):
 class Parcel:
     """Rows in flight.
 
-    `repairs`: a fold sends them to correct what it sent before.  `moved`: a change of owners is under way,
-    and their keys have moved to the receiver (`layout_change`).
+    `repairs` says that a fold sends them to correct earlier output.  `moved` says that a change of owners is
+    under way, and that their keys have moved to the receiver (`layout_change`).
     """
 
     to: Address
@@ -75,7 +75,7 @@ class Parcel:
 
     @property
     def rows(self) -> int:
-        """Return how many rows are in flight."""
+        """Return the number of rows."""
         return len(self.dead_letters) + (0 if self.batch is None else len(self.batch))
 
     def least_root(self) -> Root:
@@ -95,7 +95,7 @@ class Message:
     root: Root
 
     def check(self) -> None:
-        """Check that what the ack table knows of the message covers its rows.
+        """Check that the root of the message, which the ack table has, is not above any of its rows.
 
         Raises:
             InvariantError: if it has rows below its root.
@@ -105,14 +105,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """One combined acknowledgement: the ids of the consumed message and of all sent ones, applied at once."""
+    """A combined acknowledgement: the ids of the consumed message and of all sent ones, applied at once."""
 
     entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """`front` sends nothing below `root` any more; follows the acknowledgements of all it sent."""
+    """`front` sends nothing below `root` any more; this follows the acknowledgements of all it has sent."""
 
     front: int
     root: Root
@@ -140,8 +140,8 @@ def link_number(sender: int, receiver: int) -> int:
 class Ids:
     """Makes message ids: a 64-bit mix of (epoch, link, sequence number), never the bare number.
 
-    No two ids of an epoch are equal: the link has 24 bits, the sequence number 40, and the mix is one to
-    one.
+    No two ids of an epoch are equal: the link has 24 bits, the sequence number 40, and the mix is a
+    bijection.
     """
 
     epoch: int

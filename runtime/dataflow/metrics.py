@@ -1,7 +1,7 @@
 """Metrics: what is counted while a job runs.
 
-A worker has the metrics of an epoch, and so has the coordinator, which adds its own to those of its workers.
-A run has those of all of its epochs.  All are of one type, and `merge` makes one of several.
+A worker counts the metrics of an epoch, and so does the coordinator, which merges its own with those of its
+workers.  Those of a run are merged from its epochs.  All have the type `Metrics`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class OperatorMetrics:
-    """Seconds that an operator has taken, and rows that it was given; 0 for what is not given batches."""
+    """Seconds that an operator has taken, and rows that it was given; 0 if it does not process batches."""
 
     seconds: float = 0.0
     rows: int = 0
@@ -35,9 +35,9 @@ class OperatorMetrics:
 
 @dataclass(slots=True)
 class MeasuredOperator(OperatorMetrics):
-    """What is measured of an operator on its worker; what is added here stays there.
+    """Measurements of an operator that are not sent to the coordinator, in addition to its metrics.
 
-    `busy` is the processor time in seconds: without what other programs took meanwhile.
+    `busy` is the processor time in seconds, which does not include that of other programs.
     """
 
     calls: int = 0
@@ -49,7 +49,7 @@ class MeasuredOperator(OperatorMetrics):
 class SourceMetrics:
     """What has been read from a table.
 
-    `bytes_passed` is how far its readers are in its files, as these are stored: compressed, for example.
+    `bytes_passed` counts bytes of its files as they are stored, for example compressed.
     `in_seconds` is the first row whose event time seems to be seconds, `far_ahead` the first row that is
     dated far ahead of rows after it.
     """
@@ -71,19 +71,19 @@ class SinkMetrics:
 
 @dataclass(slots=True)
 class Metrics:
-    """What has been done so far.
+    """Counts since the beginning, and current sizes and ages.
 
     `rows_…` count rows, `bytes_…` bytes, `seconds…` are seconds; `unknown_fields`, `nulled_fields`,
-    `messages`, `acknowledgements`, `releases`, `snapshots` and `recoveries` are numbers of these.
+    `messages`, `acknowledgements`, `releases`, `snapshots` and `recoveries` are counts.
 
-    `rows_state` and `bytes_state` are the size of the state now; the bytes are estimated.
-    `seconds_behind` is the age of the oldest chunk that is not released completely, `rows_unreleased` about
-    how many rows were read and not released.  `rows_late_by_window` has the late rows by window
-    operator, by number.
+    `rows_state` and `bytes_state` are the current size of the state; the bytes are estimated.
+    `seconds_behind` is the age of the oldest chunk that is not released completely, `rows_unreleased` the
+    approximate number of rows that were read and not released.  `rows_late_by_window` counts late rows by the
+    number of the window operator.
 
     `held_by` names the table and the split that hold output back, "" if all input has ended;
-    `held_seconds` is for how long they have promised nothing new; `min_time` is the time of what they have
-    promised, None if nothing yet.  These three are known of a whole run only.
+    `held_seconds` is the age of their promise; `min_time` is the time of their promise, None if there is
+    none yet.  These three are known of a whole run only.
     """
 
     rows_in: int = 0
@@ -114,14 +114,14 @@ class Metrics:
     rows_late_by_window: dict[int, int] = field(default_factory=dict)
 
     def set_held(self, held: Held | None, names: Sequence[str]) -> None:
-        """Set what holds output back; `names` are those of the fronts, by number."""
+        """Set `held_by` and what belongs to it; `names` are those of the fronts, by number."""
         self.held_by, self.held_seconds, self.min_time = "", 0.0, None
         if held is not None:
             self.held_by, self.held_seconds = names[held.front], held.seconds
             self.min_time = None if held.promised == START else held.promised.time
 
     def set_fronts(self, fronts: Iterable[Front], released: Root) -> None:
-        """Set what fronts have read; everything below `released` is released."""
+        """Set the metrics of sources from their fronts; everything below `released` is released."""
         self.rows_in = self.bytes_in = self.rows_unreleased = 0
         self.unknown_fields = self.nulled_fields = 0
         for source in self.sources.values():
@@ -141,14 +141,14 @@ class Metrics:
             source.far_ahead = _least(source.far_ahead, seen.far_ahead)
 
     def set_folds(self, folds: Collection[Fold]) -> None:
-        """Set what folds have done, and the size of their state."""
+        """Set the metrics of folds, and the size of their state."""
         self.rows_redone = sum(fold.rows_redone for fold in folds)
         self.rows_held = sum(fold.rows_held for fold in folds)
         self.rows_state = sum(fold.state_rows() for fold in folds)
         self.bytes_state = sum(map(state_bytes, folds))
 
     def set_operators(self, operators: Mapping[str, OperatorMetrics]) -> None:
-        """Set what operators have taken, as it is now."""
+        """Set the metrics of operators to copies of their current values."""
         self.operators = {
             name: OperatorMetrics(each.seconds, each.rows) for name, each in operators.items()
         }
@@ -190,9 +190,9 @@ _Value = TypeVar("_Value", InSeconds, FarAhead)
 
 
 def merge(parts: Iterable[Metrics]) -> Metrics:
-    """Return the metrics of all `parts` together: sums, and the longest of the times.
+    """Return the merged metrics of all `parts`: sums of counts, and the maximum of times.
 
-    What holds output back is left out.
+    `held_by` and what belongs to it are left out.
     """
     total = Metrics()
     for part in parts:
@@ -208,7 +208,7 @@ def merge(parts: Iterable[Metrics]) -> Metrics:
 
 
 def without_current(metrics: Metrics) -> Metrics:
-    """Return the counts of an epoch that has ended, without what describes its state of that moment."""
+    """Return the counts of an epoch that has ended, without current sizes and ages."""
     sources = {name: replace(each, bytes_passed=0) for name, each in metrics.sources.items()}
     return replace(
         metrics, rows_state=0, bytes_state=0, rows_unreleased=0, seconds_behind=0.0, sources=sources
@@ -234,5 +234,5 @@ def _least(one: _Value | None, other: _Value | None) -> _Value | None:
 
 
 def slowest(operators: Mapping[str, OperatorMetrics]) -> list[tuple[str, OperatorMetrics]]:
-    """Return operators with their metrics, those first that have taken most time."""
+    """Return operators with their metrics, sorted by time, the slowest first."""
     return sorted(operators.items(), key=lambda each: -each[1].seconds)

@@ -1,4 +1,4 @@
-"""What a step of a worker sends: messages, and one combined acknowledgement of everything that it did."""
+"""The output of a step of a worker: messages, and one combined acknowledgement of the whole step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BARRIER = -1
 
 _HOLDS: Final = 0
 _FIRST_PEER: Final = 2
-"""Peers in message ids: 0 stands for the holds of a worker's folds, 1 for the barrier, then the workers."""
+"""Peers in message ids: 0 is for the holds of a worker's folds, 1 for the barrier, then the workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ Effect = SendMessage | Acknowledgement | Promise
 
 
 class Outbox:
-    """The output of one step after the other."""
+    """Collects the output of one step after the other."""
 
     def __init__(self, worker: int, epoch: int) -> None:
         """Start with nothing sent, as a worker of an epoch."""
         self.used: set[int] = set()
-        """The folds that this step has used, by stage: their holds may have changed."""
+        """The stages of the folds that this step has used, whose holds may have changed."""
         self._worker, self._epoch = worker, epoch
         self._ids: dict[int, Ids] = {}
-        """The ids of messages, by receiver.  Workers join later, and no number is used twice in an epoch."""
+        """The ids of messages, by receiver; workers may join, and no number is used twice in an epoch."""
         self._hold_ids = Ids(epoch, link_number(worker + _FIRST_PEER, _HOLDS))
         self._holds: dict[int, Entry] = {}
         self._sent: list[SendMessage] = []
@@ -74,14 +74,14 @@ class Outbox:
         return ids
 
     def take_for_workers(self) -> list[SendMessage]:
-        """Return the messages to other workers, which can begin before the step ends."""
+        """Return the messages to other workers so far, so that these can begin before the step ends."""
         first = [sent for sent in self._sent if sent.receiver != BARRIER]
         self._sent = [sent for sent in self._sent if sent.receiver == BARRIER]
         self._sent_first += first
         return first
 
     def finish(self, consumed: Sequence[Entry], folds: Mapping[int, Fold]) -> list[Effect]:
-        """End the step: return what is left to send, and an acknowledgement of all that was sent."""
+        """End the step: return the remaining messages, and an acknowledgement of all that were sent."""
         entries = list(consumed)
         for sent in (*self._sent_first, *self._sent):
             message = sent.message
@@ -94,7 +94,7 @@ class Outbox:
         return effects
 
     def _take_changed_holds(self, folds: Mapping[int, Fold]) -> list[Entry]:
-        """Return the ack table entries of the holds that changed in this step."""
+        """Return the entries of the ack table for the holds that have changed in this step."""
         moved = []
         for stage in sorted(self.used):
             root, known = folds[stage].hold(), self._holds.get(stage)

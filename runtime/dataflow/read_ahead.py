@@ -1,12 +1,13 @@
-"""Read-ahead: how far a front may be ahead of what is released, measured in time.
+"""Read-ahead: how far a front may be ahead of the released rows, measured in time.
 
 Contract.  The rows in flight of a front are those that it has read and that are not released yet.  The front
-may read more while they are fewer than the rows released in the last `seconds`.  By Little's law a row is
-then released about that long after it was read, whatever the speed of the job, and no queue holds more.  Two
-rules keep the limit from being too low.  If a chunk that was alone in flight takes longer, the period is
-one and a half times that; and `BYTES_MIN` may always be in flight, so that no part of a job is idle.
+may read more while they are fewer than the rows released in the last `seconds`.  By Little's law, a row is
+then released about `seconds` after it was read, whatever the speed of the job, and no queue holds more.  Two
+rules keep the limit from being too low.  If a chunk that was alone in flight takes longer than `seconds`, one
+and a half times its time is used instead; and `BYTES_MIN` may always be in flight, so that no part of a job
+is idle.
 
-Rows count `ROW_BYTES` each, in addition to the bytes that they were read from, since some have none.
+Rows count `ROW_BYTES` each, in addition to the bytes that they were read from, because some have none.
 
 If a single chunk takes longer, time is not bounded.  Released bytes do not depend on the read-ahead.
 """
@@ -26,11 +27,11 @@ BYTES_MIN: Final = 8 << 20
 ROW_BYTES: Final = 64
 
 _MORE_THAN_ALONE: Final = 1.5
-"""At 1, a read-ahead that is too short to keep all stages busy would never grow."""
+"""With 1, a read-ahead that is too short to keep all stages busy would never grow."""
 
 
 class _Chunk(NamedTuple):
-    """A chunk that is not released; `alone` if there was none before it."""
+    """A chunk that is not released; `alone` if no other chunk was in flight when it was read."""
 
     promised: Root
     size: int
@@ -57,7 +58,7 @@ class ReadAhead:
         return self._under_way < max(self._recent, self._least)
 
     def begin(self, front: Front) -> None:
-        """Leave out what the front has counted before."""
+        """Start from the current counts of the front."""
         self._read = front.bytes_read + ROW_BYTES * front.rows_read
 
     def on_chunk(self, front: Front, now: float) -> None:

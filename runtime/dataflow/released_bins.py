@@ -1,6 +1,6 @@
 """The state of bins that a fold has given up, which it drops a part at a time.
 
-This has no visible effect: no rows of these bins come, their windows close without rows, and snapshots
+This has no visible effect: no rows of these bins arrive, their windows close without rows, and snapshots
 contain only rows of bins that the worker owns.
 """
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.kernel import Kernel
 
 SLOTS_OF_PART: Final = 1000
-"""How many slots one part has: a few milliseconds."""
+"""The number of slots in one part, which takes a few milliseconds."""
 
 
 class ReleasedBins:
-    """Looks for the slots of some bins, from the first slot to the last; none is added meanwhile."""
+    """Searches the slots for those of some bins; none of these bins is added meanwhile."""
 
     def __init__(self, bins: BinRanges, kernel: Kernel[Any], applied: AppliedRows) -> None:
         self._bins = bins

@@ -1,18 +1,18 @@
-"""Encodes rows for their sink, on the worker that made them.
+"""Encodes rows for their sink, on the worker that has computed them.
 
-Encoding a row costs more than ordering it, so workers encode, and the barrier orders and passes on bytes.
-A batch of encoded rows has the lines in its first column, and after it the columns that the barrier needs to
+To encode a row costs more than to order it, so workers encode, and the barrier orders and passes on bytes.
+A batch of encoded rows has the lines in its first column, followed by the columns that the barrier needs to
 order and to consolidate rows:
 
-* none, where no two rows share a position;
-* the key, where there is at most one change of a key at a root;
+* none, if no two rows share a position;
+* the key, if there is at most one change of a key at a root;
 * all columns otherwise.
 
 If the rows are sharded, the column after the lines has the numbers of their shards.
 
 A worker does not know whether a row with a negative weight is a removal, or undoes an addition that was sent
-too early.  So it gives every row the label of an addition, and the undo has the bytes of what it undoes.  The
-barrier, which knows the sum of the weights, changes the label in the lines of other operations.
+too early.  So it gives every row the label of an addition, and an undo has the bytes of the row that it
+undoes.  The barrier, which knows the sum of the weights, changes the label in the lines of other operations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LABELS: Final = np.array([list(label.encode()) for label in OPERATIONS], np.uin
 
 
 class RowEncoder(Protocol):
-    """Encodes rows, each as a line of its own; equal rows give equal lines.
+    """Encodes each row as one line; equal rows give equal lines.
 
     `label_at` is the byte of a line at which the label of its operation begins, if the lines have labels.
     """
@@ -76,7 +76,7 @@ class RowEncoding:
 
     @property
     def made_columns(self) -> int:
-        """Return how many columns precede those that order rows."""
+        """Return the number of columns before those that order rows."""
         return 1 if self.sharding is None else 2
 
     def encode(self, batch: Batch) -> list[Batch]:
@@ -116,7 +116,7 @@ class RowEncoding:
         return range(columns)
 
     def label(self, lines: pa.LargeBinaryArray, operations: Operations) -> pa.LargeBinaryArray:
-        """Return the lines with the labels of operations; INSERT stands for the label that they have."""
+        """Return the lines with the labels of operations; they have the label of INSERT already."""
         rows = np.flatnonzero(operations != INSERT)
         if not len(rows):
             return lines

@@ -1,4 +1,4 @@
-"""How a fold brings rows into the total order before it applies them."""
+"""Sorts rows into the total order before a fold applies them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RowOrder:
-    """Sums up equal rows if they may be undone, and sorts rows by position.
+    """Adds up the weights of equal rows if they may be undone, and sorts rows by position.
 
     A kernel that `multiplies` treats a row of weight n as n rows.
     """
@@ -31,9 +31,10 @@ class RowOrder:
         self._append_only = append_only
 
     def __call__(self, rows: KeyedRows, *, undoable: bool) -> tuple[KeyedRows | None, Batch | None]:
-        """Return the rows in order, if any are left, and the undo rows that came before their rows.
+        """Return the rows in order, if any are left, and the undo rows that arrived before their rows.
 
-        An undo may arrive first, by another link.  In an append-only input nothing else is negative.
+        An undo may arrive first, because it uses another link.  In an append-only input, no other rows have
+        negative weights.
         """
         early = None
         if self._has_to_sum(rows.batch.weight, undoable=undoable):
@@ -49,7 +50,7 @@ class RowOrder:
         return not self._multiplies or bool(weight.min(initial=1) < 0)
 
     def _net(self, rows: KeyedRows) -> tuple[KeyedRows, Batch | None]:
-        """Sum equal rows at equal positions."""
+        """Add up the weights of equal rows at equal positions."""
         batch = rows.batch.with_columns([*rows.batch.columns, pa.array(rows.slot)])
         batch = consolidate(batch, by_path=self._append_only)
         early = None

@@ -1,7 +1,7 @@
 """Sends the rows of sharded tables to the workers that write their shards.
 
-The shard of a row depends on the row alone, and the worker of a shard is the same for a whole epoch.  So what
-undoes a row follows it, and no change of owners moves a shard.
+The shard of a row depends on the row alone, and the worker of a shard is the same for a whole epoch.  So an
+undo goes to the same worker as its row, and no change of owners moves a shard.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 def writer_of(shard: int, writers: int) -> int:
     """Return the worker that writes a shard.
 
-    The last workers write one more than the others where shards are left over: the first reads input.
+    If shards are left over, the last workers write one more than the others, because the first reads input.
     """
     return writers - 1 - shard % writers
 
 
 class ShardExchange:
-    """Splits what a worker sends to sinks by the receivers: the barrier, or the writers of shards."""
+    """Splits the rows that a worker sends to sinks by receiver: the barrier, or the writers of shards."""
 
     def __init__(
         self,
@@ -41,14 +41,14 @@ class ShardExchange:
         own: int = 0,
         accept: Callable[[Parcel], None] = lambda _: None,
     ) -> None:
-        """Take the INSERTs whose shards workers write, by number; `accept` takes what is for worker `own`."""
+        """Take the INSERTs whose shards workers write, by number; `accept` gets the rows for worker `own`."""
         self._shardings = shardings
         self._writers = writers
         self._own = own
         self._accept = accept
 
     def parts(self, parcel: Parcel) -> Iterator[tuple[int, Parcel]]:
-        """Yield the receivers of a parcel for the barrier, and what each of them gets."""
+        """Yield the receivers of a parcel for the barrier, and the part of each."""
         to = parcel.to
         sharding = self._shardings.get(to.side) if to.port is PortKind.SINK else None
         if sharding is None:

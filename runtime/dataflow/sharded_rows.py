@@ -1,4 +1,4 @@
-"""What sharded outputs add to rows: the number of the shard, and the position as text.
+"""The columns that sharded outputs add to rows: the number of the shard, and the position as text.
 
 Both depend on the row and its root position alone, so every worker computes the same.
 """
@@ -32,7 +32,7 @@ def shard_numbers(
     time: Ints,
     origin: Ints,
 ) -> NDArray[np.int16]:
-    """Return the shard of each row, a range of hashes for each.
+    """Return the shard of each row; a shard has a range of hashes.
 
     Rows go to shards by the columns `shard_key`, or by their root positions if that is None.
     """

@@ -42,16 +42,16 @@ class SinkGate:
         self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
 
     def accept(self, batch: Batch, *, repairs: bool) -> None:
-        """Take rows in; `repairs` says that they correct rows that came before."""
+        """Accept rows; `repairs` says that they correct earlier rows."""
         self._pending.append(batch)
         self._repaired |= repairs
 
     def rows_buffered(self) -> int:
-        """Return how many rows wait to be released."""
+        """Return the number of rows that wait to be released."""
         return self._pending.rows
 
     def release(self, bound: Root) -> Release | None:
-        """Return the rows below `bound`, in their order, once; None if there are none.
+        """Remove and return the rows below `bound`, in their order; None if there are none.
 
         Raises:
             InvariantError: if a row is retracted that was never added.
@@ -82,7 +82,7 @@ class SinkGate:
         return self._release(rows, order, operations)
 
     def _release(self, rows: Batch, order: Ints | None, operations: Operations | None) -> Release:
-        """Return rows in their order, with their operations in that order."""
+        """Return rows in the given order, with their operations in that order."""
         encoding = self._encoding
         if encoding is not None:
             rows = rows.with_columns(rows.columns[: self._made])

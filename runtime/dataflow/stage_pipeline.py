@@ -1,4 +1,4 @@
-"""The stage pipeline: the compiled steps of a stage between two exchanges, and where their rows go.
+"""The stage pipeline: the compiled steps of a stage between two exchanges, and the targets of rows.
 
 Every step is compiled for columns.  If all steps of a stage also have a form for a few rows
 (`kernels.maps.few_rows`), a batch of a few rows takes that form through the whole stage.
@@ -124,7 +124,7 @@ class StagePipeline:
         return self._encode_sends(sends), errors
 
     def _encode_sends(self, sends: Sends) -> Sends:
-        """Return the rows with their lines, where workers encode them; sometimes in several batches."""
+        """Encode the rows that workers encode; the result may have more batches."""
         if not self._encode:
             return sends
         encoded: Sends = []
@@ -146,7 +146,7 @@ class StagePipeline:
 
 
 def _few_steps(stage: Stage, instrument: Instrumentation) -> list[tuple[int, FewFunction]] | None:
-    """Return the steps for a few rows; None if one has no such form, or none does much work."""
+    """Return the steps for a few rows; None if a step has no such form, or all are too cheap for it."""
     steps = []
     for step in stage.steps:
         function = compile_few(step.function, schema_of(stage, step.input))

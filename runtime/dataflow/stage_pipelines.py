@@ -1,6 +1,6 @@
 """The pipelines of all stages; during a tick that changes them, those of both plans.
 
-A row takes the pipeline of the plan that is in force at its root, and so does what undoes it.
+A row takes the pipeline of the plan that is in force at its root, and so does its undo.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class StagePipelines:
         }
 
     def complete_change(self) -> None:
-        """Use one plan again: nothing below the position is under way."""
+        """Use one plan again: nothing below the position is in flight."""
         for number, pipeline in self._next.items():
             self._pipelines[number] = pipeline
         self._plan, self._next = self._next_plan, {}
 
     def keys_of(self, stage: int, to: ToFold) -> Evaluator:
-        """Return what evaluates the keys by which the rows of a stage are exchanged."""
+        """Return the function that evaluates the keys by which the rows of a stage are exchanged."""
         keys = self._pipelines[stage].keys_of.get(to)
         return self._next[stage].keys_of[to] if keys is None else keys
 
     def pre_aggregation(self, to: ToFold) -> PreAggregation:
-        """Return what pre-aggregates rows for a fold that may get them so."""
+        """Return the pre-aggregation for a fold; None if it may not get pre-aggregated rows."""
         if to not in self._pre_aggregations:
             head = self._plan.stages[to.stage].head
             assert isinstance(head, FoldHead)

@@ -1,4 +1,4 @@
-"""Estimates how many bytes the state of a fold takes, for monitoring; nothing that is released depends on it.
+"""Estimates the size of the state of a fold in bytes, for monitoring; no released row depends on it.
 
 All objects that a fold refers to are counted.  Arrays have a known size; of a large list or dict only a
 sample of the elements is measured.
@@ -27,7 +27,7 @@ _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 
 
 def state_bytes(state: object) -> int:
-    """Return about how many bytes an object and all that it refers to take."""
+    """Return the approximate size in bytes of an object and of everything that it refers to."""
     return round(_Estimate().of(state))
 
 

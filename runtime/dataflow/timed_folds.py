@@ -1,4 +1,4 @@
-"""The folds of one worker, and their work as it is measured."""
+"""The folds of one worker, and their methods with measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TimedFolds:
-    """The folds by stage; `accept`, `advance` and `continue_work` have those of each fold, measured."""
+    """The folds by stage; `accept`, `advance` and `continue_work` are their methods, measured."""
 
     def __init__(self, plan: TickPlan, instrument: Instrumentation) -> None:
         """Make all folds of a plan, empty."""
@@ -37,7 +37,7 @@ class TimedFolds:
     def change_policies(
         self, position: Root, choices: PlanChoices
     ) -> Iterator[tuple[int, FoldOutput]]:
-        """Give folds the policies of `choices` from `position` on; yield what they emit, by stage."""
+        """Give folds the policies of `choices` from `position` on; yield their output, by stage."""
         policies = dict(choices.policies)
         for number, fold in self.by_stage.items():
             if fold.operator in policies:

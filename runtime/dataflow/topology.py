@@ -15,7 +15,7 @@ StageSets = list[frozenset[int]]
 
 
 def source_stages(plan: TickPlan) -> dict[int, int]:
-    """Return the stage that begins with each table, by the table's ordinal."""
+    """Return the stage that begins with each table, by the ordinal of the table."""
     return {
         stage.head.table.ordinal: index
         for index, stage in enumerate(plan.stages)
@@ -24,9 +24,9 @@ def source_stages(plan: TickPlan) -> dict[int, int]:
 
 
 def topology(plan: TickPlan, fronts: Iterable[tuple[int, int]]) -> tuple[StageSets, StageSets]:
-    """Return for each stage, and the barrier after them, what is upstream and which fronts feed it.
+    """Return for each stage, and last for the barrier, the stages upstream and the fronts that feed it.
 
-    `fronts` are the number of each front and the ordinal of its table.
+    `fronts` has the number of each front and the ordinal of its table.
     """
     upstream: list[set[int]] = [set() for _ in plan.stages]
     for index, stage in enumerate(plan.stages):

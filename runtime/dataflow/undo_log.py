@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 REPAIR_BOUND: Final = 1.0
-"""How many rows a speculative fold may apply again for each applied row, beyond `repairs_free`."""
+"""The number of rows that repairs may apply again for each applied row, beyond `repairs_free`."""
 SCAN_BOUND: Final = 1.0
-"""How much of the log a speculative fold may scan for each applied row, in the unit of `RepairBound`."""
+"""How much of the log repairs may scan for each applied row, in the unit of `RepairBound`."""
 _HALVED_AT: Final = 1 << 18
 _APPLICATION: Final = 512
 _SCANNED_ENTRY: Final = 32
@@ -46,7 +46,7 @@ class Application:
 
     @property
     def rows(self) -> int:
-        """Return how many rows it has."""
+        """Return the number of its rows."""
         return sum(len(rows.slot) for rows in self.sides if rows is not None)
 
 
@@ -60,10 +60,10 @@ class UndoLog:
         self.applied_to = START
         """The greatest root that was ever applied."""
         self.count = 0
-        """How many applications the log has ever had: the number of the last."""
+        """The number of applications ever appended, which is the number of the last one."""
         self._entries: deque[Application] = deque()
         self._minima: deque[Application] = deque()
-        """Those that have a lesser root than all later ones."""
+        """The applications with a lesser root than all later ones."""
 
     def append(self, sides: list[KeyedRows | None], applied: ApplyResult[Any]) -> None:
         """Append an application of at least one row."""
@@ -82,7 +82,7 @@ class UndoLog:
 
     @property
     def oldest(self) -> int:
-        """Return the number of the first application, or of the next one if the log is empty."""
+        """Return the number of the first application in the log, or of the next one if the log is empty."""
         return self._entries[0].number if self._entries else self.count + 1
 
     def least(self) -> Root | None:
@@ -98,7 +98,7 @@ class UndoLog:
             yield entry
 
     def from_root(self, least: Root) -> list[Application]:
-        """Return the applications from the first on that has a row at or above `least`."""
+        """Return the applications from the first one that has a row at or above `least` on."""
         if least > self.applied_to:
             return []
         for index, entry in enumerate(self._entries):
@@ -107,14 +107,14 @@ class UndoLog:
         return []
 
     def drop(self, marks: Bools) -> None:
-        """Drop the rows and results of the slots that are marked; none of them is undone again."""
+        """Drop the rows and results of the marked slots, which are never undone."""
         for entry in self._entries:
             entry.sides = [split_rows(rows, marks)[0] for rows in entry.sides]
             entry.applied.rows = split_rows(entry.applied.rows, marks)[0]
             entry.applied.errors = split_rows(entry.applied.errors, marks)[0]
 
     def cut(self, least: Root) -> list[Application]:
-        """Remove and return what `from_root` returns."""
+        """Remove and return the applications that `from_root` returns."""
         removed = self.from_root(least)
         kept = list(islice(self._entries, len(self._entries) - len(removed)))
         self._entries.clear()
@@ -129,7 +129,7 @@ def disordered_slots(
 ) -> Ints:
     """Return the slots of `sides` to which `later` has applied rows at or above `least`.
 
-    `marks` has room for all slots; none is marked, before and after.
+    `marks` has an element for each slot; all are unset before and after the call.
     """
     given = np.concatenate([rows.slot for rows in sides if rows is not None])
     marks.set(given, to=True)
@@ -147,16 +147,16 @@ def disordered_slots(
 class RepairBound:
     """Decides, from recent work, when repairs cost more than they save.
 
-    It counts the rows that were applied, those of them that were applied again, and how much of the log was
-    scanned for them.  The unit of the last is the cost of a row that is applied; an application costs
-    `_APPLICATION` rows more.  All counts are halved each time `_HALVED_AT` of that has been spent, so that a
-    long time without repairs does not allow many of them later.
+    It counts applied rows, rows that were applied again, and how much of the log was scanned for them.  The
+    unit of cost is that of applying one row; an application costs `_APPLICATION` rows more.  All counts are
+    halved each time `_HALVED_AT` has been spent, so that a long time without repairs does not allow many of
+    them later.
     """
 
     __slots__ = ("_applied", "_free", "_redone", "_scanned", "_work")
 
     def __init__(self, free: int) -> None:
-        """Allow `free` rows to be applied again, however few were applied."""
+        """Allow `free` rows to be applied again regardless of how many were applied."""
         self._free = free
         self._applied = self._redone = self._scanned = self._work = 0
 

@@ -1,14 +1,14 @@
 """Rows that wait until min time has passed them.
 
-Contract.  `take_below(bound)` returns all rows with roots below `bound`, once.  It costs time in
-proportion to the returned rows, and each row is sorted once: batches are in a heap by their least roots, and
-a batch of which a part is taken is sorted the first time and then only cut.
+Contract.  `take_below(bound)` removes and returns all rows with roots below `bound`.  Its cost is
+proportional to the number of returned rows, and each row is sorted once: batches are in a heap by their least
+roots, and a batch of which only a part is taken is sorted the first time, and then only cut.
 
     waiting   [10 30 20] [40 50]        take_below(15):  [10]       a batch is cut: sort it
               [20 30]    [40 50]        take_below(25):  [20]       binary search in what is sorted
               [30]       [40 50]        take_below(60):  [30] [40 50]
 
-Small batches are merged, so that single rows do not take a batch each.
+Small batches are merged, so that single rows do not occupy a batch each.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SMALL_BATCHES: Final = 64
 class _Run:
     """The rows of `batch` from row `start` on; they are in the order of their roots if `in_order`.
 
-    `number` is greater than those of all runs that came before.
+    `number` is greater than those of all earlier runs.
     """
 
     number: int
@@ -64,7 +64,7 @@ class _Run:
         self.in_order = True
 
     def position_after(self, count: int, start: Root) -> Root:
-        """Return the root of row `count` of those from `start` on, or the first other if all are equal."""
+        """Return the root of row `count` from `start` on, but above that of the first row; END if too few."""
         self.sort()
         first = max(self.start, _count_below(self.batch, start))
         if first + count >= len(self.batch):
@@ -94,7 +94,7 @@ class WaitingRows:
 
     def __init__(self) -> None:
         self.rows = 0
-        """How many rows wait."""
+        """The number of waiting rows."""
         self._runs: list[tuple[Root, int, _Run]] = []
         self._numbers = 0
         self._small: list[Batch] = []
@@ -112,7 +112,7 @@ class WaitingRows:
             self._merge_small()
 
     def least(self) -> Root | None:
-        """Return the least root of the waiting rows, or None."""
+        """Return the least root of the waiting rows, None if there are none."""
         if not self.rows:
             return None
         return min(self._runs[0][0], self._least_small) if self._runs else self._least_small
@@ -173,6 +173,6 @@ def _number(run: _Run) -> int:
 
 
 def _count_below(batch: Batch, bound: Root) -> int:
-    """Return how many rows of a batch in order are below `bound`."""
+    """Return how many rows of a sorted batch are below `bound`."""
     first, end = (int(np.searchsorted(batch.time, bound.time, side)) for side in ("left", "right"))
     return first + int(np.searchsorted(batch.origin[first:end], bound.origin, "left"))

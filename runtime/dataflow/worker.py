@@ -1,8 +1,8 @@
 """The worker executes its share of every stage, in steps that a driver starts.
 
-A worker owns hash ranges.  The rows that a stage sends are split by the owner of each row's hash: a worker's
-own rows are a call within the same step, and the others are messages.  At its end a step has processed all of
-its input, and one combined acknowledgement has the ids of consumed and sent messages and the changed holds.
+A worker owns ranges of hash bins.  Rows that a stage sends are split by the owner of each row's hash: its own
+rows are passed by calls within the same step, others as messages.  At its end a step has processed all of its
+input, and one combined acknowledgement has the ids of consumed and sent messages and the changed holds.
 """
 
 from __future__ import annotations
@@ -83,20 +83,20 @@ class Worker:
         self._announced = False
         self.foreign = ForeignState(self.folds)
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
-        """Calls of folds of this worker: parcels, with the selected rows if not all."""
+        """Pending calls of folds of this worker: parcels, with the indexes of the rows, None for all."""
 
     def read(
         self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> list[Effect]:
-        """Take a chunk of table number `ordinal`; `source_offset` is where its reader stood before."""
+        """Process a chunk of table number `ordinal`, which was read from `source_offset` on."""
         return [*self.read_first(front, ordinal, chunk, source_offset), *self.read_rest(front)]
 
     def read_first(
         self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> list[SendMessage]:
-        """Take a chunk as `read` does, but leave the worker's own part of the work to `read_rest`.
+        """Process a chunk as `read` does, but leave the worker's own rows to `read_rest`.
 
-        Return the messages to other workers, so that they can begin meanwhile.
+        Return the messages to other workers, which can begin meanwhile.
         """
         rows = FrontRows(front, ordinal, *front.take(chunk, source_offset))
         if self.change is not None and not self.change.switched:
@@ -105,7 +105,7 @@ class Worker:
         return self._outbox.take_for_workers()
 
     def _enter(self, rows: FrontRows) -> None:
-        """Run the stage of a table over the rows of a front, and send the malformed ones."""
+        """Run the stage of a table over the rows of a front, and send the malformed rows."""
         if rows.batch is not None:
             self._run(self._source_stage[rows.ordinal], [rows.batch], repairs=False)
         if rows.dead_letters:
@@ -119,16 +119,16 @@ class Worker:
         return bool(self._calls)
 
     def read_rest(self, front: Front) -> list[Effect]:
-        """Process the part that `read_first` has left, and promise; other steps may come in between."""
+        """Process the rows that `read_first` has left, and promise; other steps may be taken in between."""
         return [*self._finish_step(), self._promise(front)]
 
     def end(self, front: Front, source_offset: SourceOffset | None = None) -> list[Effect]:
-        """End a front: its reader is at the end of its split, at `source_offset`."""
+        """End a front, whose reader is at the end of its split, at `source_offset`."""
         front.end(source_offset)
         return [self._promise(front)]
 
     def waits(self, front: Front) -> bool:
-        """Return whether a front must not read on: rows wait for a change, or another worker continues."""
+        """Return whether a front must not read: its rows are deferred, or another worker continues it."""
         change = self.change
         return change is not None and (front.number in change.deferred or change.has_left(front))
 
@@ -150,14 +150,14 @@ class Worker:
         return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))
 
     def advance(self, min_time: MinTime) -> list[Effect]:
-        """Advance min time at the input of one of the stages."""
+        """Advance min time at the input of a stage."""
         if min_time.stage not in self.folds:
             return []
         self._follow(min_time.stage, min_time.root)
         return self._finish_step()
 
     def _follow(self, stage: int, root: Root) -> None:
-        """Advance a fold to `root`, or to where it is held back by a change of owners."""
+        """Advance a fold to `root`, or to the position of a change of owners that holds it back."""
         change = self.change
         if change is not None and change.holds_back and root > change.position:
             change.min_times[stage] = root
@@ -171,7 +171,7 @@ class Worker:
         return any(fold.is_behind for fold in self.folds.values())
 
     def continue_work(self) -> list[Effect]:
-        """Apply more rows of the fold nearest to the sinks that is behind, if any."""
+        """Apply more rows of the fold that is behind and nearest to the sinks, if any is."""
         stage = max((stage for stage, fold in self.folds.items() if fold.is_behind), default=None)
         if stage is None:
             return []
@@ -181,14 +181,14 @@ class Worker:
 
     @property
     def reached(self) -> Root:
-        """Return the greatest root position that any fold has applied, or that rows stand for."""
+        """Return the greatest root position that any fold has applied, or that was pre-aggregated."""
         applied = max((fold.reached for fold in self.folds.values()), default=START)
         return max(applied, self._exchange.reached)
 
     def load(
         self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root
     ) -> list[Effect]:
-        """Load the worker's share of a snapshot's state; no input may have come before.
+        """Load the worker's share of a snapshot's state; no input may have arrived before.
 
         `state` has the snapshots of each operator, oldest first; `position` becomes min time of all folds.
 
@@ -224,12 +224,12 @@ class Worker:
 
     @property
     def owners(self) -> OwnerMap:
-        """Return the owners of the bins, for rows below the position of a change that is under way."""
+        """Return the owners of the bins; during a change, those below its position."""
         return self._routing.owners
 
     @property
     def change(self) -> LayoutChange | None:
-        """Return the change of owners that is under way."""
+        """Return the change of owners that is under way, if there is one."""
         return self._routing.change
 
     def announce_change(
@@ -240,10 +240,10 @@ class Worker:
         choices: PlanChoices = NO_CHOICES,
         leaving: frozenset[int] = frozenset(),
     ) -> bool:
-        """Announce a snapshot at a position where owners and choices change; return whether it is agreed to.
+        """Announce a snapshot at which owners and choices change; return whether the worker agrees.
 
-        `fronts` are those of the worker: none may have read or promised anything at or above the position.
-        Other workers continue those with the numbers `leaving`.
+        `fronts` are those of the worker; it agrees only if none has read or promised anything at or above the
+        position.  Other workers continue those with the numbers `leaving`.
         """
         assert self.change is None
         if any(is_beyond(position, front) for front in fronts) or not self.announce(position):
@@ -263,7 +263,7 @@ class Worker:
         return self._process_deferred(change, fronts)
 
     def switch(self, fronts: Iterable[Front]) -> list[Effect]:
-        """Let rows at or above the position go to the new owners from now on, by the new plan."""
+        """From now on send rows at or above the position to the new owners, by the new plan."""
         change = self.change
         assert change is not None
         change.switched = True
@@ -274,7 +274,7 @@ class Worker:
         return self._process_deferred(change, fronts)
 
     def _process_deferred(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
-        """Process the rows of fronts and the min times that a change has held back."""
+        """Process the rows of fronts and the min times that a change has deferred."""
         for deferred in change.take_deferred(fronts):
             self._enter(deferred)
         self._follow_all(change)
@@ -313,9 +313,9 @@ class Worker:
         return change is not None and change.switched and not self._announced
 
     def adopt(self, holds: Mapping[int, int]) -> list[Effect]:
-        """Begin to own the bins that have come: all of their state is staged; apply their queued rows.
+        """Begin to own the adopted bins, whose state is completely staged, and apply their queued rows.
 
-        `holds` has for each stage of a fold the id of the hold that stands for the bins in the ack table.
+        `holds` has for each stage of a fold the id of the hold for these bins in the ack table.
         """
         change = self.change
         assert change is not None
@@ -332,14 +332,14 @@ class Worker:
         return self._finish_step(*leaving)
 
     def complete_change(self) -> None:
-        """End the change: all have adopted, and nothing below its position is under way."""
+        """End the change: all have adopted, and nothing below its position is in flight."""
         assert self.change is not None
         self._routing = Routing(self.change.owners)
         self._pipelines.complete_change()
         self.foreign.on_completed()
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
-        """Return the changes of each operator, once; None until all folds have reached the position."""
+        """Return the changes of each operator, once all folds have reached the position; None before."""
         folds = list(self.folds.values())
         if not self._announced or not all(fold.snapshots.crossed for fold in folds):
             return None
@@ -349,7 +349,7 @@ class Worker:
         return self.foreign.without(state, self.owners.bins_of(self._number))
 
     def _finish_step(self, *consumed: Entry) -> list[Effect]:
-        """Carry out the calls of this step; return the messages sent and one acknowledgement."""
+        """Carry out the pending calls of this step; return its messages and one acknowledgement."""
         while self._calls:
             parcel, rows = self._calls.popleft()
             assert parcel.batch is not None
@@ -382,7 +382,7 @@ class Worker:
             self._outbox.post(BARRIER, Parcel(self._errors_to, batch, repairs))
 
     def _send(self, stage: int, to: ToFold, batch: Batch, *, repairs: bool) -> None:
-        """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
+        """Split a batch by the owners of its keys' hashes; queue a call for the own part, send the others."""
         address = Address(to.stage, to.side)
         if self._routing.only_owner == self._number:
             self._exchange.sample(stage, to, batch)
@@ -393,7 +393,7 @@ class Worker:
             self._outbox.post(BARRIER, Parcel(self._errors_to, errors, repairs))
         for worker, moved, rows in parts:
             if worker == self._number:
-                # Messages to others need not wait for this.
+                # Messages to other workers need not wait for this call.
                 self._calls.append((Parcel(address, batch, repairs, moved=moved), rows))
             else:
                 part = batch if rows is None else batch.take(rows)
