@@ -34,7 +34,7 @@ def loopback(address: str) -> tuple[str, int]:
 
 
 def listen_error(code: str, address: str, reason: OSError) -> FsqlError:
-    """Return the error of an address that cannot be listened on: E531 of a source, E532 of a sink."""
+    """Return the error for an address that cannot be listened on: E531 for a source, E532 for a sink."""
     why = os.strerror(reason.errno).lower() if reason.errno else str(reason)
     message = f'address "{address}" cannot be listened on: {why}'
     helps = ("use another port, or stop the program that uses this one",)

@@ -33,13 +33,13 @@ class ConnectorContext:
     """The run that a source or a sink belongs to.
 
     `clock` returns the seconds that a generator uses for its rate.  `stdin` is the descriptor of standard
-    input, `stdout` the stream that is written as standard output.  If `front_logs` is given, input that
-    cannot be read again is read through its log there.  `journal` is the prefix of the path at which a sink
-    keeps its position; without one the sink belongs to a run without state.  With `append` a new job appends
-    to its files; otherwise it empties them.  `memory` has the rows of tables of the program itself, by the
-    name of the table.  `columns_read` has the columns that the job uses, by the name of the table; if a table
-    is not in it, all of its columns may be used.  `shard` is the number of the shard that a sink writes, if
-    its table is sharded.
+    input, `stdout` the stream for standard output.  If the directory `front_logs` is given, input that cannot
+    be read again is read through its log there.  `journal` is the prefix of the path at which a sink keeps
+    its position; without one the sink belongs to a run without state.  With `append` a new job appends
+    to its files; otherwise it empties them.  `memory` has the rows of the tables that the calling program
+    supplies, by the name of the table.  `columns_read` has the columns that the job uses, by the name of the
+    table; if a table is not in it, all of its columns may be used.  `shard` is the number of the shard that
+    a sink writes, if its table is sharded.
     """
 
     base_directory: Path
@@ -55,7 +55,7 @@ class ConnectorContext:
     shard: int | None = None
 
     def resolve(self, path: str) -> Path:
-        """Resolve a path of an option.
+        """Resolve the path given by an option.
 
         Raises:
             FsqlError: E531 or E533, if it does not exist, or is outside the data roots.

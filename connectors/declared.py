@@ -1,7 +1,7 @@
 """All connectors, in one tuple for compiler, runtime, checks and documentation.
 
-A connector that reads has a function `open_source` in its module `source`, one that writes a function
-`open_sink` in its module `sink`; `fsql.connectors.opening` has their signatures.
+A connector that reads has a function `open_source` in its module `source`; one that writes has a function
+`open_sink` in its module `sink`.  `fsql.connectors.opening` has their signatures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Opens sources and sinks, by the option `connector` of their tables.
 
-The modules of a connector are imported on demand, so that a job loads no connector that it does not use.  If
-opening fails, a `FsqlError` with a code and a remedy is raised.
+The modules of a connector are imported on demand, so that a job loads only the connectors that it uses.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class SinkModule(Protocol):
     """The module `sink` of a connector that writes."""
 
     def open_sink(self, sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
-        """Return the sink of a table; the code that delivers rows opens it.
+        """Return the sink of a table, not opened yet.
 
         Raises:
             FsqlError: E533 or E534, if the options are not valid.

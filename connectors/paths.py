@@ -1,8 +1,8 @@
 """Paths that tables name: how they are resolved, and the errors if that fails.
 
 A relative path is resolved in the directory of the script.  If `data_roots` are given, a path must be under
-one of them after every link and `..` in it is resolved, so that a user who can write a query cannot read or
-write all files of the machine.
+one of them after every link and `..` in it is resolved, so that users who can write a query cannot read or
+write every file of the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def resolve(path: str, base_directory: Path, data_roots: Sequence[Path]) -> Path
 
 
 def open_error(code: str, path: str | Path, reason: OSError | str, *helps: str) -> FsqlError:
-    """Return the error of a path that cannot be opened: E531 for reading, E532 for writing."""
+    """Return the error for a path that cannot be opened: E531 for reading, E532 for writing."""
     purpose = "read" if code == "E531" else "written"
     message = f'path "{path}" cannot be {purpose}: {_reason(reason)}'
     if isinstance(reason, OSError) and reason.errno in {errno.EMFILE, errno.ENFILE}:
@@ -46,7 +46,7 @@ def open_error(code: str, path: str | Path, reason: OSError | str, *helps: str) 
 
 
 def io_error(action: str, path: str | Path, reason: OSError) -> FsqlError:
-    """Return the error of a read or write that has failed."""
+    """Return the error for a failed read or write."""
     message = f'{action} "{path}" failed: {_reason(reason)}'
     return FsqlError([Diagnostic("E535", message)])
 

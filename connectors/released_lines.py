@@ -32,7 +32,7 @@ class ReleasedLines:
 
 
 def encoded_text(release: Release) -> memoryview:
-    """Return the lines of rows that workers have encoded, one after the other, without copying."""
+    """Return the lines of rows that workers have encoded, concatenated without copying."""
     lines = release.columns[0]
     _, offsets, text = lines.buffers()
     bounds = np.frombuffer(offsets, np.int64)

@@ -50,7 +50,7 @@ _FAULT: Final[Schema] = (
 _LATE: Final[Schema] = (*_ORIGIN, _REASON)
 _LATE_REASON: Final = "its window had closed"
 _ROW_BITS: Final = 40
-"""How many of an origin's bits are the row's number (`fsql.runtime.batch.origin`)."""
+"""The number of bits of an origin that are the row number (`fsql.runtime.batch.origin`)."""
 
 
 class Origins:

@@ -22,7 +22,7 @@ class NullStore:
         self._position = START
 
     def open(self, opening: OpenRequest) -> Root:
-        """Return the position that was written; rows of an earlier process count as written."""
+        """Return the position; rows that an earlier process was given count as written."""
         keeps = opening.option.keeps_position
         self._position = max(self._position, opening.begins) if keeps else opening.begins
         return self._position

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NullEncoder:
-    """Encodes no lines."""
+    """Encodes rows as no lines at all."""
 
     header = b""
 

@@ -47,7 +47,7 @@ _WHOLE: Final = {
     Kind.DATE: 31,
     Kind.TIMESTAMP: 63,
 }
-"""Kinds whose values are integers, with the bits that these have."""
+"""The kinds whose values are integers, with the number of bits of each."""
 _TIMES: Final = (Kind.DATE, Kind.TIMESTAMP)
 _ELEMENTS_MAX: Final = 3
 _FRACTION_BITS: Final = 53
@@ -69,7 +69,7 @@ class FieldOptions:
     step_us: int = _SECOND_US
 
     def option_error(self, key: str, reason: str) -> FsqlError:
-        """Return the error of an option."""
+        """Return the error for an option."""
         message = f"option 'fields.{self.column}.{key}' {reason}"
         return FsqlError([Diagnostic("E534", message)])
 
@@ -110,7 +110,7 @@ def _hashes(key: np.uint64, numbers: Ints) -> Hashes:
 
 
 def _fractions(hashes: Hashes) -> NDArray[np.float64]:
-    """Return numbers from 0 to less than 1."""
+    """Return numbers in `[0, 1)`."""
     return (hashes >> np.uint64(64 - _FRACTION_BITS)) / float(1 << _FRACTION_BITS)
 
 
@@ -181,7 +181,7 @@ _READERS: Final[Mapping[Kind, Callable[[str], Any]]] = {
     Kind.STRING: str,
     Kind.TIMESTAMP: read_timestamp,
 }
-"""The functions that read values; values of other kinds are integers."""
+"""The functions that parse values, by kind; values of other kinds are integers."""
 
 
 def _number(options: FieldOptions, name: str, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
@@ -214,7 +214,7 @@ def _whole(sql_type: SqlType, options: FieldOptions, name: str, default: int) ->
 
 
 def _reader(sql_type: SqlType) -> Callable[[str], Any]:
-    """Return the function that reads a value of a type."""
+    """Return the function that parses a value of a type."""
     if sql_type.kind is Kind.DECIMAL:
         return lambda text: _digits(text, sql_type.scale)
     return _READERS.get(sql_type.kind, int)
@@ -366,6 +366,6 @@ def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
 
 
 def _maps(lists: Maker, sql_type: SqlType, numbers: Ints) -> pa.Array:
-    """Return lists of entries as maps, sorted by key, each key once."""
+    """Return lists of entries as maps: sorted by key, without duplicate keys."""
     made = from_arrow(lists(numbers), sql_type)
     return to_arrow([map_of_entries(cast("tuple[Value, ...]", each)) for each in made], sql_type)

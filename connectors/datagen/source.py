@@ -24,7 +24,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """Return the one split of the generator.
 
     Raises:
-        FsqlError: E534, if options name columns that are not there, or do not fit their types.
+        FsqlError: E534, if options name columns that do not exist, or do not fit their types.
     """
     rate = settings.optional_number("rate")
     step_us = _SECOND_US if rate is None else max(1, _SECOND_US // rate)

@@ -1,8 +1,8 @@
 """Compressed files of lines: detection, reading and writing.
 
-A file is always read from its beginning: a reader that continues decompresses and skips the part before.  A
-written file consists of one member (gzip) or frame (zstd) for each bundle of rows, so that it stays readable
-after a failure; other programs read them as one file.
+A file is always read from its beginning: a reader that resumes decompresses and skips the earlier part.  A
+written file consists of one member (gzip) or frame (zstd) for each bundle of rows, so that it remains
+readable after a failure; other programs read the concatenation as one file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GZIP_LEVEL: Final = 6
 
 
 def codec_of(path: Path, option: str) -> str | None:
-    """Return the codec of a file, by the option `compression` or by the file's name; None for none."""
+    """Return the codec of a file, by the option `compression` or else by its name; None if uncompressed."""
     if option == AUTO:
         return COMPRESSION_SUFFIXES.get(path.suffix.lower())
     return None if option == NONE else option
@@ -53,7 +53,7 @@ class CompressedBlocks:
         """Take the descriptor of the file, positioned at its beginning, and continue at `source_offset`.
 
         Raises:
-            FsqlError: E535, if it cannot be read; E536, if it is not the file that was read.
+            FsqlError: E535, if it cannot be read; E536, if it is not the file that was read before.
         """
         self._path = path
         self._block_bytes = block_bytes
@@ -70,7 +70,7 @@ class CompressedBlocks:
             raise
 
     def read(self) -> bytes:
-        """Return the next block, none at all at the end.
+        """Return the next block, b"" at the end.
 
         Raises:
             FsqlError: E535, if the file cannot be read, or is damaged.
@@ -82,12 +82,12 @@ class CompressedBlocks:
         return data
 
     def content_before(self, byte: int) -> str:
-        """Return the identity of the file; a compressed file is not expected to grow."""
+        """Return the identity of the whole file, because a compressed file is not expected to grow."""
         del byte
         return self._identity
 
     def bytes_passed(self, byte: int) -> int:
-        """Return how many compressed bytes were read."""
+        """Return the number of compressed bytes that were read."""
         del byte
         return self._file.tell()
 
@@ -116,7 +116,7 @@ class CompressedBlocks:
 
 
 class CompressedLines:
-    """Encodes and compresses lines: one piece for each bundle, or part of a bundle."""
+    """Encodes and compresses lines: one member or frame for each bundle, or part of a bundle."""
 
     def __init__(self, lines: ContentsEncoder, codec: str) -> None:
         self._lines = lines
@@ -136,7 +136,7 @@ class CompressedLines:
 
 
 def _identity(descriptor: int) -> str:
-    """Return a hash of the length of a file, its first bytes, and its last bytes."""
+    """Return a hash of the length, the first bytes and the last bytes of a file."""
     size = os.fstat(descriptor).st_size
     hasher = xxhash.xxh3_128(str(size).encode())
     for start in (0, max(size - CHECKED_BYTES, 0)):

@@ -1,6 +1,6 @@
-"""The file operations of sinks in one small layer, which tests replace by one that fails.
+"""The file operations of sinks, in one small layer that tests replace by one with failures.
 
-Everything is written at an offset that the caller gives, never at an end that another process may have moved.
+All writes are at an offset that the caller gives, never at the end, which another process may have moved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class FileLayer:
     """The files of the operating system."""
 
     def open(self, path: Path, *, private: bool = False) -> int:
-        """Return a descriptor to read and write a file, which is created if it is not there.
+        """Return a descriptor to read and write a file, which is created if it does not exist.
 
         A new file that is `private` is readable by its owner only.
         """
@@ -68,7 +68,7 @@ class FileLayer:
         old.replace(new)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         path.unlink(missing_ok=True)
 
     def is_removed(self, descriptor: int) -> bool:

@@ -1,4 +1,4 @@
-"""The files that a path names: one, those of a directory, or those that a pattern matches."""
+"""The files that a path names: a single file, those of a directory, or those that match a pattern."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ def is_pattern(path: Path) -> bool:
 def find_files(path: Path) -> list[FoundFile]:
     """Return the file, the files of the directory, or those that match the pattern, sorted by name.
 
-    Of a directory only its own regular files that are not hidden are returned.  A pattern matches no hidden
-    files either; its files are named relative to the last directory that contains all of them.
+    Of a directory, regular files that are not hidden are returned, but not those of its subdirectories.  A
+    pattern does not match hidden files either; its files are named relative to the deepest directory that
+    contains all of them.
 
     Raises:
-        FsqlError: E531, if there is none.
+        FsqlError: E531, if there is no such file.
     """
     try:
         found = list_files(path, pattern=is_pattern(path))
@@ -74,7 +75,7 @@ def _not_found_error(path: Path) -> FsqlError:
 
 
 def pattern_root(pattern: Path) -> Path:
-    """Return the last directory that contains all files that match a pattern."""
+    """Return the deepest directory that contains all files that match a pattern."""
     parts = pattern.parts
     return Path(*parts[: next(index for index, part in enumerate(parts) if glob.has_magic(part))])
 

@@ -1,4 +1,4 @@
-"""The columns of files, inferred from how the files begin."""
+"""Infers the columns of files from their first bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from fsql.formats.settings import Settings
 
 _FILES: Final = 8
-"""From how many files columns are inferred: the first ones by name."""
+"""The maximum number of files that are examined: the first ones by name."""
 _BYTES: Final = 1 << 20
-"""How many bytes of each file are examined."""
+"""The maximum number of bytes that are examined of each file."""
 
 
 def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:

@@ -1,12 +1,12 @@
 """The journal of a file that a job writes: positions, with the length of the file at each.
 
 A record is a line of JSON and the hash of that line.  It states that the file has all rows below `position`
-in its first `length` bytes, and the hash of the bytes from `start` to there.  So a record can be checked
-against the file; if its bytes were lost (by a loss of power), the previous record is used.  A torn line is
-ignored.
+in its first `length` bytes, and has the hash of the bytes from `start` up to `length`.  So a record can be
+checked against the file; if these bytes were lost (by a loss of power), the previous record is used.  A torn
+line is ignored.
 
-Each epoch writes its own journal, named by the epoch, and then removes earlier ones: so a process of an older
-epoch cannot overwrite the records of a later one.
+Each epoch writes its own journal, named by the epoch, and then removes earlier ones, so that a process of an
+older epoch cannot overwrite the records of a later one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Journal:
         self.size = 0
 
     def entries(self) -> list[Entry]:
-        """Return all entries that can be read, the best first: the last epoch and position."""
+        """Return all entries that can be read, in descending order of epoch and position."""
         found = []
         for path in self._paths():
             descriptor = self._files.open(path, private=True)
@@ -71,7 +71,7 @@ class Journal:
 
     @property
     def is_superseded(self) -> bool:
-        """Return whether a later epoch has begun, and removed this one's journal."""
+        """Return whether a later epoch has begun and has removed the journal of this one."""
         return self._descriptor is not None and self._files.is_removed(self._descriptor)
 
     def append(self, entry: Entry) -> None:
@@ -81,9 +81,7 @@ class Journal:
         try:
             self._files.write(self._descriptor, memoryview(line), self.size)
         except OSError as error:
-            error.filename = str(
-                self._path(entry.epoch)
-            )  # the operating system knows a number only
+            error.filename = str(self._path(entry.epoch))  # the operating system does not set it
             raise
         self.size += len(line)
 
@@ -96,7 +94,7 @@ class Journal:
         return None if self._descriptor is None else self._files.duplicate(self._descriptor)
 
     def close(self) -> None:
-        """Close the journal; it stays."""
+        """Close the journal, without removing it."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             self._files.close(descriptor)

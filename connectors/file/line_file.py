@@ -28,7 +28,7 @@ class LineFile:
         """Create the file, or empty it unless lines are to be appended.
 
         Raises:
-            FsqlError: E532, if it is not possible.
+            FsqlError: E532, if it cannot be opened.
         """
         del opening
         if not self._path.parent.is_dir():
@@ -66,7 +66,7 @@ class LineFile:
         """Do nothing: no position is kept."""
 
     def sync(self) -> None:
-        """Do nothing: a run that keeps no state promises nothing about the loss of power."""
+        """Do nothing: a run that keeps no state guarantees nothing after a loss of power."""
 
     def close(self) -> None:
         """Close the file.

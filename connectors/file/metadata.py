@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def metadata_of(table: Table) -> tuple[str, ...]:
-    """Return the metadata keys of the last columns of a table."""
+    """Return the metadata keys of a table, which are those of its last columns."""
     keys = dict(table.options).get(METADATA)
     return () if keys is None else tuple(keys.split(","))
 
@@ -36,7 +36,7 @@ def record_columns(table: Table) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class MetadataSplit:
-    """A file whose rows have metadata columns after their own."""
+    """A file whose rows get metadata columns after the columns of its records."""
 
     inner: FileSplit | WholeFile
     keys: tuple[str, ...]
@@ -55,7 +55,7 @@ class MetadataSplit:
         """Return a reader at the first row, or at `source_offset`.
 
         Raises:
-            FsqlError: as the split without metadata.
+            FsqlError: as `FileSplit.open`.
         """
         return MetadataReader(self.inner.open(source_offset), self.name, self.keys)
 
@@ -78,7 +78,7 @@ class MetadataReader:
         return replace(chunk, columns=[*chunk.columns, *added])
 
     def bytes_passed(self) -> int:
-        """Return how far the reader is in its file."""
+        """Return the position of the reader in its file, in bytes."""
         return self._inner.bytes_passed()
 
     def source_offset(self) -> SourceOffset:

@@ -2,7 +2,7 @@
 
 The lock is advisory (`flock`), on the file itself, so that it needs no separate file and ends with the
 process that holds it.  Child processes that inherit the descriptor hold the lock as well.  Devices and FIFOs
-are not locked, since they keep no rows.
+are not locked, because they keep no rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LOCKS: Final = Path("/proc/locks")
 _PROCESSES: Final = Path("/proc")
 _END_SECONDS: Final = 15.0
-"""How long processes may take to end after their launcher was killed; they hold its locks until then."""
+"""The time for processes to end after their launcher was killed; they hold its locks until then."""
 _UNKNOWN_SECONDS: Final = 1.0
 """How long to retry if no process is found to hold the lock: it may have been released meanwhile."""
 _POLL_SECONDS: Final = 0.05
@@ -43,8 +43,8 @@ def check_existing(path: Path, existing: Existing) -> None:
     """Check that a new job may write to the file, or into the directory, at `path`.
 
     Raises:
-        FsqlError: E541, if it is not empty and that was not expected, or if it ends within a line that rows
-            would be appended to.
+        FsqlError: E541, if it is unexpectedly not empty, or if rows are to be appended and it ends with an
+            incomplete line.
     """
     if existing is Existing.REFUSE and path.is_dir() and (first := _first_file(path)) is not None:
         message = f'output "{path}" is not empty: it has "{first}"'
@@ -88,7 +88,7 @@ def _check_last_line(path: Path) -> None:
 
 @contextmanager
 def locked_output(path: Path, *, directory: bool = False) -> Iterator[int | None]:
-    """Lock the file or `directory` at `path` until the end of the block, and create it if it is not there.
+    """Lock the file or `directory` at `path` until the end of the block, and create it if it does not exist.
 
     Yields the descriptor that holds the lock; None if there is nothing to lock.
 
@@ -136,7 +136,7 @@ def _lock(path: Path, descriptor: int) -> None:
 
 
 def _holder(descriptor: int) -> int | None:
-    """Return the process that locked the file, None if it is not known."""
+    """Return the process that locked the file, None if it is unknown."""
     status = os.fstat(descriptor)
     major, minor = os.major(status.st_dev), os.minor(status.st_dev)
     file = f"{major:02x}:{minor:02x}:{status.st_ino}"

@@ -1,13 +1,13 @@
 """A directory of files that appear whole and never change, for formats that cannot be appended to.
 
-File number k has the rows from k times `rows_per_file` on, so what it holds depends on the rows alone:
+File number k has the rows from k times `rows_per_file` on, so its content depends on the rows alone:
 a process that writes it again, after a failure or in an older epoch, writes the same bytes.  A file is
 written under another name, synced, and renamed.
 
 Rows that do not fill a file yet are in a log next to the job's state: a bundle is appended to it, with its
 end position, before it is acknowledged.  A log belongs to one epoch and one file: another epoch, or the next
-file, begins a new log with the remaining rows, and removes the previous one.  An incomplete bundle is
-ignored.
+file, begins a new log with the remaining rows, and removes the previous one.  An incomplete bundle in a log
+is ignored.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class PartFiles:
 
     @property
     def missing_reason(self) -> str | None:
-        """Return None: it is in this process."""
+        """Return None: the consumer is in this process, so it is never missing."""
         return None
 
     @property
@@ -157,7 +157,7 @@ class PartFiles:
         """Return immediately: all stored bundles are acknowledged."""
 
     def sync(self) -> None:
-        """Make everything stored survive a loss of power; files are synced when they are written.
+        """Make all stored rows survive a loss of power; only the log is left to sync, not complete files.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -301,7 +301,7 @@ class PartFiles:
         return size + len(head) + data.size
 
     def _read_log(self, path: Path) -> tuple[Root, int, pa.Table] | None:
-        """Return position, number of the file and rows of a log, None if no bundle in it is complete."""
+        """Return position, number of the file and rows of a log; None if it has no complete bundle."""
         data = memoryview(path.read_bytes())
         found: tuple[Root, int, pa.Table] | None = None
         tables = [self._parts.schema.empty_table()]

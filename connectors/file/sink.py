@@ -1,4 +1,4 @@
-"""The sink of connector `file`: with a journal in a job that keeps state, else a new file."""
+"""The sink of connector `file`: a file, with a journal if the job keeps state."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The source of connector `file`: each file is a split.
 
-A reader takes big blocks, cuts them into lines and decodes as many lines at a time as it is asked for.
+A reader reads large blocks, cuts them into lines, and decodes as many lines at a time as are requested.
 Rows and their numbers depend on the bytes only.
 """
 
@@ -62,7 +62,7 @@ class FileSplit:
 
         Raises:
             FsqlError: E531, if the file cannot be opened; E535, if it cannot be read;
-                E543, if it lacks columns; E536, if it is not the file that was read.
+                E543, if it lacks columns; E536, if it is not the file that was read before.
         """
         decoder = self.decoder()
         self._take_header(decoder)
@@ -77,7 +77,7 @@ class FileSplit:
         self._take_header(self.decoder())
 
     def first_bytes(self, count: int) -> bytes:
-        """Return up to about `count` of the first bytes, decompressed, in whole lines unless one is longer.
+        """Return up to about `count` of the first bytes, decompressed: whole lines unless one is longer.
 
         Raises:
             FsqlError: E531, if the file cannot be opened; E535, if it cannot be read.
@@ -120,7 +120,7 @@ class FileSplit:
 
 
 def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
-    """Return the files that the path names as splits, sorted by name; as one split if they are followed.
+    """Return the files that the path names as splits, sorted by name; one split if they are followed.
 
     Raises:
         FsqlError: E531, E533, E534, E535 or E543, if they cannot be opened.
@@ -128,7 +128,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     if is_followed(table):
         return [_followed_split(table, settings, context)]
     found = find_files(context.resolve(settings.text("path")))
-    for file in found:  # a directory may have links that lead elsewhere
+    for file in found:  # a directory may contain links to other places
         context.resolve(str(file.path))
     columns, keys = record_columns(table), metadata_of(table)
     splits: Sequence[FileSplit | WholeFile]
@@ -144,7 +144,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
 
 
 def _followed_split(table: Table, settings: Settings, context: ConnectorContext) -> Split:
-    """Return the files that the path names while they grow, directly or by way of their log.
+    """Return the files that the path names as one split that grows, read directly or through its log.
 
     Raises:
         FsqlError: E531, E533 or E534, if they cannot be followed.

@@ -1,14 +1,14 @@
-"""A file that a job writes: whole lines, and a journal of the position up to which it has them.
+"""A file of whole lines that a job writes, and a journal of the position up to which it has them.
 
 Rows are written before the journal, so that after a kill at any moment the journal has a position and a
-length that belong together.  Bytes after that length are delivered again, and are the same, since the
+length that belong together.  Bytes after that length are delivered again, and are the same, because the
 sequence of an output does not depend on failures.  So existing bytes are compared instead of written again,
 and a reader of the file (`tail -f`) sees it only grow.  If they differ, for example after a loss of power,
 the file is cut there.
 
-Every write has its offset in the file.  So a process of an older epoch writes only bytes that are, or will
-be, in the file anyway.  That holds for `exactly-once` only: with other delivery options each epoch has other
-rows, so the store checks before each write whether a later epoch has begun.
+Every write is at an explicit offset.  So a process of an older epoch writes only bytes that are, or will
+be, in the file anyway.  That holds for `exactly-once` only: with other delivery options the rows of epochs
+differ, so the store checks before each write whether a later epoch has begun.
 
 A loss of power may lose bytes written after the last `sync`.  The hashes in the journal detect that; the
 store then has the position of the last entry whose bytes are complete.
@@ -58,7 +58,7 @@ class FileStore:
         append: bool = False,
         compressed: bool = False,
     ) -> None:
-        """Name the file, and the journal without epoch and suffix.
+        """Take the paths of the file, and of the journal without epoch and suffix.
 
         The first epoch of a job empties the file, or with `append` writes after its content.  Compressed
         bytes depend on the division of rows into bundles, so they differ between epochs, and their line ends
@@ -259,7 +259,7 @@ class FileStore:
         return hasher.hexdigest() == entry.hash
 
     def _restart_hash(self) -> None:
-        """Begin a hash shortly before the end; earlier bytes need no check any more."""
+        """Restart the hash shortly before the end of the file; earlier bytes need no check any more."""
         assert self._descriptor is not None
         self._hashed_from = max(self._length - CHECKED_BYTES, 0)
         count = self._length - self._hashed_from

@@ -1,12 +1,12 @@
 """Generated text: an endless source of documents or lines of words, the same in every run.
 
-Row i depends on (seed, i) alone: a hash of the two gives the length of the line, a hash of it and of a
-word's index gives the word.  So neither the size of the chunks nor a restart changes a row, and any row
-can be made without those before it.
+Row i depends on (seed, i) alone: a hash of the two determines the length of the line, and a hash of this hash
+and of a word's index determines the word.  So neither the size of the chunks nor a restart changes a row, and
+any row can be generated without those before it.
 
 With a rate, row i becomes available when it falls due (`pace.py`), counted from a start on the connector's
-clock.  If no start is given, a reader's first row is due at its first read.  Rows are made before they are
-due, so a row that falls due is available immediately.  Without a rate, rows come as fast as they are read.
+clock.  If no start is given, a reader's first row is due at its first read.  Rows are generated before they
+are due, so a row that falls due is available immediately.  Without a rate, all rows are available at once.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
-"""The step of SplitMix64: its multiples are as far from each other as possible."""
+"""The increment of SplitMix64 (from the golden ratio), whose multiples are spread evenly."""
 _LENGTH_BITS: Final = 12
 _SPREAD: Final = 0.5
 """Standard deviation of the logarithm of a document's length."""
 _CHUNK_WORDS: Final = 1 << 19
-"""About how many words a chunk has at most; 3 to 4 MB of text."""
+"""The approximate maximum of words in a chunk: 3 to 4 MB of text."""
 _ROWS_AHEAD: Final = 64
-"""How many rows are made ahead at a time: a single row takes a quarter of the time of all."""
+"""The number of rows generated ahead at a time, which takes only four times as long as a single row."""
 
 
 class Lengths(Protocol):
-    """How many words the lines have."""
+    """The lengths of lines, in words."""
 
     mean: int
 
@@ -103,7 +103,7 @@ class GeneratedText:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorSplit:
-    """The only split of a generator; any row can be made without those before it."""
+    """The only split of a generator; any row can be generated without those before it."""
 
     name: str
     text: GeneratedText
@@ -122,7 +122,7 @@ class GeneratorSplit:
 
 
 class GeneratorReader:
-    """Makes the rows in order."""
+    """Generates the rows in order."""
 
     def __init__(
         self, text: GeneratedText, columns: Schema, clock: Callable[[], float], first: int = 0
@@ -167,14 +167,14 @@ class GeneratorReader:
         return 0
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands; a generator has neither lines nor bytes."""
+        """Return the offset of the reader; a generator has neither lines nor bytes."""
         return SourceOffset(self._row, 0, 0)
 
     def close(self) -> None:
         """Do nothing; a generator holds no resources."""
 
     def _generate_ahead(self) -> None:
-        """Make some rows that are not due yet, if there are none."""
+        """Generate some rows that are not due yet, unless some are left."""
         if not len(self._ahead):
             end = self._row + _ROWS_AHEAD
             if self._text.rows is not None:
@@ -206,7 +206,7 @@ class GeneratorReader:
 
 
 def pace_of(settings: Settings) -> tuple[Pace | None, float | None]:
-    """Return when rows fall due, if not immediately, and when row 0 does, in seconds of the clock."""
+    """Return the pace, if there is a rate, and when row 0 falls due, in seconds of the clock."""
     start_ms = settings.optional_number("start_ms")
     rate, peak_rate = settings.optional_number("rate"), settings.optional_number("peak_rate")
     peak = None

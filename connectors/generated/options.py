@@ -1,4 +1,4 @@
-"""The options that all connectors for generated rows have in common."""
+"""The options that all connectors for generated rows share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When generated rows fall due: at a rate, and at another one during a peak."""
+"""When generated rows fall due: at a rate, and at another rate during a peak."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Another rate for a time; `start` is in seconds after row 0 falls due."""
+    """A period with another rate; `start` is in seconds after row 0 falls due."""
 
     rate: int
     start: float
@@ -19,7 +19,7 @@ class Pace:
     """Row i is due `due(i)` seconds after row 0."""
 
     def __init__(self, rate: int, peak: Peak | None = None) -> None:
-        """Take rows a second, with another rate during the peak, if there is one."""
+        """Take the rate in rows per second, and the peak, if there is one."""
         self._pieces = [(0.0, 0, rate)]
         """Time, number of the first row, and rate of each part, in order."""
         if peak is not None:
@@ -29,7 +29,7 @@ class Pace:
             self._pieces.append((peak.start + peak.seconds, end, rate))
 
     def due(self, row: int) -> float:
-        """Return when a row falls due."""
+        """Return when a row falls due, in seconds after row 0."""
         start, first, rate = next(piece for piece in reversed(self._pieces) if piece[1] <= row)
         return start + (row - first) / rate
 

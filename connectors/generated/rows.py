@@ -1,6 +1,6 @@
 """Generated rows: columns that are functions of the numbers of the rows.
 
-Any row can be made without those before it, so a reader can continue at any row; neither the size of the
+Any row can be generated without those before it, so a reader can resume at any row; neither the size of the
 chunks nor a restart changes a row.
 """
 
@@ -28,11 +28,11 @@ _CHUNK_ROWS: Final = 16_384
 
 @dataclass(frozen=True, slots=True)
 class RowSplit:
-    """The only split of a generator: `columns` makes the rows with the given numbers.
+    """The only split of a generator: `columns` returns the rows with the given numbers.
 
-    There are `rows` of them, or an endless stream if that is None.  `pace` says when rows fall due, if not at
-    once, and `start` when row 0 does, in seconds of the clock; None makes the first row of a reader due at
-    its first read.
+    There are `rows` of them, or an endless stream if that is None.  `pace` says when rows fall due, if not
+    immediately, and `start` when row 0 does, in seconds of the clock; None makes the first row of a reader
+    due at its first read.
     """
 
     name: str
@@ -48,7 +48,7 @@ class RowSplit:
 
 
 class RowReader:
-    """Makes the rows in order."""
+    """Generates the rows in order."""
 
     def __init__(self, split: RowSplit, first: int) -> None:
         self._split = split
@@ -80,7 +80,7 @@ class RowReader:
         return 0
 
     def source_offset(self) -> SourceOffset:
-        """Return where the reader stands; a generator has neither lines nor bytes."""
+        """Return the offset of the reader; a generator has neither lines nor bytes."""
         return SourceOffset(self._row, 0, 0)
 
     def close(self) -> None:

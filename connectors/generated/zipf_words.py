@@ -1,8 +1,7 @@
 """Words by Zipf's law: the text that generators write, as a function of numbers.
 
-The word of rank r (from 0) is r times rarer than the first, plus one: its probability is proportional
-to 1 / (r + 1).  A word depends on a 64-bit hash of its position only, so any part of the text can be made by
-itself, and is the same in every run.
+The probability of the word of rank r (from 0) is proportional to 1 / (r + 1).  A word depends on a 64-bit
+hash of its position only, so any part of the text can be generated separately, and is the same in every run.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SYLLABLES: Final = np.array(
 
 
 def mix(numbers: Hashes) -> Hashes:
-    """Return numbers that depend on every bit of the given ones (the finalizer of SplitMix64)."""
+    """Mix the bits of numbers (the finalizer of SplitMix64): each bit of a result depends on all bits."""
     mixed = numbers ^ (numbers >> np.uint64(30))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(27)
@@ -37,13 +36,13 @@ def mix(numbers: Hashes) -> Hashes:
 
 
 class ZipfWords:
-    """The words of a vocabulary: their text, and their ranks by hash."""
+    """The words of a vocabulary: their texts, and their ranks by hash."""
 
     def __init__(self, vocabulary: int) -> None:
         self.vocabulary = vocabulary
         cumulative = np.cumsum(1.0 / np.arange(1, vocabulary + 1))
-        # Slot i of the table stands for the probabilities from i to i + 1 over 2**20, and for the ranks
-        # that they fall on; where those are several, they are nearly equally likely.
+        # Slot i of the table is for probabilities from i / 2**20 to (i + 1) / 2**20, and has the first
+        # of their ranks; if there are several, they are nearly equally likely.
         bounds = np.ceil(cumulative * ((1 << _SLOT_BITS) / cumulative[-1])).astype(np.int64)
         bounds[-1] = (1 << _SLOT_BITS) + 1
         ranks = np.repeat(np.arange(vocabulary), np.diff(bounds, prepend=0))
@@ -51,7 +50,7 @@ class ZipfWords:
         self._several = np.diff(ranks).astype(np.int32) + 1 if vocabulary > 1 << 12 else None
 
     def ranks(self, hashes: Hashes) -> NDArray[np.int32]:
-        """Return the rank of the word that each hash picks."""
+        """Return the rank of the word that each hash selects."""
         slots = (hashes >> np.uint64(64 - _SLOT_BITS)).view(np.int64)
         ranks: NDArray[np.int32] = self._first[slots]
         if self._several is not None:
@@ -60,7 +59,7 @@ class ZipfWords:
         return ranks
 
     def words(self) -> pa.StringArray:
-        """Return the words by rank, all different: syllables, the frequent words the shorter ones."""
+        """Return the words by rank: distinct sequences of syllables, shorter for more frequent words."""
         data, lengths = [], []
         first, syllables = 0, 1
         while first < self.vocabulary:

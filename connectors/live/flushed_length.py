@@ -1,8 +1,8 @@
 """The durable length of a front log, in a file that its writer writes and readers poll.
 
 A row that has been released must not be lost: otherwise the next row would get its position and be dropped as
-already delivered.  So readers read no further than this length.  The file itself is not synced: every length
-that was written to it is correct, so an old one is at worst too small.
+already delivered.  So readers read only up to this length.  The file itself is not synced: every length that
+was ever written to it is correct, so an old one is at worst too small.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _encode(length: int) -> bytes:
 
 
 def _decode(record: bytes) -> int | None:
-    """Return the length in a record, None if it is not whole."""
+    """Return the length in a record, None if the record is incomplete."""
     digits, record_hash = record[:20], record[20:-1]
     if len(record) < _RECORD_BYTES or record_hash != _hash_of(digits):
         return None

@@ -4,8 +4,8 @@ A log is a directory of segments, files named by the offset of their first byte,
 the file `end`, which has the total length.  One process writes, others read concurrently, and segments that
 are no longer needed are removed.  The bytes are those of the source; a segment ends with a line.
 
-Readers see only durable bytes (`flushed_length`).  If the writer ended in the middle of a line, the next one
-truncates it: readers wait for the end of a line, so it has not been read as a row.
+Readers see only durable bytes (`flushed_length`).  If a writer ended in the middle of a line, the next writer
+removes that part: readers wait for the end of a line, so it has not been read as a row.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
 
 
 def segments(directory: Path) -> list[Segment]:
-    """Return the segments that are there, in order."""
+    """Return the existing segments, in order."""
     try:
         found = [path for path in directory.iterdir() if path.name.isdigit()]
     except FileNotFoundError:
@@ -81,16 +81,17 @@ class LogWriter:
         segment_bytes: int = SEGMENT_BYTES,
         known_end: int | None = None,
     ) -> None:
-        """Continue after the last whole line; there is never much more than `bytes_max` on disk.
+        """Continue after the last whole line; keep at most about `bytes_max` bytes on disk.
 
-        If the log is recorded only up to `known_end`, the rest is cut off: no reader has seen it.
+        If `known_end` is given, bytes after it are cut off: they are not recorded, and no reader has seen
+        them.
 
         Raises:
             FsqlError: E532 or E535, if the log cannot be written; E536, if its end is lost.
         """
         self.directory = directory
         self.before_flush: list[Callable[[], None]] = []
-        """Functions that make data durable that belongs to the written lines."""
+        """Functions that make data durable on which the written lines depend."""
         self._bytes_max = bytes_max
         self._segment_bytes = min(segment_bytes, max(bytes_max // 4, 1))
         self._descriptor: int | None = None
@@ -116,17 +117,17 @@ class LogWriter:
 
     @property
     def unflushed(self) -> int:
-        """Return the number of written bytes that readers do not see yet."""
+        """Return the number of written bytes that are not visible to readers yet."""
         return self.length - self._flushed.length
 
     def room(self) -> int:
-        """Return how many bytes may be written before a part is trimmed."""
+        """Return how many bytes may be written until a part of the log is trimmed."""
         known = segments(self.directory)
         first = known[0].start if known else self._start
         return max(self._bytes_max - (self.length - first), 0)
 
     def append(self, data: bytes) -> int:
-        """Write bytes; return how many fitted on the disk.
+        """Write bytes; return the number written, which is less if the disk is full.
 
         Raises:
             FsqlError: E535, if the operating system refuses for another reason.
@@ -150,7 +151,7 @@ class LogWriter:
         return written
 
     def _end_of_segment(self, data: bytes, start: int) -> int | None:
-        """Return where to end the segment, after a line; None if the rest goes into it."""
+        """Return where to end the segment, after a line; None if all of the data goes into it."""
         stop = start + max(self._segment_bytes - self._size, 0)
         if len(data) <= stop:
             return None
@@ -198,7 +199,7 @@ class LogWriter:
             raise paths.io_error("writing", self.directory, error) from None
 
     def close(self) -> None:
-        """Close the log; more may be written by another writer."""
+        """Close the log, which another writer may continue."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
@@ -220,7 +221,7 @@ class LogWriter:
                 raise _lost_end_error(self.directory, start + len(content), self._flushed.length)
             lines = content if known_end is None else content[: known_end - start]
             whole = lines.rfind(b"\n") + 1
-            # Before the cut: if this process ends in between, the missing bytes are not considered lost.
+            # Before the cut: otherwise a process that ends in between would leave bytes that seem lost.
             self._flushed.write(min(self._flushed.length, start + whole))
             if whole < len(content):
                 os.truncate(known[-1].path, whole)
@@ -266,7 +267,7 @@ def _lost_end_error(directory: Path, length: int, read: int) -> FsqlError:
 
 
 class LogBlocks:
-    """The durable bytes of a log from an offset on: whole lines, except for very long ones."""
+    """The durable bytes of a log from an offset on, in whole lines except for very long ones."""
 
     def __init__(self, directory: Path, byte: int) -> None:
         self._directory = directory
@@ -276,7 +277,7 @@ class LogBlocks:
         self._descriptor: int | None = None
 
     def read(self) -> bytes | None:
-        """Return the next bytes, none at all at the end of the log; None if there are none yet.
+        """Return the next bytes, b"" at the end of the log, None if there are none yet.
 
         Raises:
             FsqlError: E535, if the operating system fails to read; E536, if they have been removed.
@@ -313,10 +314,10 @@ class LogBlocks:
             raise paths.io_error("reading", self._directory, error) from None
 
     def check(self, source_offset: SourceOffset) -> None:
-        """Check that the log has the lines that were read before `source_offset`.
+        """Check that the log still has the lines that were read before `source_offset`.
 
         Raises:
-            FsqlError: E535 or E536, if it has not.
+            FsqlError: E536, if it does not; E535, if it cannot be read.
         """
         known = segments(self._directory)
         if source_offset.byte and (not known or known[0].start > source_offset.byte):
@@ -345,7 +346,7 @@ class LogBlocks:
         return os.pread(self._descriptor, size, self._byte - self._segment.start)
 
     def _check_length(self) -> None:
-        """Check that bytes that have been read, of a line longer than a block, were not cut off."""
+        """Check that the bytes read of a line longer than a block were not cut off by a writer."""
         if self._descriptor is not None and self._segment is not None:
             length = self._segment.start + os.fstat(self._descriptor).st_size
             if length < self._byte:
@@ -358,7 +359,7 @@ class LogBlocks:
         return FsqlError([Diagnostic("E536", message, notes=(note,))])
 
     def _find_segment(self) -> bool:
-        """Open the segment that has, or will have, the next byte; return whether it is another one."""
+        """Open the segment that has, or will have, the next byte; return whether it is a new one."""
         known = segments(self._directory)
         if known and known[0].start > self._byte:
             raise self._lost_data_error(
@@ -378,7 +379,7 @@ class LogBlocks:
         known = segments(self._directory)
         ends = [following.start for following in known[1:]] + [byte]
         for (start, path), end in zip(known, ends, strict=True):
-            if start < byte and end > wanted:  # those before may be removed at any moment
+            if start < byte and end > wanted:  # earlier segments may be removed at any moment
                 descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                 try:
                     first = max(wanted, start)

@@ -1,6 +1,6 @@
-"""Inflows: bytes from outside, received in a thread of their own.
+"""Inflows: bytes from outside, each received in its own thread.
 
-A `Feed` carries them to where the job reads them: into a front log, or through a pipe in a run that keeps no
+A `Feed` copies them to where the job reads them: into a front log, or through a pipe in a run that keeps no
 state.
 """
 
@@ -34,26 +34,26 @@ class Inflow(Protocol):
     """A source of bytes."""
 
     def read(self, bytes_max: int, seconds: float) -> bytes | None:
-        """Return the bytes that arrive within `seconds`, None if none do; no bytes at the end."""
+        """Return the bytes that arrive within `seconds`, None if none do, b"" at the end."""
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release all resources."""
 
 
 class Outflow(Protocol):
-    """A target of bytes."""
+    """A target for bytes."""
 
     ended: bool
 
     @property
     def unflushed(self) -> int:
-        """Return how many bytes were appended that readers do not see yet."""
+        """Return the number of appended bytes that are not visible to readers yet."""
 
     def room(self) -> int:
         """Return how many bytes may be appended now."""
 
     def append(self, data: bytes) -> int:
-        """Take bytes; return how many of them."""
+        """Append bytes; return how many were accepted."""
 
     def flush(self) -> None:
         """Make appended bytes visible to readers."""
@@ -62,7 +62,7 @@ class Outflow(Protocol):
         """End the stream."""
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release all resources."""
 
 
 class DescriptorInflow:
@@ -72,7 +72,7 @@ class DescriptorInflow:
         self._descriptor = descriptor
 
     def read(self, bytes_max: int, seconds: float) -> bytes | None:
-        """Return what comes."""
+        """Return the bytes that arrive; see `Inflow`."""
         if not _ready(self._descriptor, select.POLLIN, seconds):
             return None
         return os.read(self._descriptor, min(bytes_max, _READ_BYTES))
@@ -84,14 +84,14 @@ class DescriptorInflow:
 class SocketInflow:
     """The bytes of connections to an address, one connection at a time.
 
-    An unfinished line ends with its connection; whether it is complete is decided when it is decoded.
+    The end of a connection ends an unfinished line; whether the line is valid is decided when it is decoded.
     """
 
     def __init__(self, address: tuple[str, int], *, ends_with_connection: bool) -> None:
         """Listen.
 
         Raises:
-            FsqlError: E531, if it is not possible.
+            FsqlError: E531, if the address cannot be listened on.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         try:
@@ -110,7 +110,7 @@ class SocketInflow:
         return host, port
 
     def read(self, bytes_max: int, seconds: float) -> bytes | None:
-        """Return what comes."""
+        """Return the bytes that arrive; see `Inflow`."""
         if self._ended:
             return b""
         waited_for = self._listener if self._peer is None else self._peer
@@ -145,13 +145,13 @@ class PipeOutflow:
     """A pipe to a reader in this process."""
 
     def __init__(self, descriptor: int) -> None:
-        """Take the end to write to."""
+        """Take the descriptor of the writing end."""
         self._descriptor = descriptor
         self.ended = False
         self.unflushed = 0
 
     def room(self) -> int:
-        """Return how much can be written without waiting for the reader."""
+        """Return how many bytes can be written without waiting for the reader."""
         writable = _ready(self._descriptor, select.POLLOUT, _WAIT_SECONDS)
         return select.PIPE_BUF if writable else 0
 
@@ -160,7 +160,7 @@ class PipeOutflow:
         return os.write(self._descriptor, data)
 
     def flush(self) -> None:
-        """Do nothing: written bytes can be read."""
+        """Do nothing: written bytes can be read immediately."""
 
     def end(self) -> None:
         """End the stream: the reader sees the end when the pipe is closed."""
@@ -172,14 +172,14 @@ class PipeOutflow:
 
 
 def _ready(descriptor: int, event: int, seconds: float) -> bool:
-    """Wait up to `seconds` for an event; select() takes no descriptor from 1,024 on, poll() does."""
+    """Wait up to `seconds` for an event, by poll(): select() accepts only descriptors below 1,024."""
     waiting = select.poll()
     waiting.register(descriptor, event)
     return bool(waiting.poll(seconds * 1000))
 
 
 class Feed:
-    """Carries bytes from an inflow to an outflow, in a thread, until the end or until it is closed."""
+    """Copies bytes from an inflow to an outflow, in a thread, until the end or until it is closed."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class Feed:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and close both sides; bytes that were read are written before, if there is room."""
+        """Stop, and close both sides; first write the bytes that were read, if there is room."""
         self._stopped.set()
         self._thread.join()
 
@@ -233,7 +233,7 @@ class Feed:
             if room == 0:
                 self._outflow.flush()
                 if self._clock is not None:
-                    self._clock.on_activity()  # the source may be sending: that is not silence
+                    self._clock.on_activity()  # the source may be sending, so this does not count as silence
                 self._stopped.wait(_FULL_SECONDS)
                 continue
             unflushed = self._outflow.unflushed
@@ -257,7 +257,7 @@ class Feed:
             data = data[self._outflow.append(data) :]
             if not data:
                 return
-            self._outflow.flush()  # lets the reader make room
+            self._outflow.flush()  # so that the reader makes room
             if self._stopped.wait(_FULL_SECONDS):
                 return
 

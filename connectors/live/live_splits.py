@@ -78,12 +78,12 @@ def open_feed(
     context: ConnectorContext,
     on_notice: Callable[[str], None] = ignore_notice,
 ) -> Feed:
-    """Begin to write the input of a table to its log, in a thread.
+    """Start a thread that writes the input of a table to its log.
 
     `on_failure`, and `on_notice` with notices for the user, are called in that thread.
 
     Raises:
-        FsqlError: E531, E532, E534, E535 or E536, if it is not possible.
+        FsqlError: E531, E532, E534, E535 or E536, if the input or the log cannot be used.
     """
     settings = settings_of(table.options)
     directory = front_log_of(front_logs, table)
@@ -124,7 +124,7 @@ def _log_clock(directory: Path, log: LogWriter, options: BoundOptions) -> LogClo
 
 
 def bound_options(table: Table, settings: Settings) -> BoundOptions:
-    """Return the options of a live table about its clock; they are empty if its rows have no time."""
+    """Return the clock options of a live table; they are empty if its rows have no time."""
     if table.time is TimeKind.ARRIVAL:
         return BoundOptions(arrival=True)
     if table.time is not TimeKind.EVENT:
@@ -140,7 +140,7 @@ def socket_inflow(settings: Settings) -> SocketInflow:
     """Listen at the address of a table with connector `socket`.
 
     Raises:
-        FsqlError: E531 or E534, if it is not possible.
+        FsqlError: E531 or E534, if it cannot be listened on.
     """
     ends = settings.text("ends") == "connection"
     return SocketInflow(loopback(settings.text("address")), ends_with_connection=ends)
@@ -148,7 +148,7 @@ def socket_inflow(settings: Settings) -> SocketInflow:
 
 @dataclass(frozen=True, slots=True)
 class StreamSplit:
-    """An open stream, such as standard input; it can be read once only."""
+    """An open stream, such as standard input, which can be read only once."""
 
     name: str
     descriptor: int
@@ -185,7 +185,7 @@ class InflowSplit:
         """Open the inflow, and return a reader of it.
 
         Raises:
-            FsqlError: E531, if that is not possible; E536, if it is to be read from an offset on.
+            FsqlError: E531, if it cannot be opened; E536, if it is to be read from an offset on.
         """
         if source_offset is not None and source_offset.byte:
             raise not_replayable(self.name, source_offset, "a stream can be read once only")

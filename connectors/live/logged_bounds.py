@@ -1,7 +1,7 @@
-"""The bounds of a front log, in a file next to its segments, so that a replay finds each at its offset.
+"""The bounds of a front log, in a file next to its segments, so that a replay has each at its offset.
 
-A file of bounds has records of one size.  A bound that is `Arrived` is synced with the bytes after it, any
-other immediately.  Once there are many records, the file is rewritten without those that are no longer
+A file of bounds has records of a fixed size.  A bound `Arrived` is synced with the bytes after it, any other
+bound immediately.  Once there are many records, the file is rewritten without those that are no longer
 needed: its first record has the number of records before the others, and how many of them are repeated.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NAME: Final = "bounds"
 _RECORD_BYTES: Final = 64
 LINE_BYTES_MAX: Final = 1 << 19
-"""Half a block of a log: a line up to this length is read as a whole."""
+"""Half a block of a log: a line up to this length is read in one piece."""
 RECORDS_MIN: Final = 1 << 14
 """The file of bounds is not rewritten before it has this many records."""
 _KINDS: Final[Mapping[bytes, type[TimeBound]]] = {
@@ -77,14 +77,14 @@ class LogClock:
         self._writer.close()
 
     def _write(self, bound: TimeBound | None) -> None:
-        # Readers may have read a part of a line that is longer than a block.
+        # Readers may already have read a part of a line that is longer than a block.
         if bound is None or self._log.length - self._log.line_end >= LINE_BYTES_MAX:
             return
         if self._writer.is_long:
             self._log.flush()
             self._writer.drop_before(segments(self._log.directory)[0].start)
         if isinstance(bound, Arrived):
-            # No reader sees it before bytes after it, and those become readable by a flush.
+            # No reader sees the bound before the bytes after it, which become readable by a flush.
             self._writer.write_unsynced(self._log.line_end, bound)
             return
         self._log.flush()
@@ -102,7 +102,7 @@ class BoundWriter:
     """Writes the bounds of a front log, or continues them."""
 
     def __init__(self, directory: Path, first_byte: int, length: int | None = None) -> None:
-        """Continue a file; no bytes before `first_byte` are read any more, and the log ends at `length`.
+        """Continue a file; bytes before `first_byte` are never read again, and the log ends at `length`.
 
         Raises:
             OSError: if the file cannot be written.
@@ -110,7 +110,7 @@ class BoundWriter:
         self._path = directory / _NAME
         first, bounds = _records(self._path)
         self.last_us = max((b.us for _, b in bounds if not isinstance(b, AtMost)), default=0)
-        """The greatest time of the clock that was reported."""
+        """The greatest time of the clock that was recorded."""
         # A bound after the end belongs to bytes that were lost before they could be read.
         bounds = [each for each in bounds if length is None or each[0] <= length]
         self._descriptor: int | None = None
@@ -177,7 +177,7 @@ class BoundWriter:
     def _rewrite(self, records: _Records, first_byte: int) -> None:
         """Rewrite the file without the records that are not needed from an offset on.
 
-        A reader that has the old file open still finds its records there, so none of them is replaced later.
+        A reader that has the old file open still reads its records there, so none may be replaced later.
         """
         passed = sum(byte < first_byte for byte, _ in records.bounds)
         repeated = _lasting_bounds(records.bounds[:passed])
@@ -216,16 +216,16 @@ class BoundReader:
         self._before = [bound for _, bound in _lasting_bounds(passed)]
 
     def at(self, byte: int, *, beyond: bool) -> TimeBound | None:
-        """Return the next bound that is valid at an offset, each once.
+        """Return the next bound at an offset, each once; None if there is no more.
 
-        `beyond` says that bytes after the offset have been seen: no more bounds are written at it.
+        `beyond` says that bytes after the offset have been read, so that no more bounds are written at it.
         """
         if self._before:
             return self._before.pop(0)
         while (record := self._record()) is not None and record[0] <= byte:
             bound = record[1]
             if isinstance(bound, Arrived) and not beyond:
-                return None  # it may not be durable yet, or become later
+                return None  # it may not be durable yet, or may be replaced by a later time
             if bound != self._returned:
                 self._returned = bound
                 return bound
@@ -247,7 +247,7 @@ class BoundReader:
             os.close(descriptor)
 
     def _record(self, ahead: int = 0) -> tuple[int, TimeBound] | None:
-        """Return the next record, or one `ahead` of it; None if it does not exist yet."""
+        """Return the next record, or the one `ahead` records after it; None if it does not exist yet."""
         if self._descriptor is None and not self._open():
             return None
         found = self._read(self._number + ahead)
@@ -263,7 +263,7 @@ class BoundReader:
         return _decode(os.pread(self._descriptor, _RECORD_BYTES, offset))
 
     def _open(self) -> bool:
-        """Open the file; return whether it is there."""
+        """Open the file; return whether it exists."""
         try:
             self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -291,7 +291,7 @@ class BoundedBlocks:
         self._bounds = bounds
         self._byte = byte
         self._data: bytes | TimeBound | None = None
-        """Bytes that were read and not returned yet."""
+        """Bytes or a bound that were read and not returned yet."""
 
     def read(self) -> bytes | TimeBound | None:
         """Return the next bytes or bound; see `Blocks`.
@@ -300,7 +300,7 @@ class BoundedBlocks:
             FsqlError: E535 or E536, if the log cannot be read.
         """
         if not self._data:
-            # Before the bounds are read: bounds before these bytes have been written by then.
+            # Read before the bounds, so that all bounds before these bytes have been written.
             self._data = self._blocks.read()
         data = self._data
         assert data is None or isinstance(data, bytes)

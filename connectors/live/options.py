@@ -1,4 +1,4 @@
-"""The options of connectors whose input is live: it comes as it is sent, and cannot be read again."""
+"""The options of connectors whose input is live: it arrives when it is sent, and cannot be read again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Bounds on the event times of live input by the clock, at their offsets in the stream.
+"""Bounds on the event times of live input, taken from the clock, at their offsets in the stream.
 
 `Arrived` is the time at which rows have arrived, if a table is ordered by that.  `AtLeast` is a lower bound
-for the times of later rows: a source was silent for the duration of its option `idle`, and its time advances
-with the clock.  `AtMost` is an upper bound: the clock at the arrival of the rows plus the option `max_ahead`.
+of the times of later rows: a source was silent for the duration of its option `idle`, and its time advances
+with the clock.  `AtMost` is an upper bound: the time of arrival of the rows plus the option `max_ahead`.
 
 A run without state reads the clock when it reads the input.  In a job with state, the process that writes the
 front log reads the clock, and writes each bound to the log before it takes effect, so that a replay agrees.
@@ -35,7 +35,7 @@ def _wall_us() -> int:
 
 @dataclass(frozen=True, slots=True)
 class BoundOptions:
-    """The options of a table about its clock, in microseconds; None if not set."""
+    """The clock options of a table, in microseconds; None if not set."""
 
     idle_us: int | None = None
     max_ahead_us: int | None = None
@@ -89,7 +89,7 @@ class ArrivalClock:
         return AtMost(now_us + ahead_us + step_us)
 
     def _on_arrival(self) -> Arrived | None:
-        """Return the current time, unless it is that of the last rows."""
+        """Return the current time, None if it is still that of the last rows."""
         self._reported_us = max(self._reported_us, self._now_us())
         if self._arrived_us == self._reported_us:
             return None
@@ -97,7 +97,7 @@ class ArrivalClock:
         return Arrived(self._reported_us)
 
     def _now_us(self) -> int:
-        """Return the time in whole milliseconds, since each distinct time takes a record of the log."""
+        """Return the time in whole milliseconds, because each distinct time takes a record of the log."""
         return self._wall_us() // 1000 * 1000
 
     def on_silence(self) -> AtLeast | None:

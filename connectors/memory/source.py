@@ -1,6 +1,6 @@
 """The source of connector `memory`: the columns of an Arrow table, one split.
 
-`MemorySplit` has all rows from the beginning, `GrowingRows` gets them while a query runs.
+`MemorySplit` has all rows from the beginning; rows are added to `GrowingRows` while a query runs.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class MemoryReader:
 
 
 _KEPT_ROWS_MAX: Final = 65_536
-"""How many rows that were read are kept, so that an error can point at what failed in one of them."""
+"""The maximum number of read rows that are kept, so that an error can show what failed in one of them."""
 
 
 class GrowingRows:
-    """Rows that a program adds while a query reads them, with the times that it announces."""
+    """Rows that a program adds while a query reads them, and the times that the program announces."""
 
     def __init__(self) -> None:
         """Begin without rows."""
@@ -88,7 +88,7 @@ class GrowingRows:
             self._waiting.append(rows)
 
     def advance(self, time_us: int) -> None:
-        """Announce that rows from here on count as of `time_us` (microseconds since 1970) at least."""
+        """Announce that all later rows have at least the time `time_us` (microseconds since 1970)."""
         assert not self._ended
         self._waiting.append(time_us)
 
@@ -97,7 +97,7 @@ class GrowingRows:
         self._ended = True
 
     def read(self, rows_max: int) -> pa.Table | int | Wait | None:
-        """Return the first up to `rows_max` rows that wait, a time, a Wait, or None at the end."""
+        """Return up to `rows_max` rows, an announced time, a Wait if there are none, or None at the end."""
         if not self._waiting:
             return None if self._ended else Wait(0.0)
         first = self._waiting.popleft()
@@ -129,7 +129,7 @@ class GrowingSplit:
     columns: Sequence[str]
 
     def open(self, source_offset: SourceOffset | None = None) -> GrowingReader:
-        """Return the reader; rows that were read are not kept, so that there is one, from the beginning."""
+        """Return the only reader, which reads from the beginning: rows that were read are not kept."""
         assert source_offset is None, "rows of a session cannot be read again"
         return GrowingReader(self.rows, self.columns)
 
@@ -143,7 +143,7 @@ class GrowingSplit:
 
 
 class GrowingReader:
-    """Reads rows that are added in the meantime."""
+    """Reads rows while they are added."""
 
     def __init__(self, rows: GrowingRows, columns: Sequence[str]) -> None:
         """Begin at the first row."""
@@ -173,7 +173,7 @@ class GrowingReader:
         return SourceOffset(self._row, self._row + 1, 0)
 
     def close(self) -> None:
-        """Read no more."""
+        """End reading."""
         self._rows = GrowingRows()
 
 
@@ -185,7 +185,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """Return the rows that the program has passed for the table.
 
     Raises:
-        FsqlError: E531, if there are none: the script is not run by the library.
+        FsqlError: E531, if there are none, because the script is not run by the library.
     """
     del settings
     rows = context.memory.get(table.name)

@@ -1,1 +1,1 @@
-"""Connector `nexmark`: the auctions of the Nexmark benchmark."""
+"""Connector `nexmark`: the events of the Nexmark benchmark."""

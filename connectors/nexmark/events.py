@@ -1,6 +1,6 @@
 """The events of Nexmark as functions of their numbers: columns by name, for each kind of event.
 
-The constants are those of the published generator.  Its random numbers are not; these are hashes of the
+The constants are those of the published generator.  The random numbers are not: here they are hashes of the
 seed, the column and the number of the event.
 """
 
@@ -59,21 +59,21 @@ _LETTERS: Final = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 
 
 class Nexmark:
-    """The events of one seed, `event_rate` of them in a second."""
+    """The events of one seed, `event_rate` of them per second of event time."""
 
     def __init__(self, seed: int, event_rate: int) -> None:
         self._seed = seed
         self._rate = event_rate
 
     def below(self, purpose: str, numbers: Ints, limit: int | Ints) -> Ints:
-        """Return random numbers from 0 to less than `limit`, one for each event and purpose."""
+        """Return random numbers in `[0, limit)`, one for each event; each `purpose` has different ones."""
         digest = hashlib.sha256(f"{self._seed} {purpose}".encode()).digest()
         key = np.uint64(int.from_bytes(digest[:8], "little"))
         hashes = mix(mix(numbers.view(np.uint64) + key) + key)
         return (hashes % np.asarray(limit).astype(np.uint64)).astype(np.int64)
 
     def times(self, numbers: Ints) -> Ints:
-        """Return the event times, in microseconds, whole milliseconds."""
+        """Return the event times, in microseconds, which are whole milliseconds."""
         return _FIRST_TIME + numbers * 1000 // self._rate * _MS
 
     def price(self, purpose: str, numbers: Ints) -> Ints:
@@ -95,7 +95,7 @@ class Nexmark:
         return pa.array(texts).take(pa.array(self.below(purpose, numbers, len(texts))))
 
     def person(self, purpose: str, numbers: Ints, *, hot: int) -> Ints:
-        """Return earlier persons; `hot` is the index, in each hundred, of the hot person."""
+        """Return ids of earlier persons; `hot` is the index, in each hundred, of the hot person."""
         last = last_person(numbers)
         hot_ones = last // _HOT_EVERY * _HOT_EVERY + hot
         active = np.minimum(last + 1, _ACTIVE_PERSONS)
@@ -104,7 +104,7 @@ class Nexmark:
         return _FIRST_ID + np.where(is_hot, np.minimum(hot_ones, last), others)
 
     def auction(self, numbers: Ints) -> Ints:
-        """Return earlier auctions."""
+        """Return ids of earlier auctions."""
         last = last_auction(numbers)
         hot_ones = last // _HOT_EVERY * _HOT_EVERY
         in_flight = np.minimum(last + 1, _AUCTIONS_IN_FLIGHT)
@@ -113,7 +113,7 @@ class Nexmark:
         return _FIRST_ID + np.where(is_hot, hot_ones, others)
 
     def channel(self, numbers: Ints) -> pa.Array:
-        """Return the channels of bids: half of them one of four."""
+        """Return the channels of bids, half of which are one of the four hot ones."""
         hot = self.one_of("hot channel", numbers, _HOT_CHANNELS)
         number = pa.array(self._channel_number(numbers)).cast(pa.string())
         return pc.if_else(pa.array(self._hot_channel(numbers)), hot, _join_text("channel-", number))
@@ -134,7 +134,7 @@ class Nexmark:
         return self.below("channel is hot", numbers, 2) > 0
 
     def expires(self, numbers: Ints) -> Ints:
-        """Return the end of auctions: within the time of twice the number of auctions in flight."""
+        """Return the end times of auctions: within the time in which twice the open auctions begin."""
         events = 1 + self.below("length", numbers, _AUCTION_EVENTS_MAX)
         return self.times(numbers + events)
 

@@ -1,4 +1,4 @@
-"""The source of connector `one_row`: a row that has the number 0 in each column."""
+"""The source of connector `one_row`: a single row with 0 in each column."""
 
 from __future__ import annotations
 

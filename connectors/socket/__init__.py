@@ -1,1 +1,1 @@
-"""Connector `socket`: lines that come by connections."""
+"""Connector `socket`: lines received over TCP connections."""

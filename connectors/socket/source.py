@@ -1,4 +1,4 @@
-"""The source of connector `socket`: read directly, or by way of its log in a job that keeps state."""
+"""The source of connector `socket`: read directly, or through its front log in a job that keeps state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
-    """Return the rows received by connections as a split.
+    """Return the rows received over connections as a split.
 
     Raises:
         FsqlError: E534, if the options are not valid.

@@ -1,4 +1,4 @@
-"""The source of connector `stdin`: read directly, or by way of its log in a job that keeps state."""
+"""The source of connector `stdin`: read directly, or through its front log in a job that keeps state."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class AtMost(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """Later rows have arrived at this time, which ascends in a stream."""
+    """Later rows have arrived at this time, which increases within a stream."""
 
     us: int
 
@@ -32,10 +32,10 @@ TimeBound = AtLeast | AtMost | Arrived
 
 
 class Blocks(Protocol):
-    """The bytes of a stream from an offset on, and bounds of the times of the rows after them."""
+    """The bytes of a stream from an offset on, and between them bounds on the times of later rows."""
 
     def read(self) -> bytes | TimeBound | None:
-        """Return the next bytes, none at all at the end; None if there are none yet.
+        """Return the next bytes or bound, b"" at the end, None if there are none yet.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.
@@ -49,14 +49,14 @@ class Blocks(Protocol):
         """
 
     def bytes_passed(self, byte: int) -> int:
-        """Return how many bytes of the file have been read, where `byte` is the offset in the stream."""
+        """Return how many bytes of the file have been read when the offset in the stream is `byte`."""
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release all resources."""
 
 
 class FileBlocks:
-    """The bytes of an open file, which it owns, from the position of the descriptor on."""
+    """The bytes of an open file from the position of its descriptor on; closes the descriptor."""
 
     def __init__(self, descriptor: int, name: str, block_bytes: int) -> None:
         self._descriptor = descriptor
@@ -64,7 +64,7 @@ class FileBlocks:
         self._block_bytes = block_bytes
 
     def read(self) -> bytes | None:
-        """Return the next block, none at all at the end.
+        """Return the next block, b"" at the end.
 
         Raises:
             FsqlError: E535, if the operating system fails to read.

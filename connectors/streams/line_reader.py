@@ -24,7 +24,7 @@ _WAIT_SECONDS_MAX: Final = 0.004
 
 
 class LineReader:
-    """Reads the lines of blocks, which it owns; it never waits for lines that have not arrived."""
+    """Reads the lines of blocks, which it closes; it never waits for lines that have not arrived."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class LineReader:
     ) -> None:
         """Continue at `source_offset`, where the blocks begin.
 
-        `header_of` names the source if its header is still to be read; None if the decoder has it already.
+        `header_of` names the source if its header is still to be read; None if the decoder has it.
         """
         self._header_of = header_of
         self._blocks = blocks
@@ -47,7 +47,7 @@ class LineReader:
         self._joiner = decoder.make_joiner()
         self._parts: deque[Lines] = deque()
         self._ended = False
-        # The length of the split, if the rows that were read depend on it.
+        # The length of the split, if the rows that were read so far depend on it.
         self._length = None if source_offset is None else read_length(source_offset)
         self._time_at_most: int | None = None
         self._arrived: int | None = None
@@ -87,7 +87,7 @@ class LineReader:
         unknown = self._decoder.unknown_fields - unknown_before
         nulled = self._decoder.nulled_fields - nulled_before
         self._offset = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
-        # Empty lines and blocks without a line end count for the next chunk.
+        # Empty lines and blocks without a line end belong to the next chunk.
         read = lines.end_byte - byte
         arrived = self._arrived
         arrivals = None if arrived is None else np.full(len(rows), arrived, np.int64)
@@ -125,7 +125,7 @@ class LineReader:
             self._length = self._cutter.seen_bytes
 
     def _without_header(self, lines: Lines) -> Lines:
-        """Return the lines without the first of the source.
+        """Return the lines without the first line of the source, which is the header.
 
         Raises:
             FsqlError: E543, if the columns cannot be found by it.

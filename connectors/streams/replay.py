@@ -1,8 +1,7 @@
-"""A cheap check that a file still has the data that was read: by the last bytes before the offset.
+"""A cheap check that a file still has the data that was read: it compares the last bytes before the offset.
 
 A file that was replaced, truncated or rewritten is detected unless it has the same 64 KiB before the offset.
-An earlier change is not detected; the rows that it would change are already in the state, and are not read
-again.
+A change further ahead is not detected; the rows there are already in the state, and are not read again.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ CHECKED_BYTES: Final = 1 << 16
 
 
 def add_length(content: str, length: int | None) -> str:
-    """Return the `content` of a source offset for a split whose length decided what was read of it."""
+    """Return the `content` of a source offset for a split whose rows depend on its length."""
     return content if length is None or not content else f"{content}@{length}"
 
 
 def read_length(source_offset: SourceOffset) -> int | None:
-    """Return the length that decided what was read before an offset, None if none did."""
+    """Return the length that `add_length` has added to a source offset, None if there is none."""
     length = source_offset.content.partition("@")[2]
     return int(length) if length else None
 
 
 def read_hash(source_offset: SourceOffset) -> str:
-    """Return the hash that `source_offset.content` has, without a length."""
+    """Return the hash in `source_offset.content`, without a length."""
     return source_offset.content.partition("@")[0]
 
 
@@ -51,10 +50,10 @@ def content_before(descriptor: int, byte: int) -> str:
 
 
 def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOffset) -> None:
-    """Check that an open file has what was read of it before `source_offset`.
+    """Check that an open file still has the bytes that were read of it before `source_offset`.
 
     Raises:
-        FsqlError: E536, if it has not; E535, if the operating system fails to read.
+        FsqlError: E536, if it does not; E535, if the operating system fails to read.
     """
     try:
         size = os.fstat(descriptor).st_size
@@ -78,7 +77,7 @@ def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOff
 
 
 def not_replayable(path: str | Path, source_offset: SourceOffset, reason: str) -> FsqlError:
-    """Return the error of a source that cannot be read again from an offset on."""
+    """Return the error for a source that cannot be read again from an offset on."""
     message = f'source "{path}" cannot be replayed from byte {source_offset.byte:,}: {reason}'
     note = f"the job has read {source_offset.row:,} rows of it and continues after them"
     return FsqlError([Diagnostic("E536", message, notes=(note,))])

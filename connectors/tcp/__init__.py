@@ -1,1 +1,1 @@
-"""Connector `tcp`: a consumer that is reached by TCP; its protocol, both ends."""
+"""Connector `tcp`: sends rows to a consumer over TCP; both ends of the protocol."""

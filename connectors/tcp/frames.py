@@ -1,7 +1,7 @@
 """The frames between a job and a remote consumer; `docs/protocols/tcp_consumer.md` describes them.
 
-A frame is the length of its body (4 bytes, the most significant first), the XXH3 hash of the body (16 bytes),
-and the body: a line of JSON with the kind of the frame and its fields, followed by bytes.
+A frame is the length of its body (4 bytes, big-endian), the XXH3 hash of the body (16 bytes), and the body: a
+line of JSON with the kind of the frame and its fields, followed by the payload.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Proof(msgspec.Struct, frozen=True, tag="proof"):
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
     """From the job: an epoch of an output begins, or continues over a new connection.
 
-    The input is replayed from `begins`; the consumer must have had everything below.
+    The input is replayed from `begins`; the consumer must have received everything below it.
     """
 
     version: int
@@ -56,7 +56,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
 
 
 class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
-    """From the consumer: it has everything below `position` and takes `window` bundles at a time."""
+    """From the consumer: it has everything below `position`, and accepts `window` bundles at a time."""
 
     version: int
     position: tuple[int, int]
@@ -64,14 +64,14 @@ class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refused"):
-    """From the consumer, before it disconnects; if `lasting`, another attempt will be refused, too."""
+    """From the consumer, before it disconnects; if `lasting`, further attempts will be refused, too."""
 
     reason: str
     lasting: bool = False
 
 
 class Part(msgspec.Struct, frozen=True, tag="bundle"):
-    """From the job: bytes of the rows between two positions; with `last` they are complete."""
+    """From the job: a part of the encoded rows between two positions; `last` marks the last part."""
 
     follows: tuple[int, int]
     ends: tuple[int, int]
@@ -87,7 +87,7 @@ class Have(msgspec.Struct, frozen=True, tag="have"):
 
 
 class Sync(msgspec.Struct, frozen=True, tag="sync"):
-    """From the job: make everything acknowledged survive a loss of power."""
+    """From the job: make all acknowledged rows survive a loss of power."""
 
 
 class Synced(msgspec.Struct, frozen=True, tag="synced"):

@@ -1,7 +1,7 @@
 """Proofs by which a job and a TCP consumer verify that the other side has the same key.
 
-The job sends a random challenge.  The consumer sends its own and proves that it has the key; then the job
-proves the same.  A proof is an HMAC of both challenges, the side, and the port at which the consumer
+The job sends a random challenge.  The consumer sends its own challenge and proves that it has the key; then
+the job proves the same.  A proof is an HMAC of both challenges, the side, and the port at which the consumer
 listens: so a proof is valid for one connection, one side and one port only.
 """
 
@@ -38,7 +38,7 @@ def is_proof(given: str, expected: str) -> bool:
 
 
 def consumer_key(path: Path | None) -> bytes:
-    """Return the key in the file at `path`, or the user's own; a new one is made if there is no file.
+    """Return the key in the file at `path`, or in the user's default file; create it if there is no file.
 
     Raises:
         FsqlError: E602, if the file is not a key, or others can read it.

@@ -1,8 +1,8 @@
 """The reference consumer: listens, stores the rows of one output of one job, and acknowledges them.
 
 `fsql consume` runs it, and a launcher runs it for its standard output.  One connection at a time is current.
-Another one replaces it if its epoch is later, or the same, since the old connection may be broken without
-notice; an older epoch is refused.  Bytes that are not a frame end their connection, and nothing else.
+Another connection replaces it if its epoch is later, or the same, because the old connection may be broken
+without notice; an older epoch is refused.  Bytes that are not a frame end only their connection.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 WINDOW: Final = 64
 _READ_BYTES: Final = 1 << 20
 _UNAUTHENTICATED_MAX: Final = 16
-"""How many connections may be open without a valid hello."""
+"""The maximum number of connections without a valid hello."""
 _HELLO_SECONDS: Final = 10.0
 _HELLO_BYTES_MAX: Final = 1 << 16
 _OUTGOING_BYTES_MAX: Final = 1 << 20
@@ -103,7 +103,7 @@ class ConsumerServer:
         Rows are accepted from `job` only or, if it is None, from the first job that connects.
 
         Raises:
-            OSError: if it is not possible.
+            OSError: if the address cannot be listened on.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._listener = socket.create_server(address, family=family)
@@ -125,7 +125,7 @@ class ConsumerServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Return where it listens."""
+        """Return the address on which it listens."""
         host, port = self._listener.getsockname()[:2]
         return host, port
 

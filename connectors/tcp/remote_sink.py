@@ -1,7 +1,7 @@
 """A sink over a TCP connection: `'connector' = 'tcp'`.
 
 Only `open` and `sync` block.  Rows that the consumer has not acknowledged are kept; when the connection
-breaks, a new one is established, and sending continues after the position of the consumer.  If no connection
+breaks, a new one is established, and sending continues from the position of the consumer.  If no connection
 succeeds for `timeout` seconds, the sink is lost.
 """
 
@@ -53,7 +53,7 @@ _SYNC_SECONDS: Final = 0.001
 _ANSWER_BYTES_MAX: Final = 1 << 16
 _READ_BYTES: Final = 1 << 16
 _PIECES_MAX: Final = 64
-"""The number of pieces that are given to the system at once."""
+"""The maximum number of pieces in one system call."""
 
 _Bytes = bytes | memoryview
 
@@ -71,7 +71,7 @@ class TcpSink:
         *,
         key: bytes | None = None,
     ) -> None:
-        """Name the consumer; with a `key` rows are sent only to one that proves to have it."""
+        """Take the address of the consumer; with a `key`, rows are sent only to one that proves to have it."""
         self._address = address
         self._output = output
         self._lines = lines
@@ -103,7 +103,7 @@ class TcpSink:
 
     @property
     def missing_reason(self) -> str | None:
-        """Return that the consumer does not answer, if it has not for a while."""
+        """Return that the consumer does not answer, if it has not done so for a while."""
         since = self._lost_since
         missed = since is not None and self._clock() - since > MISSING_AFTER_SECONDS
         return f"{self._name} does not answer" if missed else None
@@ -286,7 +286,7 @@ class TcpSink:
         self._outgoing.extend(frame_bytes(hello))
 
     def _on_broken(self, reason: str) -> None:
-        """Disconnect; a later attempt sends again what was not acknowledged."""
+        """Disconnect; after a reconnection, unacknowledged rows are sent again."""
         del reason
         self._disconnect()
         if self._lost_since is None:
@@ -295,7 +295,7 @@ class TcpSink:
     def _send(self, to: socket.socket) -> None:
         while self._outgoing:
             try:
-                # Head and payload in one call: otherwise the consumer would wake up for each.
+                # Head and payload in one call, so that the consumer does not wake up for each.
                 sent = to.sendmsg(islice(self._outgoing, _PIECES_MAX))
             except BlockingIOError:
                 return

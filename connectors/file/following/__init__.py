@@ -1,1 +1,1 @@
-"""Files that are followed: they grow and are rotated, and new ones appear."""
+"""Followed files, which grow and are rotated while they are read, and to which new files are added."""

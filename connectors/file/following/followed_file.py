@@ -1,4 +1,4 @@
-"""One followed file: how far it has been read, and the complete records after that."""
+"""One followed file: the offset up to which it has been read, and the complete records after it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FollowedFile:
     """A file, identified by its inode: its name may change."""
 
     def __init__(self, path: Path, descriptor: int, offset: int = 0, content: str = "") -> None:
-        """Take the descriptor; the bytes before `offset` have been read, and `content` is their hash."""
+        """Take the descriptor; the bytes before `offset` have been read, and have the hash `content`."""
         self.id = id_of(os.fstat(descriptor))
         self.path = path
         self.offset = offset
@@ -44,7 +44,7 @@ class FollowedFile:
 
     @classmethod
     def at(cls, path: Path, piece: FilePiece | None = None) -> FollowedFile:
-        """Open the file at a path, after a piece of it.
+        """Open the file at a path, positioned after a piece of it.
 
         Raises:
             OSError: if it cannot be opened.
@@ -58,7 +58,7 @@ class FollowedFile:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the file is open: then it can still be read after it was renamed or removed."""
+        """Return whether the file is open; an open file can be read even after it is renamed or removed."""
         return self._descriptor is not None
 
     @property
@@ -75,7 +75,7 @@ class FollowedFile:
         return os.fstat(self._open()).st_size if self.is_open else self.path.stat().st_size
 
     def is_unchanged(self) -> bool:
-        """Return whether the file still has the bytes that were read, by the hash of the last ones.
+        """Return whether the file still has the bytes that were read, by the hash of the last of them.
 
         Raises:
             OSError: if the disk fails.
@@ -136,12 +136,12 @@ class FollowedFile:
         self.offset, self.content, self._searched = 0, "", 0
 
     def take_over(self, other: FollowedFile) -> None:
-        """Continue with another file, which begins with the bytes that were read of this one."""
+        """Continue with another file, which begins with the bytes that were read of this file."""
         self.close()
         self.id, self.path, self._descriptor = other.id, other.path, other._open()
 
     def close(self) -> None:
-        """Close the file; it is opened by its name when it is read again."""
+        """Close the file; it is opened by its name when more of it is read."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)

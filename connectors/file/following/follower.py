@@ -4,10 +4,10 @@ The files are searched for periodically.  In each round every file is read up to
 files in the order in which they were found, then new ones, by name.  The order is recorded in a journal next
 to the front log, so a job that continues has the same rows.
 
-A file is identified by its inode, not by its name.  Renamed files are read further, and removed ones to their
-end; a file that then gets the name is a new file.  If it begins with all bytes that were read of a removed
-file, it was rewritten by a program that replaces files, and reading continues after them.  A file that has
-lost bytes that were read stops the job, or is read from its beginning.
+A file is identified by its inode, not by its name.  A renamed file is still read, and a removed one is read
+to its end; a file that then gets the name is a new file.  If the new file begins with all bytes that were
+read of a removed file, a program has rewritten that file by replacing it, and reading continues after these
+bytes.  A file that has lost bytes that were read stops the job, or is read from its beginning.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from fsql.connectors.live.front_log import LogWriter
 
 _OPEN_MAX: Final = 256
-"""How many files are kept open, so that they are read to their end after they were renamed or removed."""
+"""The maximum number of files kept open, which can be read to their end after being renamed or removed."""
 _RENAMED_MAX: Final = 8
-"""How many files are still read that have been renamed to a name that is not followed."""
+"""The maximum number of files that are still read after being renamed to a name that is not followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,10 @@ class Follower:
         self._next_round_at = seconds()
 
     def resume(self, journal: FollowJournal, log: LogWriter) -> None:
-        """Continue at the end of a journal and its log, and record in it what is read from now on.
+        """Continue at the end of a journal and its log, and record all further reads in it.
 
         Raises:
-            FsqlError: E535, if the operating system fails to read; E536, if a file has lost what was read.
+            FsqlError: E535, if the operating system fails to read; E536, if a file has lost bytes.
         """
         self._journal, self._log = journal, log
         length = log.length
@@ -126,13 +126,13 @@ class Follower:
         return next(self._round, b"")
 
     def _update_files(self) -> None:
-        """Find the files that exist now."""
+        """Update the list of followed files to those that exist now."""
         there: dict[FileId, Path] = {}
         for found in self._options.find():
             try:
                 there.setdefault(id_of(found.path.stat()), found.path)
             except FileNotFoundError:
-                continue  # it has been removed
+                continue  # it was removed meanwhile
         missing = [file for id_, file in self._files.items() if id_ not in there]
         for file in missing:
             self._on_file_missing(file)
@@ -164,7 +164,7 @@ class Follower:
         except FileNotFoundError:
             return
         if new.id in self._files:
-            new.close()  # it has been renamed to this name
+            new.close()  # a known file was renamed to this name
             return
         if replaced is not None and replaced.offset and replaced.is_open:
             new.offset, new.content = replaced.offset, replaced.content
@@ -204,7 +204,7 @@ class Follower:
             header = False
 
     def _on_data_lost(self, file: FollowedFile, size: int) -> None:
-        """Read a file that has lost bytes that were read from its beginning, if its options allow that.
+        """Restart a file that has lost bytes that were read, if the options allow that.
 
         Raises:
             FsqlError: E536, if they do not.
@@ -249,7 +249,7 @@ class Follower:
             self._journal.write(FilePiece(*at, file.content))
 
     def _record_offset(self, file: FollowedFile, *, gone: bool = False) -> None:
-        """Record how far a file has been read, so that it is found also after a change of its name."""
+        """Record how far a file has been read, so that it is found again even if it is renamed."""
         if self._journal is not None and self._log is not None:
             self._journal.write(_known_piece(file, self._log.length, gone=gone))
 
@@ -265,7 +265,7 @@ class Follower:
             file.close()
 
     def _known_pieces(self, length: int) -> list[FilePiece]:
-        """Return pieces that record the length of the log, and how far each file has been read."""
+        """Return pieces that record the length of the log and how far each file has been read."""
         base = FilePiece(length, 0, FileId(0, 0), "", 0, 0, "", gone=True)
         return [base, *(_known_piece(file, length) for file in self._files.values())]
 

@@ -1,4 +1,4 @@
-"""The journal of followed files: which bytes of which files a front log consists of.
+"""The journal of followed files: it records which bytes of which files a front log consists of.
 
 A record is a line of JSON and the hash of that line.  The pieces follow each other in the log, without gaps.
 The journal is synced before a reader of the log sees the bytes of its last piece, so readers never see bytes
@@ -34,7 +34,7 @@ class FileId(msgspec.Struct, frozen=True, order=True):
 
 
 class FilePiece(msgspec.Struct, frozen=True):
-    """Bytes `[begin, end)` of a file, which the log has from its byte `start` on.
+    """Bytes `[begin, end)` of a file, which are in the log from its byte `start` on.
 
     They are complete records.  `size` is their length in the log: one more if a missing line end was added,
     less if a line was longer than the maximum of a record.  `content` is a hash of the bytes before `end`.  A
@@ -52,7 +52,7 @@ class FilePiece(msgspec.Struct, frozen=True):
 
 
 class FollowJournal:
-    """The journal in the directory of a front log; its writer is that of the log."""
+    """The journal in the directory of a front log, written by the writer of the log."""
 
     def __init__(self, directory: Path) -> None:
         """Read the existing journal, and make it durable.
@@ -95,7 +95,7 @@ class FollowJournal:
         self._synced = False
 
     def rewrite(self, pieces: Iterable[FilePiece]) -> None:
-        """Replace all pieces by these; the log has all bytes before them.
+        """Replace all pieces by these, before which the log is complete.
 
         Raises:
             OSError: if the disk fails.

@@ -61,9 +61,9 @@ def open_journal(directory: Path) -> FollowJournal:
 
 
 def check_followed(settings: Settings, context: ConnectorContext, *, begun: bool) -> None:
-    """Check that the files of a table can be followed; a directory or a pattern may have none yet.
+    """Check that the files of a table can be followed; a directory or a pattern may have no files yet.
 
-    Once a job has `begun`, a file may also be missing for a while, for example while it is rotated.
+    Once a job has `begun`, a single file may also be missing for a while, for example while it is rotated.
 
     Raises:
         FsqlError: E531, E533 or E534, if they cannot.
@@ -84,7 +84,7 @@ def _finder(settings: Settings, context: ConnectorContext) -> Callable[[], Seque
     def find() -> Sequence[FoundFile]:
         found = list_files(path, pattern=pattern)
         plain = [each for each in found if codec_of(each.path, option) is None]
-        for each in plain:  # a directory may have links that lead elsewhere
+        for each in plain:  # a directory may contain links to other places
             context.resolve(str(each.path))
         return plain
 

@@ -1,4 +1,4 @@
-"""Complete records at the beginning of bytes: the part of a growing file that can be read."""
+"""Finds the complete records at the beginning of bytes: the part of a growing file that can be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 1 << 20
 _SLACK_BYTES: Final = 64
-"""Makes the kept part of a line longer than the maximum of a record, whatever its terminator."""
+"""With these, the kept part of a line exceeds the maximum of a record, whatever its terminator."""
 
 
 class WholeRecords:
@@ -25,7 +25,7 @@ class WholeRecords:
         self._decoder = decoder()
         longest = max(self._decoder.record_bytes_max, EXCERPT_BYTES) + _SLACK_BYTES
         self.kept_bytes = longest
-        """How many bytes are kept of a line that is longer than the maximum of a record."""
+        """The number of bytes that are kept of a line that is longer than the maximum of a record."""
         self.block_bytes = max(_BLOCK_BYTES, 2 * longest)
         """This many bytes contain a complete record, or begin with a line that is too long."""
 
