@@ -233,7 +233,7 @@ class Feed:
             if room == 0:
                 self._outflow.flush()
                 if self._clock is not None:
-                    self._clock.on_activity()  # the source may be sending, so this does not count as silence
+                    self._clock.on_activity()  # the source may be sending: this is not silence
                 self._stopped.wait(_FULL_SECONDS)
                 continue
             unflushed = self._outflow.unflushed
