@@ -71,7 +71,7 @@ class TcpSink:
         *,
         key: bytes | None = None,
     ) -> None:
-        """Take the address of the consumer; with a `key`, rows are sent only to one that proves to have it."""
+        """Take the address of the consumer; with a `key`, it must prove that it has the same key."""
         self._address = address
         self._output = output
         self._lines = lines
