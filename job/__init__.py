@@ -1,6 +1,6 @@
 """The job layer and the library: compile a script, open its sources and sinks, plan and run it.
 
-The console, the library and the worker processes use it.  It knows files and directories, and no terminals.
+The console, the library and the worker processes use it.  It handles files and directories, but no terminals.
 
 | module                             | contents                                                           |
 |------------------------------------|--------------------------------------------------------------------|

@@ -1,7 +1,7 @@
 """Automatic ticks: statistics are collected, and a tick is chosen and proposed, while a job runs.
 
-A thread does that at the end of each interval.  What goes wrong there costs a better plan, never the run: it
-is reported, and tried again after the next interval.
+A thread does this at the end of each interval.  A failure there never affects the run, only its plan: it is
+reported, and the next attempt is made after the next interval.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.ticks import TickRecord
 
 AUTO: Final = "auto: "
-"""What the reasons of ticks begin with that were proposed so."""
+"""The prefix of the reasons of automatic ticks."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoChoice:
-    """A tick that was proposed, with its reasons; or, with number 0, what kept one from being chosen."""
+    """A proposed tick with its reasons; or, with number 0, the problems that prevented a choice."""
 
     tick: int
     reasons: tuple[str, ...] = ()
@@ -57,8 +57,8 @@ def auto_ticks(
 ) -> Iterator[Callable[[], None]]:
     """Choose ticks as long as the context is open.
 
-    The thread that runs the job calls the result often, which passes choices to `on_choice`.  `hosted` says
-    whether the first worker is in the process of the coordinator.
+    Yield a function that the thread of the job calls often, and that passes choices to `on_choice`.
+    `hosted` says whether the first worker is in the process of the coordinator.
     """
     choices: queue.SimpleQueue[AutoChoice] = queue.SimpleQueue()
     over = threading.Event()
@@ -98,7 +98,7 @@ class _Chooser:
         self._kept: Kept = {}
 
     def next(self) -> AutoChoice | None:
-        """Propose a tick if its gain exceeds its cost; return what to report, if anything."""
+        """Propose a tick if its gain exceeds its cost; return the choice to report, if any."""
         if not has_coordination(self._state):
             return None  # the run has just been started
         try:
@@ -119,13 +119,13 @@ class _Chooser:
     def _choice(
         self, tick: int, reasons: tuple[str, ...], problems: tuple[str, ...]
     ) -> AutoChoice | None:
-        """Return what to report: a problem is reported once."""
+        """Return the choice to report, None for problems that were reported already."""
         new = tuple(each for each in problems if each not in self._reported)
         self._reported = set(problems)
         return AutoChoice(tick, reasons if tick else (), new) if tick or new else None
 
     def _situation(self, records: list[TickRecord]) -> Situation:
-        """Return what is in force after the ticks so far, the newest first."""
+        """Return the owners and choices in force after the recorded ticks, the newest of which is first."""
         job, now = self._job, time.time()
         plan = job.plan
         taken = [each for each in records if not each.refused and self._is_of_run(each)]

@@ -1,9 +1,9 @@
 """Begins a job with the state of its history, computed on Spark, instead of reading the history as a stream.
 
-The rows below a position are processed by Spark, with the kernels of the job.  The output below it is
-written to the sinks of the job, and the state becomes a snapshot at the position, of the job's first epoch.
-The commit of its manifest is the change: after a failure before it, the job can be bootstrapped again, or
-begin as any other.  It reads all input then, and deliveries drop what the sinks have.
+Spark processes the rows below a position, with the kernels of the job.  The output below it is written to the
+sinks of the job, and the state becomes a snapshot at the position, in the first epoch of the job.  It takes
+effect by the commit of its manifest: after a failure before that, the job can be bootstrapped again, or begin
+as any other.  In the latter case it reads all input, and deliveries drop the rows that the sinks have.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ _BEFORE_LIVE: Final = Root(TIME_START + 1, START.origin)
 
 
 class Until(NamedTuple):
-    """Where history ends: at a time, or at a row number where rows have no other time."""
+    """The end of history: a time, or a row number if rows have no time."""
 
     time: int
     is_row: bool
 
 
 class Bootstrapped(NamedTuple):
-    """What a bootstrap has done: the position that the job begins at, and what it has there."""
+    """The result of a bootstrap: the position at which the job begins, and its state and output there."""
 
     position: Root
     rows_in: int
@@ -94,7 +94,7 @@ def bootstrap(
 ) -> Bootstrapped:
     """Process the history of a job that has not begun, on Spark; a run continues from there.
 
-    History is what lies before `until`; if that is None, all rows of tables that are not live.
+    History is the rows before `until`; if that is None, all rows of tables that are not live.
 
     Raises:
         FsqlError: E662, if the job has no history, or has begun; what is wrong with a source, a sink or the
@@ -114,7 +114,7 @@ def bootstrap(
             *(state, "bootstrap", {}), coordination=coordination, lease_seconds=_LEASE_SECONDS
         )
         stack.callback(job_state.close)
-        # The lease of a bootstrap that was killed must run out before another one can begin.
+        # The lease of a bootstrap that was killed must expire before another one can begin.
         take_lease(job_state, state, _LEASE_SECONDS + _RENEWED_EVERY)
         try:
             return _Bootstrap(job, state, job_state, stack).run(master, position, on_progress)
@@ -219,7 +219,7 @@ class _Bootstrap:
         self._note_ends(computed)
         manifest = self._manifest(computed, workers)
         for snapshot in (number, number + 1):
-            # Twice: should the newest be damaged one day, nothing of the history has to be read again.
+            # Twice, so that history need not be read again if the newest manifest is damaged one day.
             self._keep_lease()
             run_steps(self.job_state.commit(msgspec.structs.replace(manifest, snapshot=snapshot)))
         return Bootstrapped(
@@ -268,7 +268,7 @@ class _Bootstrap:
             run_steps(self.job_state.renew_lease())
 
     def _note_ends(self, computed: Computed) -> None:
-        """Record where splits end that were read to their ends: nothing can be added later."""
+        """Record the ends of splits that were read to their ends: no rows can be added to them later."""
         ends = SplitEnds(LocalDirectory(self.state))
         tables = self.job.plan.tables
         for task in self.job.fronts:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class Result(ABC):
-    """What the results of all queries have: a table, and how it is shown and handed on."""
+    """The base class of query results: a table, its display, and its conversions."""
 
     def __init__(self, schema: Schema) -> None:
-        """`schema` has the columns of the result."""
+        """Take the columns of the result."""
         self._rows = ResultRows(schema)
 
     @property
@@ -40,10 +40,10 @@ class Result(ABC):
 
     @abstractmethod
     def _shown(self) -> Shown:
-        """Return what a display shows."""
+        """Return the rows to display."""
 
     def __repr__(self) -> str:
-        """Return the first rows of the table as text, after as many changes as a display waits for."""
+        """Return the first rows of the table as text, after at most as many changes as a display reads."""
         return as_text(self._shown())
 
     def _repr_html_(self) -> str:
@@ -75,7 +75,7 @@ class Changes(Result):
     """The changes of a query's result, in order."""
 
     def __init__(self, schema: Schema, run: Callable[[], Iterator[Release]]) -> None:
-        """`schema` has the columns of the result; `run` runs the query."""
+        """Take the columns of the result, and the function that runs the query."""
         super().__init__(schema)
         self._run = run
         self._collected: tuple[list[pa.Array], Operations] | None = None
@@ -106,7 +106,7 @@ class Changes(Result):
         return self._rows.table(self._rows.left(*self._collect()))
 
     def _shown(self) -> Shown:
-        """Return the table; that of the first changes, if there are many."""
+        """Return the table; after the first changes only, if there are many."""
         releases: list[Release] = []
         count = 0
         for release in () if self._collected is not None else self._run():

@@ -1,4 +1,4 @@
-"""How a result looks where a program shows it: at a prompt, and in a notebook."""
+"""The display of results at a prompt and in a notebook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS: Final = (int, float)
 
 
 class Shown(NamedTuple):
-    """The rows that are left after some changes; `extent` says which these are."""
+    """The rows that are left after some changes; `extent` says after which."""
 
     rows: pa.Table
     changes: int

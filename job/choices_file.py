@@ -1,8 +1,9 @@
 """The choices of a job's plan in a file that a user edits.
 
-The file has one JSON object: the digest of the job's logical plan, for each fold its policy, for each run of
-filters the conjuncts of each filter, in the order in which they are evaluated, and for each fold that may get
-pre-aggregated rows from how many rows of a key in a batch on.  What is left out stays.
+The file has one JSON object: the digest of the job's logical plan, the policy of each fold, for each filter
+run the conjuncts of each filter in the order of their evaluation, and for each fold that may get
+pre-aggregated rows, the number of rows of a key in a batch from which they are pre-aggregated.  Omitted
+choices are unchanged.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
-    """Return the tick plan of a job with these choices, or those of the optimizer if it cannot have them.
+    """Return the tick plan of a job with these choices, or the optimizer's if they do not fit the plan.
 
     Raises:
         FsqlError: if the script does not compile; E623, if it compiles to another plan.
@@ -111,7 +112,7 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
     """Return the choices in a file, for the plan of a job.
 
     Raises:
-        FsqlError: E654, if it cannot be read, or has anything else.
+        FsqlError: E654, if it cannot be read, or is not valid for the plan.
     """
     data = read_small_file(path, BYTES_MAX, _invalid)
     try:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 class Compiled:
     """A script at every stage.
 
-    `bound` is the job before the rules, `job` after them, `firings` the rules applied; `source_spans` has
-    the spans of the parts of `bound`.  `inspections` are what SHOW, DESCRIBE and EXPLAIN ask for.
+    `bound` is the job before the rewrite rules, `job` after them, `firings` are the applied rules;
+    `source_spans` has the spans of the parts of `bound`.  `inspections` are the requests of SHOW, DESCRIBE
+    and EXPLAIN.
     """
 
     script: Script
@@ -48,7 +49,7 @@ class Compiled:
 def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
     """Return the script at every stage.
 
-    With `may_be_empty`, a script with SHOW, DESCRIBE or EXPLAIN alone has a job without INSERTs.
+    With `may_be_empty`, a script of only SHOW, DESCRIBE or EXPLAIN has a job without INSERTs.
 
     Raises:
         FsqlError: for errors in the script; E314, if it has no job; E607, if it is from a compiled plan,

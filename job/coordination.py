@@ -1,4 +1,4 @@
-"""What coordinates a job: the file in its state directory, or ZooKeeper."""
+"""Opens the coordination of a job: a file in its state directory, or ZooKeeper."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.processes.job_state import OpenCoordination
 
 CREDENTIALS: Final = "credentials-file"
-"""File of a state directory that names the file with the credentials for ZooKeeper."""
+"""The file in a state directory that names the file with the credentials for ZooKeeper."""
 
 
 def job_address(description: JobDescription) -> ZooKeeperAddress | None:
-    """Return where ZooKeeper keeps what is the job's; None if it is in the state directory.
+    """Return the address of the job's data in ZooKeeper; None if coordination is in the state directory.
 
     Raises:
         FsqlError: E641, if the description has no address of ZooKeeper.
@@ -46,10 +46,10 @@ def job_address(description: JobDescription) -> ZooKeeperAddress | None:
 
 
 def job_coordination(description: JobDescription, credentials: Path | None) -> OpenCoordination:
-    """Return what opens the coordination of a job; `credentials` is the file with those for ZooKeeper.
+    """Return a function that opens the coordination of a job.
 
-    Unless it is given, credentials are those of the environment, else those with which the job was last
-    started.
+    `credentials` is the file with the credentials for ZooKeeper.  If it is not given, those of the
+    environment are used, or else those with which the job was last started.
 
     Raises:
         FsqlError: E641 or E643, if address or credentials cannot be used.
@@ -62,7 +62,7 @@ def job_coordination(description: JobDescription, credentials: Path | None) -> O
 
 
 def record_credentials(state: Path, credentials: Path) -> None:
-    """Record which file has the credentials, for commands that are given the state directory only."""
+    """Record the file with the credentials, for commands that are given only the state directory."""
     path = state / CREDENTIALS
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -79,7 +79,7 @@ def open_zookeeper(
     address: ZooKeeperAddress, credentials: Credentials | None, *, create: bool
 ) -> Coordination:
     """Return a client of ZooKeeper, which connects when it is used."""
-    # Importing it takes as long as everything else that `fsql --help` imports.
+    # Importing it takes as long as all other imports of `fsql --help`.
     from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 
     return ZooKeeperCoordination(address, credentials, create=create)
@@ -88,7 +88,7 @@ def open_zookeeper(
 def state_coordination(state: Path, *, read_only: bool = False) -> Coordination:
     """Return the coordination of the job in a state directory.
 
-    Credentials are those of the environment, else those with which the job was last started.
+    Credentials are those of the environment, or else those with which the job was last started.
 
     Raises:
         FsqlError: E623, if the description of the job is damaged; E643, if access to ZooKeeper is refused.
@@ -101,7 +101,7 @@ def state_coordination(state: Path, *, read_only: bool = False) -> Coordination:
 
 
 def coordination_error(state: Path, error: CoordinationError) -> FsqlError:
-    """Return the error of a command that cannot use the coordination of the job in a state directory."""
+    """Return the error for a command that cannot use the coordination of the job in a state directory."""
     try:
         with translate_persistent_errors():
             raise error
@@ -143,7 +143,7 @@ def check_coordination(opening: OpenCoordination, state: Path) -> None:
 
 
 def remove_coordination(address: ZooKeeperAddress, credentials: Path | None) -> None:
-    """Delete what ZooKeeper keeps of a job that is not continued, if it can be reached now."""
+    """Delete the data of a job in ZooKeeper that is not continued, if ZooKeeper can be reached now."""
     from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 
     found = find_credentials(address, credentials)
@@ -155,7 +155,7 @@ def remove_coordination(address: ZooKeeperAddress, credentials: Path | None) -> 
 
 
 def forget_job(state: Path) -> None:
-    """Delete what ZooKeeper keeps of the job in a state directory, if it can be reached now."""
+    """Delete the data in ZooKeeper of the job in a state directory, if ZooKeeper can be reached now."""
     with suppress(FsqlError):
         if is_in_zookeeper(state):
             address = job_address(parse_description((state / JOB).read_bytes()))

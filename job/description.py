@@ -1,8 +1,8 @@
 """The description of a job for its processes: everything that its results depend on, and its options.
 
 The description is written when a job first starts, and does not change.  It includes the splits of its
-tables, since their numbers are part of root positions.  One version of fsql compiles equal descriptions to
-equal plans; state belongs to the operators of a plan, so another plan is refused.
+tables, because their numbers are part of root positions.  A given version of fsql compiles equal descriptions
+to equal plans; state belongs to the operators of a plan, so another plan is refused.
 """
 
 from __future__ import annotations
@@ -56,22 +56,21 @@ POSITIONS: Final = "positions"
 """The directory in a state directory with the journals of outputs."""
 
 ENCODING_WORKERS_MIN: Final = 3
-"""From this many workers on, workers encode rows: with fewer the coordinator is not the busiest process."""
+"""With at least this many workers, workers encode rows; with fewer, the coordinator is not the busiest."""
 FORMAT: Final = 3
 
 
 class JobDescription(msgspec.Struct, frozen=True):
     """A job; see above.
 
-    If `append`, output files keep the content that they had before the job first started.
-    `plan` is the digest of its plan, `splits` are the names of each table's splits, by the table's ordinal.
-    `coordination` is the address of ZooKeeper, None where the state directory has a file for coordination.
-    `ordinals` are those of its tables, and of tables that it had, by name, once its plan was changed;
-    `since` is the position, as time and origin, from which an output exists that came later, by its name.
-    `functions` are the folders of its functions in Python, `modules` the digests of their modules, by name.
-    `columns` are those that were inferred from its input, by table.
-    Workers write statistics every `tick_seconds`, never with 0.  `first` is what a profile of its input has
-    changed of its plan.
+    If `append`, output files keep the content that they had before the job first started.  `plan` is the
+    digest of its plan, `splits` are the names of each table's splits, by the table's ordinal.  `coordination`
+    is the address of ZooKeeper, None if the state directory has a file for coordination.  `ordinals` are
+    those of its current and former tables, by name, once its plan was changed; `since` has the position, as
+    time and origin, from which an added output exists, by the name of the output.  `functions` are the
+    folders of its functions in Python, `modules` the digests of their modules, by name.  `columns` are those
+    that were inferred from its input, by table.  Workers write statistics every `tick_seconds`, never if it
+    is 0.  `first` has the changes to its plan because of a profile of its input.
     """
 
     job: str
@@ -166,7 +165,7 @@ class PreparedJob:
         return {task.number: logged[task.ordinal] for task in self.fronts if task.ordinal in logged}
 
     def begin_contracted(self) -> TickPlan:
-        """Return the plan in which worker 0 owns all hash bins at first, if a table that is read is live."""
+        """Return the plan; if a table that is read is live, worker 0 owns all hash bins at first."""
         if not any(is_live(table) for table in self.compiled.job.tables):
             return self.plan
         owners = contracted_owners(self.plan.workers)

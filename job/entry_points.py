@@ -121,7 +121,7 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
 
 
 def _find_leader(address: str, credentials: Path | None) -> LeaderFinder:
-    """Return what finds the coordinator of the job at an address of ZooKeeper.
+    """Return a finder of the coordinator of the job at an address of ZooKeeper.
 
     Raises:
         FsqlError: E641 or E643, if address or credentials cannot be used.
@@ -143,8 +143,8 @@ def run_coordinator(  # noqa: PLR0913 - the flags of the command
     """Execute the coordinator of the job in the state directory; return whether the job is finished.
 
     It returns False if the launcher has ended first.  `listening` is the descriptor of the socket at which
-    workers join; `restarted` means that an earlier coordinator of the same run has ended.  `hosted` says
-    how the process executes a worker, too.  `credentials` is the file with the credentials for ZooKeeper.
+    workers join; `restarted` means that an earlier coordinator of the same run has ended.  With `hosted`,
+    the process also executes a worker.  `credentials` is the file with the credentials for ZooKeeper.
     """
     set_role(COORDINATOR)
     keep_freed_memory()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LibraryError(FsqlError):
-    """The base of the library's exceptions: the text has an excerpt of the query."""
+    """The base class of the library's exceptions, whose texts have an excerpt of the query."""
 
     @property
     def code(self) -> str:

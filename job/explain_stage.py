@@ -86,7 +86,7 @@ def format_of(output: str) -> str:
 def explain_stage(
     result: Compiled, stage: str, form: str, options: RunOptions, *, trace: bool = False
 ) -> str:
-    """Return a script at a stage; with `trace`, after the changes of each rewrite rule.
+    """Return a script at a stage; with `trace`, preceded by the changes of each rewrite rule.
 
     Raises:
         FormatError: if the stage has no such format, or the format cannot have a trace.
@@ -107,7 +107,7 @@ def _scan_lines(result: Compiled) -> ScanLines:
 
 
 def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
-    """Return the tick plan; its reasons also list what there is no estimate of."""
+    """Return the tick plan; its reasons also list the missing estimates."""
     splits: Splits = {}
     missing: tuple[str, ...] = ()
     try:
@@ -116,6 +116,6 @@ def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
         missing = ("splits: no estimate, the input cannot be opened; one of each table is assumed",)
     plan = choose_plan(result, splits, options)
     if options.profile is None:
-        _, *unknown = choose_first(plan, Profile()).reasons  # that of owners is there already
+        _, *unknown = choose_first(plan, Profile()).reasons  # that of owners is listed already
         missing += tuple(unknown)
     return replace(plan, reasons=(*plan.reasons, *missing))

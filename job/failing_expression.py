@@ -1,6 +1,6 @@
 """Where in its script a job failed: the expression, or all expressions that may have failed.
 
-Error rows have a code only, so that the output does not depend on the plan or the engine.  The failed
+Error rows have only a code, so that the output does not depend on the plan or the engine.  The failed
 expression is found afterwards, from the script and the row, which is read again.
 """
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.barrier import Stopped
 
 READ_AGAIN_ROWS_MAX: Final = 1_000_000
-"""Rows after this one are not read again, since that would take seconds."""
+"""Later rows are not read again, because that would take seconds."""
 _PLACES_MAX: Final = 8
 _CHUNK_ROWS: Final = 4_096
 
 
 def failing_labels(compiled: Compiled, stopped: Stopped) -> list[Label]:
-    """Return a label on the failed expression; if it is unknown, on all candidates if they are few."""
+    """Return a label on the failed expression; if it is unknown, on all candidates, if they are few."""
     found = _failing_part(compiled, stopped)
     spans = [] if found is None else list(compiled.source_spans.of(found.part))
     said = "" if found is None else str(found.failure)

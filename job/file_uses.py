@@ -1,7 +1,7 @@
 """The files that a job reads and writes: a file that is written must have no other use.
 
-With `--overwrite` a sink empties its file.  So a mistake in a path could destroy the input, and a file
-written into a directory that is read would be input of the next run.
+With `--overwrite` a sink empties its file.  So a wrong path could destroy the input, and a file written into
+a directory that is read would be input of the next run.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class FileUses:
         return {use.journal for use in self._uses if use.journal is not None}
 
     def check(self) -> None:
-        """Check that no file is written that something else reads or writes.
+        """Check that no file that is written has another use.
 
         Raises:
             FsqlError: E532.
@@ -90,8 +90,8 @@ class FileUses:
     def lock(self, existing: Existing, journals: Path | None = None) -> Iterator[list[int]]:
         """Lock each file that the job writes until the end of the block; return the locked descriptors.
 
-        `existing` is how files that are not empty are handled.  It is ignored for files that have a journal
-        in the directory `journals`: the job has written them before.
+        `existing` says how files that are not empty are handled.  It is ignored for files that have a journal
+        in the directory `journals`, because the job itself has written them.
 
         Raises:
             FsqlError: E532, E540 or E542.
@@ -125,7 +125,7 @@ class FileUses:
 
 
 def journal_name(kind: str, table: str, shard: str = "") -> str:
-    """Return the name of the journal of an output of a table, which stays when the script changes.
+    """Return the name of the journal of an output of a table, which is the same after a change of the script.
 
     `shard` is the name of a shard, as `shard_name` gives it.
     """
@@ -136,7 +136,7 @@ def journal_name(kind: str, table: str, shard: str = "") -> str:
 
 
 def shard_name(shard: int, shards: int) -> str:
-    """Return the name of a shard: with another number of shards, none of them is the same output."""
+    """Return the name of a shard, which contains the number of shards: with another number, all are new."""
     return f"{shard}-of-{shards}"
 
 
@@ -197,7 +197,7 @@ def _meet(use: FileUse, other: FileUse) -> bool:
             or _same_file(written, other.path)
         )
     if written.exists() and not written.is_file():
-        return False  # devices may have several uses; a directory is refused when it is opened
+        return False  # devices may have several uses; directories are refused when they are opened
     if written == other.path or _same_file(written, other.path):
         return True
     if not other.written and is_pattern(other.path):

@@ -1,7 +1,7 @@
 """The plan with which a job starts, if a profile of its input is given.
 
-What was chosen is part of the job's description, so all of its processes have it, and the file of the profile
-is read once.  A profile that cannot be read costs a better plan, never the run.
+The choices are part of the job's description, so all of its processes have them, and the file of the profile
+is read only once.  A profile that cannot be read never affects the run, only its plan.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class GivenProfile:
 
 
 class FirstPlan(msgspec.Struct, frozen=True):
-    """What is chosen before a job first starts: for the plan of which graph, and for how many workers.
+    """The choices before a job first starts, for the plan of a graph and for a number of workers.
 
-    `owners` has worker, first bin and end of each range, and is empty if they stay.
+    `owners` has worker, first bin and end (exclusive) of each range, and is empty if they are unchanged.
     """
 
     graph: str
@@ -58,7 +58,7 @@ def given_profile(path: Path) -> GivenProfile:
 
 
 def first_plan(plan: TickPlan, graph: str, given: GivenProfile) -> FirstPlan:
-    """Return what a profile changes of a plan that was chosen without it."""
+    """Return the changes that a profile suggests to a plan that was chosen without it."""
     if given.profile is None:
         return FirstPlan(graph, plan.workers, reasons=(given.problem,))
     choice = choose_first(plan, given.profile)
@@ -67,7 +67,7 @@ def first_plan(plan: TickPlan, graph: str, given: GivenProfile) -> FirstPlan:
 
 
 def with_first_plan(plan: TickPlan, graph: str, first: FirstPlan | None) -> TickPlan:
-    """Return a plan with what was chosen for it at first, as far as it still fits."""
+    """Return a plan with its first choices, as far as they still fit."""
     if first is None or first.graph != graph:
         return plan
     before = plan

@@ -1,8 +1,8 @@
 """Loads the functions of scripts from Python modules in declared folders.
 
-A module is one file of a folder; `text.words:stem` is the function `stem` of `text/words.py`.  The module is
-executed from the bytes of which the digest was taken.  Folders are not on `sys.path`: a module can import
-what is installed, and no other file of its folder, so that its digest identifies it.
+A module is one file in a folder; `text.words:stem` is the function `stem` in `text/words.py`.  The module is
+executed from the same bytes from which the digest was computed.  Folders are not on `sys.path`: a module can
+import installed packages, but no other file of its folder, so that its digest identifies it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def loader(
     expected: Mapping[str, str],
     registered: Mapping[str, Registered] = _NONE_REGISTERED,
 ) -> Load:
-    """Return what loads functions from modules in `folders`, the first that has the module.
+    """Return a loader of functions from modules; the first of `folders` that has a module is used.
 
     `expected` has the digests that modules must have, by the name of the module; `registered` the functions
     of the program, by their entry.
@@ -139,7 +139,7 @@ def _change_error(name: str, path: Path) -> LoadError:
 
 
 class _Source(importlib.abc.InspectLoader):
-    """Loads a module from bytes that were read already, never from a cache of compiled files."""
+    """Loads a module from bytes that were read already, never from the cache of compiled files."""
 
     def __init__(self, source: bytes, path: Path) -> None:
         self._source = source
@@ -161,7 +161,7 @@ def _module(name: str, path: Path, source: bytes, digest: str) -> ModuleType:
     Raises:
         LoadError: E411, if it fails.
     """
-    # A name that no import statement finds; dataclasses and the like look their module up.
+    # A name that no import statement can find; dataclasses and the like look up their module.
     unique = f"fsql functions {digest} {name}"
     spec = importlib.util.spec_from_loader(unique, _Source(source, path), origin=str(path))
     assert spec is not None
@@ -197,7 +197,7 @@ def _function_of(
 def function_of(
     found: object, entry: str, digest: str, zone: str
 ) -> PythonFunction | LoadedAggregate:
-    """Return an object of Python as a function of scripts with a time zone.
+    """Return a Python object as a function for scripts with a time zone.
 
     Raises:
         LoadError: E411, if it is not a function, or its decorator is wrong.
@@ -270,7 +270,7 @@ def _parse_types(
     """Return the types that a decorator declares.
 
     Raises:
-        LoadError: E411, if they are none.
+        LoadError: E411, if they are not valid.
     """
     decorator = f"@fsql.{kind.value}"
     listed = ", ".join(f"p{i} {text}" for i, text in enumerate(parameters))

@@ -1,7 +1,7 @@
-"""What a changed script means for the state of a job: which operators keep it, lose it or begin without.
+"""The effect of a changed script on the state of a job: which operators keep it, lose it or begin without.
 
-Operators are compared by their content ids: equal ids compute the same from the same tables, so the state of
-one is that of the other.
+Operators are compared by their content ids: operators with equal ids compute the same from the same tables,
+so they have the same state.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class StateChange(enum.Enum):
-    """What a changed plan may do with the state of the plan before."""
+    """The permitted effect of a changed plan on the state of the previous plan."""
 
     KEEP = "keep"
-    """All state is kept, and no operator begins without."""
+    """All state is kept, and no operator begins without state."""
 
     LOSE = "lose"
     """State of removed operators is dropped; new ones begin empty at the position of the change."""
 
     REBUILD = "rebuild"
-    """All operators are rebuilt by reading the input again; rows that outputs have are not written again."""
+    """All operators are rebuilt by reading the input again; rows that sinks have are not written again."""
 
 
 class StateEffect(enum.Enum):
@@ -49,7 +49,7 @@ class StateEffect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorEffect:
-    """An operator with state, what happens to it and why; `rows` and `size` are those of its state."""
+    """A stateful operator, the effect on it, and the reason; `rows` and `size` are those of its state."""
 
     operator: str
     text: str
@@ -61,7 +61,7 @@ class OperatorEffect:
 
 @dataclass(frozen=True, slots=True)
 class GraphDiff:
-    """What a changed script changes; `tables` and `outputs` are names."""
+    """The differences between two plans; `tables` and `outputs` are names."""
 
     operators: tuple[OperatorEffect, ...]
     outputs_kept: tuple[str, ...]
@@ -72,7 +72,7 @@ class GraphDiff:
     position: tuple[int, int] | None
 
     def operators_with(self, fate: StateEffect) -> list[OperatorEffect]:
-        """Return the operators with a fate."""
+        """Return the operators on which the effect is `fate`."""
         return [each for each in self.operators if each.fate is fate]
 
     @property
@@ -82,7 +82,7 @@ class GraphDiff:
 
 
 def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) -> GraphDiff:
-    """Return what happens to each operator; sizes are those in `manifest`."""
+    """Return the effect on each operator; sizes are those in `manifest`."""
     before, after = state_operators(old), state_operators(new)
     rows: dict[str, int] = {}
     sizes: dict[str, int] = {}
@@ -130,7 +130,7 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
 
 
 def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> None:
-    """Check that a change is one that was requested, and that it is possible.
+    """Check that a change was requested, and that it is possible.
 
     Raises:
         FsqlError: E638, if state would be lost, or cannot be rebuilt.

@@ -1,13 +1,13 @@
 """A graph tick: the state of a drained job becomes that of a changed plan.
 
-The run before has ended at a committed position T: outputs have what is below it, and nothing else.  The
-state of operators that are kept is named in a new manifest, as of T and of the new plan.  The commit of
-that manifest is the change: a failure before it leaves the old plan, one after it the new one.  What
-goes with it, the description and the ends of splits, is written next to the old files first (`*.next`),
-and replaces them at the next start of the job.
+The previous run has ended at a committed position T: outputs have exactly the rows below it.  A new manifest,
+as of T and for the new plan, names the state of the operators that are kept.  The change takes effect by the
+commit of that manifest: a failure before it leaves the old plan, one after it the new plan.  The new
+description and ends of splits are written next to the old files first (`*.next`), and replace them at the
+next start of the job.
 
-The ordinals of tables are kept by name, since they are part of root positions; so rows of tables that
-stay keep their positions, and the splits of these tables stay the same.
+The ordinals of tables are kept by name, because they are part of root positions; so rows of tables that are
+kept keep their positions, and the splits of these tables are unchanged.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _LEASE_POLL_SECONDS: Final = 0.1
 
 
 def frozen_ordinals(begun: JobDescription) -> dict[str, int]:
-    """Return the ordinals that tables of a job have, by name, and those of tables that it had."""
+    """Return the ordinals of the current and former tables of a job, by name."""
     if begun.ordinals:
         return begun.ordinals
     return {table.name: table.ordinal for table in compile_job(begun.script()).job.tables}
@@ -69,7 +69,7 @@ def with_ordinals(compiled: Compiled, ordinals: Mapping[str, int]) -> Compiled:
 
 
 def complete_change(state: Path) -> None:
-    """Finish a change of the plan that was committed, or forget one that was not.
+    """Complete a change of the plan that was committed, or discard one that was not.
 
     Raises:
         FsqlError: E614, if the state directory cannot be read.
@@ -116,9 +116,9 @@ def change_plan(
     new: JobDescription,
     change: StateChange,
 ) -> None:
-    """Make the state of a drained job that of a changed plan; its processes have ended.
+    """Convert the state of a drained job, whose processes have ended, to a changed plan.
 
-    `compiled` is the new script with the ordinals of the job, `new` describes it as if it began now.
+    `compiled` is the new script with the ordinals of the job, `new` describes it as a job that begins now.
 
     Raises:
         FsqlError: E638, if the change is refused, or the job was not drained; E614, E621.
@@ -138,7 +138,7 @@ def change_plan(
         changed = _manifest(manifest, diff, following, fronts, epoch, change)
         _write_next(state, following, fronts)
         for number in (first_number(epoch), first_number(epoch) + 1):
-            # Twice: should the newest be damaged one day, the one before has to be of the new plan, too.
+            # Twice, so that the previous manifest is of the new plan, too, if the newest is damaged one day.
             run_steps(job_state.commit(msgspec.structs.replace(changed, snapshot=number)))
     except (CoordinationError, SnapshotNotWrittenError, OSError) as error:
         message = f'the state directory "{state}" cannot be used: {error}'
@@ -150,7 +150,7 @@ def change_plan(
 
 
 def take_lease(job_state: JobState, state: Path, seconds: float = _LEASE_WAIT_SECONDS) -> None:
-    """Get the lease, so that no other coordinator can write; wait for it at most this long.
+    """Acquire the lease, so that no other coordinator can write; wait for it up to `seconds`.
 
     Raises:
         FsqlError: E621, if another coordinator holds it.
@@ -199,7 +199,7 @@ def _description(
 def _since(
     begun: JobDescription, compiled: Compiled, old: Compiled, manifest: Manifest
 ) -> dict[str, tuple[int, int]]:
-    """Return the positions from which outputs exist that were added, by their names."""
+    """Return the positions from which added outputs exist, by their names."""
     known = output_names(old)
     return {
         name: begun.since.get(name, (START.time, START.origin))
@@ -212,7 +212,7 @@ def _since(
 def _renumber(
     begun: JobDescription, old: Compiled, following: JobDescription, new: Compiled
 ) -> dict[int, int]:
-    """Return the new numbers of the fronts that stay, by their old ones."""
+    """Return the new numbers of the fronts that are kept, by their old numbers."""
     numbers = {}
     for description, compiled in ((begun, old), (following, new)):
         splits = description.splits
@@ -269,7 +269,7 @@ def _manifest(
 
 
 def _write_next(state: Path, following: JobDescription, fronts: Mapping[int, int]) -> None:
-    """Write what goes with the new manifest next to the files of the old plan."""
+    """Write the new description and ends of splits next to the files of the old plan."""
     directory = LocalDirectory(state)
     ends = renumbered_ends(directory, fronts)
     for name, data in ((_ENDS, ends), (JOB, msgspec.json.encode(following))):
@@ -281,7 +281,7 @@ def _write_next(state: Path, following: JobDescription, fronts: Mapping[int, int
 
 
 def _remove_journals(state: Path, old: Compiled, new: Compiled) -> None:
-    """Forget the positions of outputs that no longer exist; one that is added again begins anew."""
+    """Remove the journals of outputs that no longer exist; if one is added again, it begins empty."""
     for journal in FileUses(old).journals - FileUses(new).journals:
         for path in (state / "positions").glob(f"{journal}.*"):
             path.unlink(missing_ok=True)

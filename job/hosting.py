@@ -1,4 +1,4 @@
-"""Where the nodes of a run are: in processes of their own, or the coordinator with the first worker."""
+"""Decides whether the coordinator of a run and its first worker are in one process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 def hosting_flags(
     compiled: Compiled, options: RunOptions, process_options: ProcessOptions
 ) -> tuple[str, ...]:
-    """Return the flags of a coordinator about the worker in its process; none if it has a process of its own.
+    """Return the flags of a coordinator for a worker in its process; none if it has its own process.
 
     With live input, rows are few most of the time, and hops between processes are most of their latency.
-    With files, the coordinator has a process of its own.
-    Workers that are started by hand come from anywhere.
+    With files, the coordinator has its own process, and so it has if workers are started by hand.
     """
     hosted = process_options.hosted
     if hosted is None:

@@ -1,7 +1,7 @@
 """Columns that scripts do not declare: inferred when a job is first compiled, and kept with it.
 
-A job that continues, a compiled plan and the processes of a run have the columns that were found first: files
-that have grown since do not change its plan.
+A job that continues, a compiled plan and the processes of a run use the columns that were inferred first:
+files that have grown since do not change the plan.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def column_inference(script: Script, found: dict[str, str]) -> Infer:
-    """Return what infers the columns of tables of a script, and adds them to `found`, by table."""
+    """Return a function that infers the columns of tables of a script, and adds them to `found`, by table."""
 
     def infer(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
         columns = script.columns.get(name)
@@ -31,7 +31,7 @@ def column_inference(script: Script, found: dict[str, str]) -> Infer:
         found[name] = columns
         try:
             return parse_columns(columns, span)
-        except FsqlError as error:  # names and numbers of columns that no table can have
+        except FsqlError as error:  # names or a number of columns that no table can have
             message = f'the columns of "{name}" cannot be inferred: {error.diagnostics[0].message}'
             helps = ("declare the columns that are read in CREATE TABLE",)
             raise FsqlError([Diagnostic("E225", message, helps=helps)]) from None

@@ -33,7 +33,7 @@ _PASSING: Final = {"E531", "E543"}
 _FIRST_BYTES: Final = 1 << 16
 _FIRST_ROWS: Final = 100
 _EPOCH_SECONDS: Final = range(10**9, 10**11)
-"""Seconds of the years 2001 to 5138; as milliseconds they are of 1970 to 1973."""
+"""Seconds of the years 2001 to 5138; read as milliseconds, they are times of 1970 to 1973."""
 
 
 def missing_inputs(compiled: Compiled) -> list[Diagnostic]:
@@ -46,7 +46,7 @@ def missing_inputs(compiled: Compiled) -> list[Diagnostic]:
 
 
 def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
-    """Return warnings of tables whose malformed or late rows are counted, and written nowhere."""
+    """Return warnings about tables whose malformed or late rows are counted but written nowhere."""
     warnings = []
     for table in compiled.job.tables:
         options = dict(table.options)
@@ -78,7 +78,7 @@ def _at_option(
 def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
     """Return warnings about the first rows of each table that is read from JSON files.
 
-    Other formats refuse what would be a silent mistake in JSON: a number for a timestamp, a missing column.
+    Other formats refuse what JSON silently accepts: a number as a timestamp, a missing column.
     """
     warnings: list[Diagnostic] = []
     for table in compiled.job.tables:
@@ -146,7 +146,7 @@ def warnings_of(compiled: Compiled, splits: Splits) -> Sequence[Diagnostic]:
 def time_warnings(
     compiled: Compiled, splits: Splits, metrics: Metrics
 ) -> Iterator[tuple[Diagnostic, str]]:
-    """Return warnings of what the event times show that have been read, each with the name of its table."""
+    """Return warnings about the event times that have been read, each with the name of its table."""
     for table in compiled.job.tables:
         source = metrics.sources.get(table.name)
         if source is None:

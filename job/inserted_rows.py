@@ -1,9 +1,9 @@
 """Rows that a program inserts into a table of a session, as columns of the types that the table declares.
 
 Rows are dictionaries, tuples or lists in the order of the columns, changes of a result, or an object with
-the Arrow PyCapsule interface.  A column that a row does not have is NULL there.  Values are never converted
-to another kind, except whole numbers to other numbers, and a FLOAT to DOUBLE: nothing is inserted if one of
-the values does not fit.
+the Arrow PyCapsule interface.  A column that is missing in a row is NULL.  Values are never converted to
+another kind, except whole numbers to other numbers, and FLOAT to DOUBLE.  If a value does not fit, nothing is
+inserted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.job.session_table import SessionTable
 
 Inserted: TypeAlias = ArrowStream | Iterable[Mapping[str, Any] | tuple[Any, ...] | list[Any]]
-"""What a program can insert; a `Change` is a tuple as well."""
+"""The rows that a program can insert; a `Change` is a tuple as well."""
 
 _WHOLE: Final = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _VALUES: Final[Mapping[Kind, tuple[type, ...]]] = {
@@ -56,7 +56,7 @@ _NOT_VALUES: Final[Mapping[Kind, tuple[type, ...]]] = {
     Kind.DATE: (dt.datetime,),
     **dict.fromkeys((*_WHOLE, *FLOATING, Kind.DECIMAL), (bool,)),
 }
-"""Subclasses of those that are values of another kind."""
+"""Subclasses of these types that are values of another kind."""
 _TEXT_MAX: Final = 60
 
 
@@ -131,7 +131,7 @@ def _from_arrow(table: SessionTable, rows: object) -> list[pa.ChunkedArray] | No
 def _as_declared(
     table: SessionTable, name: str, column: pa.ChunkedArray, sql_type: SqlType
 ) -> pa.ChunkedArray:
-    """Return a column of another number type, or of NULL, in the declared type; any other as it is."""
+    """Convert a column of another number type, or of NULL, to the declared type; return others unchanged."""
     numbers_only = sql_type.kind in (*_WHOLE, *FLOATING, Kind.DECIMAL)
     if not numbers_only and not pa.types.is_null(column.type):
         return column

@@ -1,4 +1,4 @@
-"""What SHOW, DESCRIBE and EXPLAIN ask for, as lists."""
+"""Executes SHOW, DESCRIBE and EXPLAIN; the results are lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def listings(compiled: Compiled, options: RunOptions) -> list[Listing]:
-    """Return the lists that a script asks for, in its order; that of a plan has one text."""
+    """Return the lists that a script requests, in its order; that of EXPLAIN has one text."""
     return [
         each if isinstance(each, Listing) else _plan(compiled, each, options)
         for each in compiled.inspections

@@ -17,7 +17,7 @@ NOTICE_AFTER_SECONDS: Final = 5.0
 """Seconds of silence after which the user is notified."""
 
 JOIN_DEADLINE_SECONDS: Final = 60.0
-"""The default of the seconds of silence after which the worker ends."""
+"""By default, the seconds of silence after which the worker ends."""
 
 
 class JoinDeadline:
@@ -48,7 +48,7 @@ class JoinDeadline:
         self._detector.watch([self._leader], now)
 
     def on_leader(self, address: str) -> None:
-        """Record the address of the coordinator, where `leader` is only where it is registered."""
+        """Record the address of the coordinator, if `leader` is only the place where that is registered."""
         self._address = address
 
     def on_message(self, now: float) -> None:

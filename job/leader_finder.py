@@ -1,4 +1,4 @@
-"""Finds the coordinator of a job by coordination, for a worker."""
+"""Finds the coordinator of a job in coordination, for a worker."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.port import Coordination
 
 SEARCHING_SECONDS: Final = 0.1
-"""How often is looked until there is a coordinator."""
+"""The interval of polling while there is no coordinator."""
 
 WATCHING_SECONDS: Final = 1.0
-"""How often is looked whether there is another one."""
+"""The interval of polling for another coordinator."""
 
 
 class LeaderFinder:
-    """Reads in a thread who leads, and has the address when it is another one."""
+    """Polls, in a thread, for the address of the coordinator."""
 
     def __init__(self, coordination: Coordination) -> None:
         self._coordination = coordination
@@ -31,7 +31,7 @@ class LeaderFinder:
         self._thread.start()
 
     def take(self) -> str | None:
-        """Return the address of the coordinator if it is not the one of the call before, else None.
+        """Return the address of the coordinator if it has changed since the last call, else None.
 
         Raises:
             FsqlError: E615 or E643, if coordination cannot be used.

@@ -1,4 +1,4 @@
-"""The changes of a query that stays open: more come when the program inserts rows."""
+"""The changes of a query that stays open: when the program inserts rows, more changes follow."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 Keep = Literal["changes", "table", "new"]
 _MERGED_AFTER: Final = 65_536
-"""After how many changes, at least, they are applied to the rows that are kept of a table."""
+"""Changes are applied to the kept rows of a table when there are at least this many."""
 
 
 class LiveChanges(Result):
-    """The changes of an open query, as far as they are final.
+    """The final changes of an open query.
 
     Each change is iterated once: a loop ends when no further change is final, and a later loop continues.
     """
@@ -34,7 +34,7 @@ class LiveChanges(Result):
     def __init__(
         self, schema: Schema, keep: Keep, lock: RLock, on_close: Callable[[LiveChanges], None]
     ) -> None:
-        """`keep` says what is kept of changes; `on_close` ends the query."""
+        """Begin without changes; `keep` says what is kept of them, and `on_close` ends the query."""
         super().__init__(schema)
         self._keep = keep
         self._lock = lock
@@ -49,10 +49,10 @@ class LiveChanges(Result):
         self._error: FsqlError | None = None
         self._ended = False
         self.late_rows = 0
-        """How many rows came too late for the windows of the query."""
+        """The number of late rows of the query."""
 
     def on_releases(self, releases: list[Release]) -> None:
-        """Take changes that have become final."""
+        """Add changes that have become final."""
         count = sum(len(release.time) for release in releases)
         self._count += count
         self._untaken.extend(releases)
@@ -65,17 +65,17 @@ class LiveChanges(Result):
                 self._merge()
 
     def on_end(self, error: FsqlError | None = None) -> None:
-        """Take note that no more changes come, because of `error` if one is given."""
+        """Record that no more changes follow, because of `error` if one is given."""
         self._ended = True
         self._error = error
 
     @property
     def ended(self) -> bool:
-        """Return whether no more changes come: all input has ended, the query failed, or it was closed."""
+        """Return whether no more changes follow: all input has ended, the query failed, or it was closed."""
         return self._ended
 
     def close(self) -> None:
-        """End the query; what it has released can still be read."""
+        """End the query; changes that it has released can still be read."""
         self._on_close(self)
 
     def __enter__(self) -> Self:
@@ -137,7 +137,7 @@ class LiveChanges(Result):
             return Shown(self._rows.table(self._left), self._count, extent)
 
     def _merge(self) -> None:
-        """Apply the changes since the last call to the rows that are kept."""
+        """Apply the changes since the last call to the kept rows."""
         if self._since:
             columns, operations = self._rows.concatenate(self._since, self._left)
             self._left = self._rows.left(columns, operations)

@@ -1,9 +1,10 @@
-"""The open queries of a session: the program inserts rows, and each query releases what is final then.
+"""The open queries of a session: the program inserts rows, and each query releases its final changes.
 
-Contract.  The changes of a query are those of a run over the same rows, inserted in this order and read from
-files: positions depend on the rows of each table and on the order in which tables are declared, not on how
-rows are cut into inserts, nor on how the inserts into several tables alternate.  `advance` is to rows what a
-row of that event time is.  Everything is computed in the thread of the caller: there is nothing to stop.
+Contract.  The changes of a query are those of a run that reads the same rows, in the order of their
+insertion, from files: positions depend on the rows of each table and on the order in which tables are
+declared, not on how rows are grouped into inserts, nor on how inserts into several tables alternate.
+`advance` has the same effect on later rows as a row of that event time.  Everything is computed in the thread
+of the caller: there is nothing to stop.
 """
 
 from __future__ import annotations
@@ -58,15 +59,15 @@ class OpenQuery:
         inputs: Mapping[str, GrowingRows],
         late: Late,
     ) -> None:
-        """Open the run, and read what can be read.
+        """Open the run, and read all available input.
 
         Args:
             compiled: the query, whose result goes to `sink`.
             options: options of the run.
-            sink: takes what is released.
-            changes: is given what is released.
+            sink: the sink for released rows.
+            changes: is given the released rows.
             inputs: the tables of the session that the query reads.
-            late: what happens when rows come too late.
+            late: how late rows are handled.
 
         Raises:
             FsqlError: if a source fails, or a row.
@@ -86,10 +87,10 @@ class OpenQuery:
         self.run_until_idle()
 
     def run_until_idle(self) -> None:
-        """Read what is there, and hand over what is final.
+        """Read all available input, and pass on the final changes.
 
         Raises:
-            FsqlError: if a source fails, or a row, and the query has ended then; E525, if rows are late.
+            FsqlError: if a source or a row fails, after which the query has ended; E525, if rows are late.
         """
         late_before = self.changes.late_rows
         try:
@@ -136,7 +137,7 @@ class OpenQuery:
         self.close()
 
     def close(self) -> None:
-        """Close what the run has opened."""
+        """Close everything that the run has opened."""
         self._steps.close()
         self._opened.close()
         if not self.changes.ended:
@@ -155,10 +156,10 @@ class LiveQueries:
 
     @contextmanager
     def use(self) -> Iterator[None]:
-        """Let one thread use the session.
+        """Give one thread exclusive use of the session.
 
         Raises:
-            FsqlError: E545, if it is closed, or a function that it calls uses it.
+            FsqlError: E545, if it is closed, or if a function that it calls uses it.
         """
         with self.lock:
             self.check_open()
@@ -184,7 +185,7 @@ class LiveQueries:
         """Add a table; `compiled` reads all of its columns.
 
         Raises:
-            FsqlError: E545, if there is one of that name; E542, if a type is more than one type.
+            FsqlError: E545, if there is a table of that name; E542, if a type is more than one type.
         """
         name = declared.name
         if name in self.tables:
@@ -199,7 +200,7 @@ class LiveQueries:
         self.tables[name] = SessionTable(declared, tuple(column.type for column in columns))
 
     def memory(self, given: Memory, sink: MemorySink) -> Memory:
-        """Return the tables of a query that is opened: those of the session, and those `given`."""
+        """Return the tables for a query to open: those of the session, and those `given`."""
         statements = [table.declared.statement for table in self.tables.values()]
         growing = {name: GrowingRows() for name in self.tables}
         declarations = "\n".join([*statements, given.declarations])
@@ -233,8 +234,8 @@ class LiveQueries:
         """Insert rows into a table; run its queries.
 
         Raises:
-            FsqlError: E545, E542, E521 or E524, if the rows cannot be inserted, and none was; the first
-                error of a query, if one fails, after the others have read the rows.
+            FsqlError: E545, E542, E521 or E524, if the rows cannot be inserted, in which case none was; the
+                first error of a query, if one fails, after all queries have read the rows.
         """
         table = self._table(name)
         stored = stored_rows(table, rows)
@@ -242,7 +243,7 @@ class LiveQueries:
             self._feed(table, lambda growing: growing.add(stored))
 
     def advance(self, name: str, to: dt.datetime) -> None:
-        """Announce that rows of a table count as of a time at least from here on.
+        """Announce that all later rows of a table have at least a time.
 
         Raises:
             FsqlError: E545, if the table has no event time; the error of a query that fails.
@@ -257,7 +258,7 @@ class LiveQueries:
         self._feed(table, lambda growing: growing.advance(time_us))
 
     def drain(self, name: str | None) -> None:
-        """End the input of a table, or of all.
+        """End the input of a table, or of all tables.
 
         Raises:
             FsqlError: E545, if the table is unknown; the first error of a query that fails.
@@ -273,7 +274,7 @@ class LiveQueries:
         self._run(reading)
 
     def close(self) -> None:
-        """End all queries; what they have released can still be read."""
+        """End all queries; changes that they have released can still be read."""
         with self.lock:
             self.closed = True
             for query in self.queries:
@@ -289,7 +290,7 @@ class LiveQueries:
             self.queries = [query for query in self.queries if query.changes is not changes]
 
     def _check_readable(self, name: str) -> None:
-        """Check that a query opened now sees all rows of a table.
+        """Check that a query that is opened now reads all rows of a table.
 
         Raises:
             FsqlError: E545.
@@ -302,7 +303,7 @@ class LiveQueries:
             raise refuse(message, *helps)
 
     def _table(self, name: str, *, drained: bool = False) -> SessionTable:
-        """Return a table that takes rows; with `drained`, its input may have ended.
+        """Return a table that accepts rows; with `drained`, its input may have ended.
 
         Raises:
             FsqlError: E545.
@@ -341,12 +342,12 @@ class LiveQueries:
 
 
 def refuse(message: str, *helps: str) -> FsqlError:
-    """Return the error of a call that the state of a session does not allow."""
+    """Return the error for a call that the state of a session does not allow."""
     return FsqlError([Diagnostic("E545", message, helps=helps)])
 
 
 def _check_ends(compiled: Compiled, splits: Splits) -> None:
-    """Check that all input ends, except tables of the session: a call returns when nothing is left to read.
+    """Check that all input except tables of the session ends, so that each call returns.
 
     Raises:
         FsqlError: E545.

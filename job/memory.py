@@ -61,7 +61,7 @@ _TIMES: Final = {
     Kind.DATE: (DATE_MIN, DATE_MAX),
     Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX),
 }
-"""The least and the greatest value of the kinds that Arrow has more values of."""
+"""The least and the greatest value of the kinds for which Arrow has more values."""
 _WINDOW: Final = 16
 
 
@@ -92,7 +92,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The tables that a program passes to a script, with their declarations; and the sink of the result."""
+    """The tables that a program passes to a script, their declarations, and the sink of the result."""
 
     declarations: str
     tables: Mapping[str, pa.Table | GrowingRows]
@@ -100,7 +100,7 @@ class Memory:
 
 
 def declare_tables(tables: Mapping[str, Table | Rows]) -> Memory:
-    """Return the tables as a script reads them.
+    """Return the tables with their declarations, for a script.
 
     Raises:
         FsqlError: E542, if a column has no SQL type, or a value does not fit it.
@@ -181,10 +181,10 @@ def stored_column(
 
 
 def _positional(array: pa.Array, sql_type: SqlType) -> pa.Array:
-    """Return an array in the type of columns: rows have other names of fields, bytes are texts.
+    """Return an array in the type of table columns: with other names of fields, and bytes as texts.
 
     Raises:
-        ArrowInvalid: a map has a key that is NULL or occurs twice.
+        ArrowInvalid: if a map has a key that is NULL or occurs twice.
     """
     mask = array.is_null() if array.null_count else None
     wanted = arrow_type(sql_type)
@@ -211,7 +211,7 @@ def _maps(array: pa.MapArray, sql_type: SqlType) -> pa.ListArray:
 
 
 def columns_of(columns: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the columns of a CREATE TABLE statement: names and types, as SQL writes these."""
+    """Return the columns of a CREATE TABLE statement: names and types, as SQL text."""
     return [f"{quote(name)} {sql_type}" for name, sql_type in columns]
 
 
@@ -232,7 +232,7 @@ def declaration(name: str, parts: Iterable[str], options: str = "") -> str:
 
 
 def quote(name: str) -> str:
-    """Return a name as SQL writes it, whatever its characters."""
+    """Return a name quoted for SQL, whatever its characters."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -1,4 +1,4 @@
-"""The rows that are left of the changes of a table, change by change."""
+"""The rows that are left after the changes of a table, updated change by change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _REMOVES = frozenset({"-U", "-D"})
 
 
 class NetRows:
-    """The rows of a table that is written; rows that are equal are kept as often as they were added."""
+    """The rows of a written table; equal rows are kept as often as they were added."""
 
     def __init__(self, sink: SinkTable, text: Callable[[object], str] = json.dumps) -> None:
-        """`text` gives equal texts for equal values."""
+        """Begin without rows; `text` returns equal texts for equal values."""
         self._operation = None if sink.changes.value == "append" else sink.operation_column
         upserts = sink.changes.value == "upsert"
         self._key = [sink.columns[at].name for at in sink.key or ()] if upserts else None
@@ -42,11 +42,11 @@ class NetRows:
             self._left.setdefault(key, []).append(row)
 
     def rows(self) -> list[Row]:
-        """Return the rows that are left, by when they were first added."""
+        """Return the rows that are left, in the order in which they were first added."""
         return [row for rows in self._left.values() for row in rows]
 
     def __len__(self) -> int:
-        """Return how many rows are left."""
+        """Return the number of rows that are left."""
         return sum(map(len, self._left.values()))
 
     def _key_of(self, row: Row) -> Sequence[object]:

@@ -1,4 +1,4 @@
-"""How a process of a run reaches the others: its address and its CURVE keys, if it has any."""
+"""The network of a process of a run: its address and its CURVE keys, if it has any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _ignore(problem: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NodeNetwork:
-    """The flags of a process about the network.
+    """The network options of a process.
 
     Args:
         keys: the CURVE keys; None for none.
@@ -53,10 +53,10 @@ class NodeNetwork:
         return Transport(key, address, listening=listening, curve=self.keys, warn=self.warn)
 
     def _local_address(self, leader: str) -> str:
-        """Return an address of this machine by which the coordinator reaches it.
+        """Return an address of this machine at which the coordinator can reach it.
 
         Raises:
-            FsqlError: E603, if no interface leads there.
+            FsqlError: E603, if there is no route to the coordinator.
         """
         if self.keys is None or is_zookeeper(leader):
             return ANY_PORT

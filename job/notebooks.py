@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Shell(Protocol):
-    """What is used of IPython's `InteractiveShell`."""
+    """The part of IPython's `InteractiveShell` that is used."""
 
     user_ns: dict[str, object]
 
@@ -36,7 +36,7 @@ class Shell(Protocol):
 
 
 class Written(NamedTuple):
-    """What a cell that writes tables has done."""
+    """The result of a cell that writes tables."""
 
     rows_in: int
     rows_out: int
@@ -69,7 +69,7 @@ def register(shell: Shell) -> None:
 
 
 def run_cell(text: str, variables: Mapping[str, object]) -> Changes | Written:
-    """Return the result of the SELECT at the end of a script; of one that writes tables, how much it wrote.
+    """Return the result of the SELECT at the end of a script, or a summary if the script writes tables.
 
     Raises:
         LibraryError: for errors of the script, a source, a sink or a row.

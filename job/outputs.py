@@ -28,7 +28,7 @@ def open_outputs(
 ) -> Iterator[Outputs]:
     """Open all outputs of the job; close them at the end.
 
-    `existing` is how files that are not empty are handled; `stdout` is written instead of standard output.
+    `existing` says how files that are not empty are handled; `stdout` replaces standard output.
 
     Raises:
         FsqlError: E532 to E534, E540 or E542, if an output cannot be opened; E535, if it cannot be closed.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split
 
 _SPLITS_MAX: Final = 3
-"""How many splits of a table are listed."""
+"""The maximum number of splits of a table that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Sink:
 class JobOverview:
     """The names of what a job reads and writes.
 
-    `tables` has the table of each split, by the name that `Metrics.held_by` has.
+    `tables` has the table of each split, by the name of the split in `Metrics.held_by`.
     """
 
     sources: Sequence[Source] = ()
@@ -56,7 +56,7 @@ class JobOverview:
 
     @property
     def input_bytes(self) -> int | None:
-        """Return the size of the files that are read, None if there is other input."""
+        """Return the size of the files that are read, None if some input is not from files."""
         sizes = [source.bytes for source in self.sources]
         return sum(size or 0 for size in sizes) or None if None not in sizes else None
 
@@ -70,7 +70,7 @@ class JobOverview:
         return "" if table.time is TimeKind.START else format_timestamp(min_time)
 
     def watermark_text(self, held_by: str, min_time: int) -> str:
-        """Return the watermark at a min time; "" if the split that holds it has no event time."""
+        """Return the watermark as text at a min time; "" if the split that holds it has no event time."""
         table = self.tables.get(held_by)
         if table is None or table.time not in {TimeKind.EVENT, TimeKind.ARRIVAL}:
             return ""

@@ -1,4 +1,4 @@
-"""Compiled plans as files: a checked script with all that it needs, as data.
+"""Compiled plans as files: a checked script with everything that it needs, as data.
 
 The file is one line of JSON and, in a second line, the SHA-256 of the first.  It has the text of the script,
 its parameters, the directory that relative paths start from, the canonical form of the plan with its digest,
@@ -96,7 +96,7 @@ def plan_file_bytes(plan: PlanFile) -> bytes:
 
 
 def write_plan_file(path: Path, data: bytes) -> None:
-    """Write a plan file as a whole or not at all.
+    """Write a plan file atomically.
 
     Raises:
         ScriptError: E535, if it cannot be written.
@@ -145,7 +145,7 @@ def script_of_plan(name: str, data: bytes, parameters: Mapping[str, str]) -> Scr
 
 
 def parse_plan_file(name: str, data: bytes) -> PlanFile:
-    """Return what the plan file `name` contains.
+    """Return the content of the plan file `name`.
 
     Raises:
         FsqlError: E606, if it is damaged; E607, if it is of another version of fsql.

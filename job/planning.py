@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class RunOptions:
     """The options of a run; they do not affect the rows that it releases.
 
-    `spark` is the URL of the Spark master on which the job runs, if it does; `profile` is that of its input.
+    `spark` is the URL of the Spark master, if the job runs on Spark; `profile` is the profile of its input.
     """
 
     workers: int = 1

@@ -1,4 +1,4 @@
-"""The command lines of the processes of a run: what the launcher starts them with."""
+"""The command lines with which the launcher starts the processes of a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def worker_flags(
 
 
 def access_flags(options: ProcessOptions, curve: NodeKeys | None) -> tuple[str, ...]:
-    """Return the flags of credentials and keys: all processes of a run use the key that it began with."""
+    """Return the flags for credentials and keys; all processes of a run use the key with which it began."""
     flags: tuple[str, ...] = ()
     if options.credentials is not None:
         flags += ("--coordination-credentials", str(options.credentials))

@@ -1,4 +1,4 @@
-"""What a run on processes has done, over all of its epochs."""
+"""The metrics of a run on processes, over all of its epochs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class ProcessMetrics:
         self._fronts = names
 
     def finish(self) -> None:
-        """Take the time at the end of the run."""
+        """Record the time at the end of the run."""
         self.total.seconds = time.monotonic() - self._started
 
     def add(self, report: ProgressReport) -> None:
-        """Add a report; what an epoch did after its last report is not known."""
+        """Add a report; the work of an epoch after its last report is unknown."""
         now = time.monotonic()
         self.total.seconds = now - self._started
         if report.epoch == 0:

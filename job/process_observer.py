@@ -39,13 +39,13 @@ class ProcessObserver(Protocol):
         """Record a tick that was taken or refused."""
 
     def on_choice(self, choice: AutoChoice) -> None:
-        """Record a tick that was chosen from statistics and proposed, or what kept one from being chosen."""
+        """Record a tick that was chosen from statistics and proposed, or the problem that prevented that."""
 
     def on_input_note(self, note: str) -> None:
-        """Take note of what happened to followed files."""
+        """Record a notice about followed files."""
 
     def on_drained(self) -> None:
-        """Record that the run ended at a committed position, because that was requested."""
+        """Record that the run ended at a committed position because that was requested."""
 
     def check(self) -> None:
         """Raise to end the run; called several times a second."""

@@ -22,17 +22,18 @@ class ProcessOptions:
     Args:
         state: the state directory; None for a temporary one.
         snapshot_every: seconds between two snapshots; None for none.
-        delivery: the delivery guarantee of all outputs; None for those of their tables.
+        delivery: the delivery guarantee of all outputs; None for the guarantees that tables declare.
         listen: the address of the coordinator, tcp://HOST:PORT; None for any port of the loopback.
         joining: how many of the workers are started by hand.
         coordination: the address of ZooKeeper; None for a file in the state directory.
         credentials: the file with the credentials for ZooKeeper; None for those of the environment, if any.
-        keys: the directory of the CURVE keys; None for none: then all nodes are on the loopback.
+        keys: the directory of the CURVE keys; without keys, all nodes are on the loopback.
         json_messages: whether processes print messages about connections as JSON.
-        change: what happens to the state of a drained job whose plan is another one; None refuses it.
-        start_process: starts the processes of the run; None for a fork server of its own.
-        hosted: whether worker 0 hosts the coordinator; None: if input is live and none is started by hand.
-        contracts: whether owners of hash bins change by load, if it does.
+        change: what happens to the state of a drained job whose plan has changed; None refuses the change.
+        start_process: starts the processes of the run; None for a new fork server.
+        hosted: whether worker 0 is in the process of the coordinator; None for this if input is live and no
+            worker is started by hand.
+        contracts: if it is, whether owners of hash bins change by load.
         auto: whether ticks are chosen from statistics, and proposed.
         tick_seconds: how often workers write statistics, 0 for never.
     """

@@ -82,10 +82,11 @@ def run_on_processes(
 ) -> FsqlError | None:
     """Run a job on processes of this machine until its input ends or a row stops it.
 
-    Returns the error of that row, None if there is none.  It counts in `metrics`, and writes to `stdout`.
+    Return the error of that row, None if there is none.  Metrics are counted in `metrics`; `stdout` replaces
+    standard output.
 
     Raises:
-        FsqlError: what is wrong with a source, a sink or the state directory; E624, if processes keep ending.
+        FsqlError: if a source, a sink or the state directory fails; E624, if processes keep ending.
     """
     with ExitStack() as stack:
         start = process_options.start_process or stack.enter_context(ForkServer()).start
@@ -135,7 +136,7 @@ def run_on_processes(
 
 
 def _report_ready(job: PreparedJob, options: RunOptions, observer: ProcessObserver) -> None:
-    """Report that the job is ready and, if the given profile is not used, the reason."""
+    """Report that the job is ready, and why the given profile is not used, if it is not."""
     observer.on_ready(job)
     if options.profile is not None and (problem := options.profile.problem):
         observer.on_choice(AutoChoice(0, problems=(problem,)))
@@ -149,7 +150,7 @@ def _choose_ticks(
     observer: ProcessObserver,
     stack: ExitStack,
 ) -> list[Callable[[], None]]:
-    """Choose ticks while the stack is open, if that is requested; return what passes on which these are."""
+    """Choose ticks while the stack is open, if that is requested; return the function that reports them."""
     if not options.auto:
         return []
     return [stack.enter_context(auto_ticks(job, state, observer.on_choice, hosted=bool(hosting)))]
@@ -166,7 +167,7 @@ def _outcome(
     """Return the error of the row that stopped the job; if its input has ended, record that it has finished.
 
     Raises:
-        FsqlError: why it cannot go on.
+        FsqlError: if the job cannot continue.
     """
     if finished.drained:
         observer.on_drained()
@@ -181,7 +182,7 @@ def _outcome(
 def _continue_begun(
     compiled: Compiled, options: RunOptions, process_options: ProcessOptions, state: Path
 ) -> Compiled:
-    """Return the script with the ordinals that its tables have in the job; change the job's plan if asked.
+    """Return the script with the ordinals of its tables in the job; change the plan of the job if requested.
 
     Raises:
         FsqlError: E638, if the plan cannot be changed.
@@ -197,7 +198,7 @@ def _continue_begun(
         new = make_description(compiled, options, process_options, state)
         files = check_files(compiled)
         with files.lock(options.existing, state / "positions"):
-            pass  # what could not start is found before the change
+            pass  # errors that prevent a start are found before the change
         change_plan(state, begun, compiled, new, process_options.change)
     return compiled
 
@@ -214,7 +215,7 @@ def check_files(compiled: Compiled) -> FileUses:
 
 
 def _inherited_locks(locks: list[int], process_options: ProcessOptions) -> list[int]:
-    """Return the locks of outputs that the coordinator holds, too.
+    """Return the locks of outputs that the coordinator also holds.
 
     A coordinator outlives a launcher that is killed.  It holds the locks of a run without a state directory.
     With one, the lease keeps it from writing, and the same job must be able to start again.
@@ -277,9 +278,9 @@ def make_description(
 def _open_coordination(
     job: PreparedJob, address: str, options: ProcessOptions, stack: ExitStack
 ) -> tuple[str, OpenCoordination]:
-    """Return where workers find the coordinator, and what opens coordination.
+    """Return where workers find the coordinator, and the function that opens coordination.
 
-    What ZooKeeper keeps of a job without a state directory is deleted at the end.
+    The data in ZooKeeper of a job without a state directory is deleted at the end.
 
     Raises:
         FsqlError: E615, E642 or E643, if ZooKeeper cannot be used now.

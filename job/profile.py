@@ -1,7 +1,6 @@
-"""Profiles the input of a script at rest, in this process or on Spark: both count the same.
+"""Profiles the input of a script at rest, in this process or on Spark, with the same result.
 
-Tables that are not at rest are left out: standard input and sockets, files that are followed, generators
-without an end.
+Tables that are not at rest are left out: standard input and sockets, followed files, and endless generators.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the library asks of a script: a result, or that processes can run it."""
+"""Checks of scripts by the library: that there is a result, and that processes can run them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def result_columns(compiled: Compiled) -> Schema:
 
 
 def check_processes_can_run(compiled: Compiled, tables: Iterable[str]) -> None:
-    """Check that a script, which is handed `tables`, has nothing that is in this program only.
+    """Check that a script, which is passed `tables`, uses nothing that exists only in this program.
 
     Raises:
         FsqlError: E542 for a table, E411 for a function.

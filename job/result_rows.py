@@ -32,10 +32,10 @@ class Change(NamedTuple):
 
 
 class ResultRows:
-    """What the columns of a result say about its released rows."""
+    """Converts released rows of a result with these columns."""
 
     def __init__(self, schema: Schema) -> None:
-        """`schema` has the columns of the result."""
+        """Take the columns of the result."""
         self.names = [column.name for column in schema]
         self._types = [column.type for column in schema]
 
@@ -71,7 +71,7 @@ class ResultRows:
         return [column.take(kept) for column in columns]
 
     def table(self, columns: Sequence[pa.Array]) -> pa.Table:
-        """Return rows in the types that programs have."""
+        """Return rows as a table, in the types for programs."""
         return pa.table(self._outside(columns), names=self.names)
 
     def changelog(self, columns: Sequence[pa.Array], operations: Operations) -> pa.Table:

@@ -1,7 +1,7 @@
 """Runs a compiled job: opens its outputs and executes it.
 
-Sources are opened before, since a plan depends on the number of splits (`planning`); outputs last, since
-opening one may empty its file.
+Sources are opened earlier, because a plan depends on the number of splits (`planning`); outputs are opened
+last, because opening one may empty its file.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def open_run(
     options: RunOptions,
     stdout: OutputStream | None = None,
 ) -> Iterator[Run]:
-    """Open what the job writes and return a run of it; close everything at the end.
+    """Open the outputs of the job and return a run of it; close everything at the end.
 
-    `stdout` is written instead of standard output.
+    `stdout` replaces standard output.
 
     Raises:
         FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.
@@ -64,7 +64,7 @@ def open_run(
             session = spark_session(options.spark, partitions_of(options))
             yield spark_run(compiled, splits, options, edges, session)
         elif options.model:
-            from fsql.runtime.drivers.model_run import ModelRun  # the model is rarely wanted
+            from fsql.runtime.drivers.model_run import ModelRun  # the model is rarely used
 
             yield ModelRun(compiled.graph, edges, options.workers)
         else:

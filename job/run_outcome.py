@@ -1,4 +1,4 @@
-"""How the coordinator of a run reports that the job has ended."""
+"""The outcome of a run, from the report of its coordinator."""
 
 from __future__ import annotations
 

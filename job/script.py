@@ -20,7 +20,7 @@ PLAN_START: Final = b'{"kind":"fsql-plan",'
 
 
 class ScriptError(FsqlError):
-    """A script cannot be read: the error is in the command line."""
+    """A script cannot be read; the error is in the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class Script:
     `path` is its file, None if there is none; `used_stdin` means that it was read from standard input, which
     no table can read then.  `memory` has the tables of the program that runs it.  `plan_digest` is the digest
     that its plan must have, if it is from a compiled plan.
-    `ordinals` are those that tables of the job had before the script was changed.
+    `ordinals` are those of the tables of the job before the script was changed.
     `functions` are the folders of modules with functions, `modules` the digests that modules must have;
-    `registered` are functions of the program itself.
-    `columns` are those that were inferred from the input, by table, as CREATE TABLE has them in brackets.
+    `registered` are functions of the calling program.
+    `columns` are those that were inferred from the input, by table, as in the brackets of CREATE TABLE.
     """
 
     source: SourceText

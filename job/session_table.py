@@ -1,4 +1,4 @@
-"""Tables of a session: declared by the program, and filled by it while queries run."""
+"""Tables of a session, which the program declares, and fills while queries run."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class TableDeclaration:
 
 @dataclass(slots=True)
 class SessionTable:
-    """A declared table, and how far the program has filled it."""
+    """A declared table, and whether the program has filled it or ended its input."""
 
     declared: TableDeclaration
     types: tuple[SqlType, ...]
     has_rows: bool = False
-    """Whether rows were inserted, or the event time was advanced: queries opened later would miss that."""
+    """Whether rows were inserted, or the event time was advanced, which queries opened later would miss."""
     drained: bool = False
     operation: str = field(default=_OPERATION, init=False)
 
@@ -74,7 +74,7 @@ class SessionTable:
 
     @property
     def physical_columns(self) -> tuple[tuple[str, SqlType], ...]:
-        """Return the columns of rows: before those of the table is the kind of change, if it has a key."""
+        """Return the columns of rows: first the kind of change, if the table has a key, then its own."""
         return ((self.operation, STRING), *self.columns) if self.key else self.columns
 
     @property

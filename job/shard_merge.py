@@ -1,8 +1,8 @@
 """Merges the shards of a table: their rows in the total order, without positions.
 
 Each shard is in the total order.  Rows of different shards are ordered by position, and rows of one root
-position by the columns that `compiler.analysis.sharding` returns.  Rows that are equal in all of these are
-in one shard.
+position by the columns that `compiler.analysis.sharding` returns.  Rows that are equal in all of these are in
+the same shard.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 _PREFIX_BYTES_MAX: Final = 1 << 10
-"""More than a position adds to a row."""
+"""A bound on what a position adds to a row."""
 _REMOVALS: Final = {"-U", "-D"}
 _POSITION: Final = re.compile(
     rf'"{POSITION_COLUMN}":"(-?\d{{1,19}}){SEPARATOR}(-?\d{{1,19}})",'.encode()
@@ -51,12 +51,12 @@ _POSITION: Final = re.compile(
 
 _Key: TypeAlias = tuple[object, ...]
 _Row: TypeAlias = tuple[_Key, bytes]
-"""What a row is ordered by, and its line without the position."""
+"""The sort key of a row, and its line without the position."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedRows:
-    """How many rows were merged, and how many bytes they have."""
+    """The number of merged rows, and their size in bytes."""
 
     rows: int
     bytes: int
@@ -121,7 +121,7 @@ def _rows(sink: SinkTable, sharding: Sharding, path: Path) -> Iterator[_Row]:
 
 
 def _position_begin(sink: SinkTable) -> int:
-    """Return where in a line the field with the position begins."""
+    """Return the offset in a line at which the field with the position begins."""
     if sink.changes is Changes.APPEND:
         return len("{")
     name = json.dumps(sink.operation_column, ensure_ascii=False)
@@ -129,7 +129,7 @@ def _position_begin(sink: SinkTable) -> int:
 
 
 def _order_of(sink: SinkTable, sharding: Sharding) -> Callable[[bytes], _Key]:
-    """Return a function that returns what a line is ordered by within its root position."""
+    """Return a function that returns the sort key of a line within its root position."""
     columns = [sink.columns[index] for index in sharding.ordered_by]
     if not columns and not sharding.removals_first:
         return lambda _: ()
@@ -159,7 +159,7 @@ def _order(value: object, sql_type: SqlType) -> _Key:  # noqa: C901, PLR0911 - o
         case Kind.BYTES, str():
             return (0, parse_base64(value))
         case Kind.TIMESTAMP, str():
-            return (0, value.removesuffix("Z"))  # fewer digits of fraction come first
+            return (0, value.removesuffix("Z"))  # fewer digits of fraction sort first
         case Kind.ARRAY, list():
             assert sql_type.element is not None
             element = sql_type.element

@@ -1,4 +1,4 @@
-"""A run on processes that reports nothing: that of the library."""
+"""A run on processes for the library, which reports nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run_silently_on_processes(
     """Run a job on processes; return its metrics.
 
     Raises:
-        FsqlError: what is wrong with a source, a sink, the state directory or a row.
+        FsqlError: if a source, a sink, the state directory or a row fails.
     """
     metrics = ProcessMetrics()
     stdout = None if sys.stdout is None else sys.stdout.buffer

@@ -51,7 +51,7 @@ class StandardOutput:
 class ConsumedOutput:
     """An output for the coordinator, and its sink.
 
-    `option` of `table` is the option that declares it.
+    The option `option` of the table `table` declares it.
     """
 
     output: Output
@@ -78,7 +78,7 @@ def job_consumers(  # noqa: PLR0913 - each of them matters to what is promised
         positions: the directory of the positions of files; None in a run without state.
         stdout: the process that owns standard output; if it is this one, the stream that is written
             instead, or None.
-        option: the delivery guarantee of all outputs; overrides that of their tables.
+        option: the delivery guarantee of all outputs; overrides those of their tables.
         append: whether files keep their content when the job first starts.
         since: the positions from which outputs exist that were added to the job, by their names.
 
@@ -100,7 +100,7 @@ def shard_consumers(
     append: bool,
     since: Mapping[str, tuple[int, int]],
 ) -> Mapping[int, ConsumedOutput]:
-    """Return the shards of a job, not yet opened, by the numbers that they have among its outputs.
+    """Return the shards of a job, not yet opened, by their numbers among its outputs.
 
     The arguments are those of `job_consumers`.
 
@@ -114,7 +114,7 @@ def shard_consumers(
 def standard_outputs(compiled: Compiled) -> list[SinkTable]:
     """Return the table that writes standard output, if there is one.
 
-    The lines of two tables would come in an order that depends on batches.
+    The lines of two tables would be in an order that depends on batches.
 
     Raises:
         FsqlError: E532, if there are several.

@@ -1,4 +1,4 @@
-"""Files that a user writes by hand for a command, which are small."""
+"""Small files that a user writes by hand for a command."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def read_small_file(path: Path, bytes_max: int, invalid: Callable[[str], FsqlError]) -> bytes:
-    """Return what a file has; never read more than `bytes_max` bytes and one.
+    """Return the content of a file; never read more than `bytes_max + 1` bytes.
 
     Raises:
-        FsqlError: that which `invalid` returns for a message, if the file cannot be read or is larger.
+        FsqlError: as `invalid` returns it for a message, if the file cannot be read or is larger.
     """
     try:
         with path.open("rb") as file:

@@ -1,10 +1,10 @@
 """Copies of snapshots: taken while a job runs, and restored to the state directory of a stopped one.
 
-A copy is a state directory with one snapshot, coordinated by a file of its own.  If the job is coordinated by
-ZooKeeper, the copy records its address: a job whose state directory is lost is restored with that.  A copy
-has no front logs: input that cannot be read again is not part of it.  A job that is restored goes back to the
-position of the copy and reads its input from there.  Its outputs stay as they are: rows that they have are
-not written again.
+A copy is a state directory with one snapshot and its own coordination file.  If the job is coordinated by
+ZooKeeper, the copy records its address, with which a job whose state directory is lost is restored.  A copy
+has no front logs: input that cannot be read again is not part of it.  A restored job goes back to the
+position of the copy and reads its input from there.  Its outputs are not changed: rows that they have are not
+written again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS: Final = 10
 _COORDINATED_BY: Final = "coordinated-by"
-"""File of a copy with the address of ZooKeeper, if the job that was copied has one."""
+"""The file in a copy with the address of ZooKeeper, if the copied job is coordinated by it."""
 _BATCH_BYTES: Final = 64 << 20
 
 
@@ -104,7 +104,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
 def _stores(directory: Path, manifest: Manifest) -> Iterator[Mapping[int, StateStore]]:
     """Open the stores that a manifest needs for reading.
 
-    What they have now can be read until they are closed, although a job that is running removes it.
+    Their current values can be read until they are closed, even if a running job removes them.
     """
     workers = sorted({segment.worker for segment in manifest.segments})
     with ExitStack() as opened:
@@ -126,13 +126,13 @@ def _make_copy(
 
 
 def _coordination_of(copy: Path) -> str | None:
-    """Return the address of ZooKeeper that the job which was copied has, None if it has none."""
+    """Return the address of ZooKeeper of the copied job, None if it has none."""
     path = copy / _COORDINATED_BY
     return path.read_text() if path.exists() else None
 
 
 def _copy_files(source: Path, target: Path, coordination: str | None) -> None:
-    """Copy what a state directory has apart from snapshots: description, positions of outputs, and others."""
+    """Copy a state directory without its snapshots: the description, the journals of outputs, and others."""
     data = (source / JOB).read_bytes()
     description = msgspec.structs.replace(
         parse_description(data), state=str(target.resolve()), coordination=coordination
@@ -158,14 +158,14 @@ def _commit(target: Path, manifest: Manifest, stores: Mapping[int, StateStore]) 
     job_state = open_job_state(target, "snapshot copy", {}, coordination=opening)
     try:
         take_lease(job_state, target)
-        # The newest snapshot is not read: it is lost if the directory is, and coordination is elsewhere.
+        # The newest snapshot is not read: it may be lost with the directory while coordination is not.
         epoch = job_state.next_epoch()
-        while epoch <= manifest.epoch:  # outputs refuse an epoch older than the one they know
+        while epoch <= manifest.epoch:  # outputs refuse an epoch older than their newest
             epoch = job_state.next_epoch()
         segments = _copy_segments(stores, target, manifest, epoch)
         new = msgspec.structs.replace(manifest, epoch=epoch, segments=segments)
         for number in (first_number(epoch), first_number(epoch) + 1):
-            # Twice, so that no older snapshot is used should the newest be damaged one day.
+            # Twice, so that no older snapshot is used if the newest is damaged one day.
             new = msgspec.structs.replace(new, snapshot=number)
             run_steps(job_state.commit(new))
     finally:

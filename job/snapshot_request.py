@@ -1,4 +1,4 @@
-"""Asking a running job for a snapshot, by way of its coordination."""
+"""Requests a snapshot of a running job, through its coordination."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _POLL_SECONDS: Final = 0.02
 def request_snapshot(
     state: Path, *, last: bool, seconds: float, is_running: Callable[[], bool]
 ) -> SnapshotTaken | None:
-    """Ask the job in a state directory for a snapshot, and wait until it is committed.
+    """Request a snapshot of the job in a state directory, and wait until it is committed.
 
-    The `last` snapshot ends the run.  Returns None if the job ends before.  A request that is not answered
+    A `last` snapshot ends the run.  Returns None if the job ends before.  A request that is not answered
     within `seconds` is withdrawn.
 
-    Raises:
-        FsqlError: E636, if no snapshot comes within `seconds`; E614, if the state directory has no job.
+    Raises: FsqlError: E636, if no snapshot is committed within `seconds`; E614, if the state directory has no
+        job.
     """
     request = SnapshotRequest(secrets.token_hex(8), last)
     try:

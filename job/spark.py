@@ -1,4 +1,4 @@
-"""Runs a job over data at rest on Spark: what Spark's processes need to know of it, and what is refused."""
+"""Prepares a job over data at rest for Spark: checks it, and describes it to Spark's processes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def spark_run(
 def spark_job(
     compiled: Compiled, splits: Splits, partitions: int, front_logs: Path | None = None
 ) -> tuple[TickPlan, Load]:
-    """Return the tick plan of a job, and the function that Spark's processes call to have it.
+    """Return the tick plan of a job, and the function that Spark's processes call to get it.
 
     Sources that cannot be read again have logs in `front_logs`.
     """
@@ -100,7 +100,7 @@ def spark_job(
 
 
 def partitions_of(options: RunOptions) -> int:
-    """Return into how many partitions rows with keys are shuffled: one for each worker that is requested."""
+    """Return the number of partitions for rows with keys: the number of workers that is requested."""
     return options.workers if options.workers > 1 else PARTITIONS
 
 
@@ -109,7 +109,7 @@ def load(job: SparkJob) -> tuple[TickPlan, Mapping[int, Sequence[Split]]]:
     """Return the tick plan and the splits of a job, in a process of Spark.
 
     Raises:
-        FsqlError: E531, if a split is not there; E607, if this version of fsql makes another plan.
+        FsqlError: E531, if a split does not exist; E607, if this version of fsql compiles another plan.
     """
     source = SourceText(job.name, job.text)
     directory = Path(job.base_directory)
@@ -141,7 +141,7 @@ def _select_splits(splits: Sequence[Split], names: Sequence[str]) -> list[Split]
 
 
 def _plan(compiled: Compiled, splits: Splits, partitions: int) -> TickPlan:
-    # Messages come in order, so there is nothing to repair.
+    # Messages arrive in order, so there is nothing to repair.
     return choose_plan(compiled, splits, RunOptions(workers=partitions, policy=Policy.ORDERED))
 
 

@@ -1,4 +1,4 @@
-"""The state directory: used by one run at a time, and belongs to one job."""
+"""The state directory, which belongs to one job and is used by one run at a time."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _deletion_error(state: Path) -> FsqlError:
 
 
 def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
-    """Return the description of a job, with the unchangeable parts of its first start; store it.
+    """Return the description of a job, with the parts of its first start that never change; store it.
 
     Raises:
         FsqlError: E621, if it cannot be written; E621 to E623, if the state is that of another job or of
@@ -122,10 +122,10 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
 
 
 def read_description(state: Path) -> JobDescription | None:
-    """Return the description of the job that a state directory is of; None if it is of none yet.
+    """Return the description of the job in a state directory; None if there is none yet.
 
     Raises:
-        FsqlError: E621, if it cannot be read; E623, if it is not understood.
+        FsqlError: E621, if it cannot be read; E623, if it is damaged or of another version.
     """
     try:
         return parse_description((state / JOB).read_bytes())
@@ -182,7 +182,7 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
     """Check that the state belongs to the job: that both have the same plan.
 
     The plan has neither comments nor names of files.  If plans differ although script and parameters are the
-    same, another version has compiled the first; that is refused when the job is compiled (E623).
+    same, another version of fsql has compiled the first; this is refused when the job is compiled (E623).
 
     Raises:
         FsqlError: E622, if it is not; E608, if a module with functions has changed.
@@ -216,9 +216,9 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
 
 
 def _check_same_coordination(state: Path, begun: JobDescription, new: JobDescription) -> None:
-    """Check that a job is coordinated where it was: its snapshots are not known elsewhere.
+    """Check that the coordination of a job has not changed: no other one knows its snapshots.
 
-    Servers of an ensemble may be others.
+    The servers of an ensemble may change.
 
     Raises:
         FsqlError: E621, if it is not.

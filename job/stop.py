@@ -33,8 +33,8 @@ def stop_error(
 ) -> FsqlError:
     """Return the error of a job that stopped.
 
-    It points at the failed expression in the script; if that is unknown, or the row is malformed, it has the
-    source of the row instead.
+    It points at the failed expression in the script; if that is unknown, or the row is malformed, it names
+    the source of the row instead.
     """
     code = f"E{stopped.code}"
     rows = "row was" if rows_released == 1 else "rows were"

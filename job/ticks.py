@@ -1,4 +1,4 @@
-"""Proposing a tick to a running job, and reading the outcome of ticks, by way of its coordination."""
+"""Proposes ticks to a running job, and reads their outcomes, through its coordination."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.ticks import TickRecord
 
 OWNERS_BYTES_MAX: Final = 1 << 20
-"""The size of a file with an owner map; each bin with a line of its own takes a tenth of that."""
+"""The maximum size of a file with an owner map; one line for each bin takes a tenth of that."""
 REASON_CHARACTERS_MAX: Final = 1000
 _SESSION_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
@@ -46,7 +46,7 @@ def job_of_state(state: Path) -> JobDescription:
     """Return the description of the job in a state directory.
 
     Raises:
-        FsqlError: E614, if it has none; E621 or E623, if that cannot be read.
+        FsqlError: E614, if there is no job; E621 or E623, if its description cannot be read.
     """
     description = read_description(state)
     if description is None:
@@ -60,7 +60,7 @@ def read_owners(path: Path, workers: int) -> OwnerMap:
     The lines cover all bins in order.  Empty lines, and what follows a `#`, are ignored.
 
     Raises:
-        FsqlError: E651, if it cannot be read or has something else.
+        FsqlError: E651, if it cannot be read or is malformed.
     """
     data = read_small_file(path, OWNERS_BYTES_MAX, _invalid)
     owners: list[int] = []
@@ -79,7 +79,7 @@ def read_owners(path: Path, workers: int) -> OwnerMap:
 
 
 def _read_range(fields: list[str], where: str, first_expected: int) -> tuple[int, int]:
-    """Return owner and end of the range that a line has."""
+    """Return the owner and the end of the range in a line."""
     is_range = len(fields) == _RANGE_NUMBERS
     if not is_range or not all(each.isascii() and each.isdecimal() for each in fields):
         raise _invalid(f"{where}: a line must have three numbers, WORKER FIRST END")
@@ -96,10 +96,10 @@ def _read_range(fields: list[str], where: str, first_expected: int) -> tuple[int
 
 
 def check_worker(worker: int, workers: int, where: str = "") -> None:
-    """Check that a job has a worker.
+    """Check that a job has a worker of that number.
 
     Raises:
-        FsqlError: E651, if it has not.
+        FsqlError: E651, if it does not.
     """
     if not 0 <= worker < workers:
         numbers = "only worker 0" if workers == 1 else f"workers 0 to {workers - 1}"
@@ -112,7 +112,7 @@ def _last_taken(state: Path) -> TickRecord | None:
 
 
 def workers_now(state: Path, job: JobDescription) -> int:
-    """Return how many workers a job has after its last tick.
+    """Return the number of workers of a job after its last tick.
 
     Raises:
         FsqlError: E614, E615 or E643, if coordination cannot be used.
@@ -138,10 +138,10 @@ def propose(
 ) -> int:
     """Propose a tick to the job in a state directory, and return its number.
 
-    The job has as many workers after the tick as the owner map; with None, owners and workers stay.
+    After the tick the job has the workers of the owner map; with None, owners and workers are unchanged.
 
     Raises:
-        FsqlError: E652, if another one has not ended; E614, E615, E642 or E643.
+        FsqlError: E652, if another tick has not ended; E614, E615, E642 or E643.
     """
     reason = reason[:REASON_CHARACTERS_MAX]
     workers = workers_now(state, job) if owners is None else owners.workers
@@ -159,7 +159,7 @@ def propose(
 
 
 def wait_until_free(state: Path, *, seconds: float, is_running: Callable[[], bool]) -> None:
-    """Wait for the end of a tick that was proposed before, by the job itself or by someone else.
+    """Wait for the end of a tick that was proposed before, by the job itself or by another process.
 
     Raises:
         FsqlError: E652, if `seconds` are over; E614, E615, E642 or E643.
@@ -175,7 +175,7 @@ def wait_until_free(state: Path, *, seconds: float, is_running: Callable[[], boo
 def wait_until_ended(
     state: Path, tick: int, *, seconds: float, is_running: Callable[[], bool]
 ) -> TickRecord:
-    """Return the outcome of a tick, when it has ended.
+    """Wait for the end of a tick, and return its outcome.
 
     Raises:
         FsqlError: E652, if the job ends before, or `seconds` are over; E614, E615, E642 or E643.
@@ -214,7 +214,7 @@ def has_coordination(state: Path) -> bool:
 
 
 def not_taken(reason: str) -> FsqlError:
-    """Return the error of a tick that was not taken."""
+    """Return the error for a tick that was not taken."""
     return FsqlError([Diagnostic("E652", reason, helps=(CODES["E652"].fix,))])
 
 

@@ -15,7 +15,7 @@ _ATTRIBUTE: Final = "__fsql_udf__"
 
 
 class FunctionKind(enum.Enum):
-    """What a function gives: the member's value is the name of its decorator."""
+    """The kind of a function; the value is the name of its decorator."""
 
     SCALAR = "udf"
     TABLE = "udtf"
@@ -24,7 +24,7 @@ class FunctionKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a decorator declares of a function; types are as SQL writes them.
+    """The declaration of a function by a decorator; types are SQL text.
 
     `returns` is the type of the result, or the columns of a table function; `state` the type of the
     accumulators of an aggregate function.
@@ -112,6 +112,6 @@ def _declare(declaration: Declaration) -> Callable[[_DeclaredT], _DeclaredT]:
 
 
 def declaration_of(function: object) -> Declaration | None:
-    """Return what a decorator has declared of a function."""
+    """Return the declaration of a function by its decorator."""
     found = getattr(function, _ATTRIBUTE, None)
     return found if isinstance(found, Declaration) else None

@@ -1,4 +1,4 @@
-"""The outputs of a run: what was written to each, and which rows were not written."""
+"""The outputs of a run: the rows that were written to each, and the rows that were not written."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ REJECTS_PATH: Final = "rejects_path"
 
 @dataclass(frozen=True, slots=True)
 class WrittenOutput:
-    """Where the rows of a table went, or its late or malformed rows, and how many they are.
+    """The destination and number of the rows of a table, or of its late or malformed rows.
 
-    `option` of the table names the `target`; it is "connector" where no option does.  `path` and `bytes`, the
-    size of the whole file, are None where the target is not a regular file.  Those of a table with shards are
-    the pattern of its files, and the size of all.
+    The option `option` of the table names the `target`; it is "connector" if no option does.  `path` and
+    `bytes`, the size of the whole file, are None if the target is not a regular file.  For a table with
+    shards they are the pattern of its files, and the size of all files.
     """
 
     table: str
@@ -40,7 +40,7 @@ class WrittenOutput:
 
 @dataclass(frozen=True, slots=True)
 class UnkeptRows:
-    """Rows that were counted and written nowhere: `option` of `table` would keep them."""
+    """Rows that were counted but written nowhere; the option `option` of `table` would keep them."""
 
     table: str
     option: str
@@ -48,7 +48,7 @@ class UnkeptRows:
 
 
 def written_outputs(compiled: Compiled, metrics: Metrics) -> list[WrittenOutput]:
-    """Return all outputs of a job, in the order of the script, with what a run has written to them."""
+    """Return all outputs of a job, in the order of the script, with the rows written to each."""
     files = FileUses(compiled)
     outputs = []
     for sink in dict.fromkeys(insert.sink for insert in compiled.job.inserts):
@@ -68,7 +68,7 @@ def written_outputs(compiled: Compiled, metrics: Metrics) -> list[WrittenOutput]
 
 
 def unkept_rows(compiled: Compiled, metrics: Metrics) -> list[UnkeptRows]:
-    """Return which rows a run has counted and written nowhere."""
+    """Return the rows that a run has counted but written nowhere."""
     inserts = compiled.job.inserts
     kept = {
         window

@@ -1,7 +1,7 @@
 """Files of cases: Markdown, in which fenced blocks have statements, input rows and expected rows.
 
-Each heading of the second level begins a case.  The text before the first one belongs to every case of the
-file; a file without such headings is one case.  Text that is none of this is for the reader.
+Each heading of the second level begins a case.  The text before the first one applies to every case of the
+file; a file without such headings is one case.  All other text is for the reader.
 
     Script: ../queries/views.sql       the script of the case; a link to it will do
     Parameter: seconds = 60            a value of ${seconds}
@@ -43,7 +43,7 @@ _PARAMETER: Final = re.compile(r"`?([A-Za-z_]\w*)\s*=\s*(.*?)`?")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of rows: `role` is what they are, `name` the table; `span` is that of `text`."""
+    """A block of rows: `role` is their role, `name` the table; `span` is that of `text`."""
 
     role: str
     name: str
@@ -80,7 +80,7 @@ class CaseFile:
     cases: tuple[Case, ...]
 
     def statements(self, case: Case) -> str:
-        """Return the statements of a case, each at its offset in the file: all else is blank."""
+        """Return the text of a file with everything blank except the statements of a case."""
         text = self.source.text
         pieces, done = [], 0
         for span in case.sql:
@@ -94,10 +94,10 @@ def _blank(text: str) -> str:
 
 
 def read_case_file(path: Path, shown: str) -> CaseFile:
-    """Return the cases of a file; errors call it `shown`.
+    """Return the cases of a file; errors name it `shown`.
 
     Raises:
-        FsqlError: E711, if the file cannot be read, or is wrong in its form.
+        FsqlError: E711, if the file cannot be read or is malformed.
     """
     try:
         text = path.read_bytes().decode()
@@ -139,7 +139,7 @@ class _Reader:
         return (*done, shared if begun is None else begun)
 
     def _line(self, case: Case, text: str, span: Span) -> Case:
-        """Return the case with what begins at a line."""
+        """Return the case with the declaration or block that begins at a line."""
         if fence := _FENCE.fullmatch(text):
             return self._block(case, fence[1], fence[2], span)
         if directive := _DIRECTIVE.fullmatch(text):
@@ -158,7 +158,7 @@ class _Reader:
         return replace(case, parameters=(*case.parameters, (parameter[1], parameter[2])))
 
     def _block(self, case: Case, ticks: str, words: str, fence: Span) -> Case:
-        """Return the case with the block that begins at a fence; the lines of the block are passed."""
+        """Return the case with the block that begins at a fence, and skip the lines of the block."""
         content = self._content(ticks, fence)
         language, role, name = (*words.split(), "", "", "")[:3]
         if len(words.split()) == 1 and language == "sql":
@@ -171,7 +171,7 @@ class _Reader:
         text = self._source.slice(content)
         block = Block(role, name, _LANGUAGES[language], text, content, fence)
         taken = case.inputs if role == INPUT else case.expected
-        if role == INPUT:  # a case may have other rows than all have
+        if role == INPUT:  # a case may replace the rows that apply to all cases
             kept = tuple(each for each in taken if each.name != name)
             return replace(case, inputs=(*kept, block))
         if any((each.role, each.name) == (role, name) for each in taken):

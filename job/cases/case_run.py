@@ -1,6 +1,6 @@
 """Runs a case: the script with the rows of the case as its input, in this process.
 
-Time is that of the rows: no source waits, and no clock is read.  What the script writes is kept in memory.
+Only the time of the rows counts: no source waits, and no clock is read.  The output is kept in memory.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ if TYPE_CHECKING:
     from fsql.runtime.sink import ContentsEncoder
 
 _OF_RUNS: Final = ("split", "byte")
-"""Columns of late and malformed rows that depend on how the rows of a case are handed to the run."""
+"""Columns of late and malformed rows that depend on how the rows of a case are passed to the run."""
 _KEPT: Final = ("changes", "op_column", "on_error", *(option.key for option in TIME_OPTIONS))
-"""Options of a table that determine what its rows mean, wherever they come from."""
+"""Options of a table that determine the meaning of its rows, whatever their source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A block whose rows are not those that came; each row has its mark (`difference`)."""
+    """A block whose rows differ from the actual rows; each row is marked (see `difference`)."""
 
     block: Block
     rows: tuple[tuple[str, Row], ...]
@@ -77,10 +77,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What a case gave.
+    """The result of a case.
 
-    `actual` has the text for each block that is expected or could be, by role and name.  `error` is what
-    ended the run, or kept it from starting, if that was not expected.
+    `actual` has the text of each expected or possible block, by role and name.  `error` is what ended the
+    run, or prevented it from starting, if that was not expected.
     """
 
     case: Case
@@ -90,13 +90,13 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """Return whether all came that was expected, and nothing else."""
+        """Return whether the actual results are exactly the expected ones."""
         return not self.differences and self.error is None
 
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """What a run wrote, by role and name, and what ended it."""
+    """The rows that a run has written, by role and name, and the error that has ended it."""
 
     sinks: Mapping[str, SinkTable]
     written: Mapping[tuple[str, str], str]
@@ -105,14 +105,14 @@ class _Ran:
 
 @dataclass(frozen=True, slots=True)
 class CaseInput:
-    """What cases are given: values of `${name}` that they do not have, and folders of functions."""
+    """Input of all cases: values of `${name}` that cases do not set, and folders of functions."""
 
     parameters: Mapping[str, str]
     functions: tuple[Path, ...] = ()
 
 
 def run_case(file: CaseFile, case: Case, given: CaseInput) -> CaseResult:
-    """Run a case and compare."""
+    """Run a case and compare its results with the expected ones."""
     try:
         ran = _run(_script_of(file, case, given), file, case)
         return _compare(file, case, ran)
@@ -172,7 +172,7 @@ def _run(script: Script, file: CaseFile, case: Case) -> _Ran:
 
 
 def _with_late_rows(compiled: Compiled, names: AbstractSet[str]) -> Compiled:
-    """Return the job so that late rows of these tables have all their columns, as if they were written."""
+    """Return the job changed so that late rows of these tables have all columns, as if they were written."""
     if not names:
         return compiled
     inserts = [
@@ -207,7 +207,7 @@ def _check_names(compiled: Compiled, file: CaseFile, case: Case) -> None:
 
 
 def output_name(sink: SinkTable) -> str:
-    """Return how a case calls a table that is written."""
+    """Return the name of a written table in cases."""
     return (
         RESULT
         if dict(sink.options)["connector"] == "stdout" and sink.name == "stdout"
@@ -219,7 +219,7 @@ def _splits(table: Table, block: Block, directory: Path, file: CaseFile) -> Sequ
     """Return the rows of a block as the only split of a table.
 
     Raises:
-        FsqlError: E712, if the table cannot have rows in that language.
+        FsqlError: E712, if the table cannot read rows in the language of the block.
     """
     given = dict(table.options)
     declared = DECLARED.connector(given["connector"])
@@ -288,7 +288,7 @@ def _execute(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> _Ran:
 
 
 def _json_lines(insert: Insert) -> ReleasedLines:
-    """Return what writes the rows of an INSERT as JSON lines, whatever its table is written as."""
+    """Return an encoder of the rows of an INSERT as JSON lines, whatever the format of its table."""
     kept = {key: value for key, value in insert.sink.options if key in _KEPT}
     options = {**kept, "connector": "stdout", "format": "json"}
     sink = replace(insert.sink, options=tuple(options.items()))
@@ -299,10 +299,10 @@ def _json_lines(insert: Insert) -> ReleasedLines:
 
 
 def _compare(file: CaseFile, case: Case, ran: _Ran) -> CaseResult:
-    """Compare what a run gave with what is expected.
+    """Compare the results of a run with the expected ones.
 
     Raises:
-        FsqlError: E711, if rows that are expected cannot be read; E712, if nothing is expected.
+        FsqlError: E711, if expected rows cannot be read; E712, if the case expects nothing.
     """
     wanted_error = next((block for block in case.expected if block.role == ERROR), None)
     if ran.error is not None and wanted_error is None:
@@ -321,7 +321,7 @@ def _compare(file: CaseFile, case: Case, ran: _Ran) -> CaseResult:
 
 
 def _mark_rows(file: CaseFile, block: Block, ran: _Ran) -> list[tuple[str, Row]]:
-    """Return the rows of a block and those that came, with marks."""
+    """Return the rows of a block and the actual rows, with marks."""
     if block.role == ERROR:
         expected = [{"error": line} for line in block.text.splitlines() if line.strip()]
         actual = [{"error": line} for line in _error_lines(ran.error)]
@@ -339,7 +339,7 @@ def _mark_rows(file: CaseFile, block: Block, ran: _Ran) -> list[tuple[str, Row]]
 
 
 def _given(block: Block) -> list[Row]:
-    """Return the rows that a block has.
+    """Return the rows of a block.
 
     Raises:
         RowsError: if a line cannot be read.
@@ -348,7 +348,7 @@ def _given(block: Block) -> list[Row]:
 
 
 def _rows(block: Block, ran: _Ran, columns: Sequence[str]) -> list[Row]:
-    """Return the rows that came for a block; of late and malformed rows the `columns`, if there are any."""
+    """Return the actual rows for a block; of late and malformed rows only `columns`, if given."""
     role, name = block.role, block.name
     rows = json_rows(ran.written.get(("output" if role == "table" else role, name), ""))
     if role == "table":
@@ -366,7 +366,7 @@ def _error_lines(error: FsqlError | None) -> list[str]:
 
 
 def _texts(case: Case, ran: _Ran) -> dict[tuple[str, str, str], str]:
-    """Return what blocks have to contain, by role, name and language: those of the case, or all outputs."""
+    """Return the correct text of blocks, by role, name and language: of those in the case, or all outputs."""
     nowhere = Span(0, 0)
     blocks = case.expected or tuple(
         Block("output", name, "json", "", nowhere, nowhere) for name in ran.sinks

@@ -1,4 +1,4 @@
-"""Writes the results of cases into their file, instead of the expected ones."""
+"""Replaces the expected results in a file of cases by the actual ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def record_results(file: CaseFile, results: Sequence[CaseResult]) -> str:
-    """Return the text of a file with the results of its cases; cases that pass are not changed.
+    """Return the text of a file with the actual results of its cases; cases that pass are unchanged.
 
-    A case that expects nothing gets a block for each table that it writes.
+    A case that expects nothing gets a block for each table that its script writes.
     """
     changes: list[tuple[int, int, str]] = []
     for result in results:

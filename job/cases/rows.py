@@ -1,6 +1,6 @@
-"""Rows of cases: what is expected and what came, as values that can be compared.
+"""Rows of cases, expected and actual, as values that can be compared.
 
-A number is a `Decimal`, so that `1` and `1.0` are equal, and nothing is lost in comparing.
+A number is a `Decimal`, so that `1` and `1.0` are equal, and no digits are lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RowsError(ValueError):
 
 
 def json_rows(text: str) -> list[Row]:
-    """Return the rows of JSON lines; empty lines do not count.
+    """Return the rows of JSON lines, without empty lines.
 
     Raises:
         RowsError: if a line is not a JSON object.
@@ -53,7 +53,7 @@ def csv_rows(text: str) -> list[Row]:
     """Return the rows of CSV with a header, as texts.
 
     Raises:
-        RowsError: if a row has another number of fields than the header.
+        RowsError: if the number of fields of a row differs from that of the header.
     """
     lines = list(csv.reader(io.StringIO(text)))
     lines = [line for line in lines if line]
@@ -98,12 +98,12 @@ def csv_text(rows: Sequence[Row]) -> str:
 
 
 def column_names(rows: Sequence[Row]) -> list[str]:
-    """Return the names of the columns of rows, in the order in which they come."""
+    """Return the names of the columns of rows, in the order of their first occurrence."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def final_rows(changes: Sequence[Row], sink: SinkTable) -> list[Row]:
-    """Return the rows that are left when all changes to a table are made, without their kinds."""
+    """Return the rows that are left after all changes to a table, without the kinds of changes."""
     left = NetRows(sink, json_text)
     for change in changes:
         left.apply(change)
@@ -141,7 +141,7 @@ def _in_order(expected: Sequence[Row], actual: Sequence[Row]) -> Iterator[tuple[
 
 
 def _key(value: object) -> Hashable:
-    """Return a value that can be hashed, and that equals that of an equal value only."""
+    """Return a hashable key of a value; the keys of two values are equal exactly if the values are."""
     if isinstance(value, dict):
         return ("row", frozenset((name, _key(each)) for name, each in value.items()))
     if isinstance(value, list):
