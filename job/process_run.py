@@ -82,8 +82,7 @@ def run_on_processes(
 ) -> FsqlError | None:
     """Run a job on processes of this machine until its input ends or a row stops it.
 
-    Return the error of that row, None if there is none.  Metrics are counted in `metrics`; `stdout` replaces
-    standard output.
+    Return the error of that row, None if there is none.  `stdout` replaces standard output.
 
     Raises:
         FsqlError: if a source, a sink or the state directory fails; E624, if processes keep ending.
