@@ -1,1 +1,1 @@
-"""Deployed jobs: agents that keep them running, on this machine and on others, and what changes them."""
+"""Deployed jobs: the agents that keep them running, on this machine and on others, and their changes."""

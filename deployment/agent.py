@@ -64,7 +64,7 @@ def run_agent(directory: ClusterDirectory) -> bool:
     """Run the agent of a cluster directory until `fsql down` or a signal; return False if another one runs.
 
     Raises:
-        FsqlError: E632, if the directory cannot be used; E602, if its key cannot be.
+        FsqlError: E632, if the directory cannot be used; E602, if its key cannot be used.
     """
     directory.create()
     lock = take_lock(directory.lock)
@@ -81,7 +81,7 @@ class _Agent:
     """Carries out requests, each in its own thread, while the main thread keeps jobs running."""
 
     def __init__(self, directory: ClusterDirectory, lock: int) -> None:
-        """Take the cluster directory, and the descriptor of its lock file."""
+        """Take the cluster directory, and the descriptor that holds its lock."""
         self._directory = directory
         self._lock = lock
         self._supervisor = Supervisor(directory, self._log)
@@ -238,7 +238,7 @@ class _Agent:
         """Start a job with another plan; if the plan cannot be changed, start it as it was `before`.
 
         Raises:
-            FsqlError: why the plan cannot be changed.
+            FsqlError: if the plan cannot be changed.
         """
         started = read_description(job.state)
         self._supervisor.start(job, prepared)
@@ -268,10 +268,10 @@ class _Agent:
         return job.path.name
 
     def _drain(self, job: JobDirectory, seconds: float) -> None:
-        """Stop a running job at a committed position, above which nothing is released.
+        """Stop a running job at a committed position, at or above which nothing is released.
 
         Raises:
-            FsqlError: E636, if it takes too long; E637, if it does not run.
+            FsqlError: E636, if it takes too long; E637, if the job does not run.
         """
         if job.runner() is None:
             message = f'the job "{job.deployment().name}" is not running'
@@ -320,7 +320,7 @@ class _Agent:
         return job.path.name
 
     def _stop_all(self) -> None:
-        """Stop the processes of all jobs, which stay wanted, and end after the answer is sent."""
+        """Stop the processes of all jobs, which remain wanted, and end after the answer is sent."""
         threads = [
             threading.Thread(target=self._stop_job, args=[job]) for job in self._directory.jobs()
         ]

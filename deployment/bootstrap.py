@@ -25,7 +25,7 @@ def bootstrap_job(
     """Compute the state of a job over its history; the agent can start it from there.
 
     Raises:
-        FsqlError: if that is not possible.
+        FsqlError: see `fsql.job.bootstrap.bootstrap`.
     """
     lock = take_lock(job.lock)
     if lock is None:

@@ -64,7 +64,7 @@ def plan_change(job: JobDirectory, compiled: Compiled, change: StateChange) -> C
 
 
 def _pause(job: JobDirectory, diff: GraphDiff, change: StateChange) -> float | None:
-    """Return about how long nothing is released: the time of the last start, and of loading kept state.
+    """Return the approximate pause of the output: the time of the last start, and that of loading state.
 
     The processes of the new plan are started while the old ones still run.
     """

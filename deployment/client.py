@@ -35,8 +35,8 @@ def ask_agent(
     """Send a request to the agent of a cluster directory and return its answer.
 
     Raises:
-        FsqlError: what the agent reports; E631, if it does not answer within `seconds`; E602, if its key
-            cannot be used.
+        FsqlError: the error that the agent reports; E631, if it does not answer within `seconds`; E602, if
+            its key cannot be used.
     """
     address = directory.address()
     if address is None or directory.agent() is None:
@@ -65,7 +65,7 @@ def ask_agent(
 
 
 def no_agent(directory: ClusterDirectory) -> FsqlError:
-    """Return the error of a command that needs an agent if none runs."""
+    """Return the error for a command that needs an agent, when none runs."""
     message = f'no agent runs for the cluster directory "{directory.path}"'
     helps = (
         f"start one: fsql up --dir {directory.path}",

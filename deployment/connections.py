@@ -1,4 +1,4 @@
-"""How the processes of a job find and trust each other: coordination, keys and addresses."""
+"""How the processes of a job find and authenticate each other: coordination, keys and addresses."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Connections(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_same_coordination(before: Connections, after: Connections) -> None:
-    """Check that the coordination of a job stays the same; the servers of an ensemble may change.
+    """Check that the coordination of a job does not change; the servers of an ensemble may change.
 
     Raises:
-        FsqlError: E638, if it does not.
+        FsqlError: E638, if it changes.
     """
     if _path_of(before) != _path_of(after):
         where = before.coordination or "a file in its state directory"

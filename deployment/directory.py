@@ -1,6 +1,6 @@
 """The cluster directory: the deployed jobs of this machine, and their states.
 
-    DIR/cluster.json      the id of the cluster, and the version of fsql that made it
+    DIR/cluster.json      the id of the cluster, and the version of fsql that created it
     DIR/agent.key         the key of the agent: users who can read it can change jobs
     DIR/agent.json        where the agent listens
     DIR/agent.lock        held by the agent while it runs
@@ -15,7 +15,7 @@
         state/            its state directory
         log               what the job reports, one JSON object or line of text each
         lock              held by the process that runs the job; contains its process id
-        status.json       how the job is doing; written by that process
+        status.json       the status of the job, written by that process
         outcome.json      how its last run ended
         restarts.json     the number of failed starts by the agent, and the time of the next one
     DIR/machines/NAME/    other machines: see `fsql.deployment.machines`
@@ -79,11 +79,11 @@ class StatisticsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A job as it was deployed.
 
-    `wanted` says whether it should run.  `plan` is the file of the compiled plan, `change` what it may do
-    with the state of the plan before: see `fsql.job.graph_diff.StateChange`.  `auto` says whether the job
-    chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.  `machines`
-    has how many of the workers run on other machines: see `fsql.deployment.machines`.  `profile` is the path
-    of a profile of the input, from which the first plan is chosen.
+    `wanted` says whether it should run.  `plan` is the file of the compiled plan, `change` its permitted
+    effect on the state of the previous plan: see `fsql.job.graph_diff.StateChange`.  `auto` says whether the
+    job chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.
+    `machines` has the numbers of workers that run on other machines: see `fsql.deployment.machines`.
+    `profile` is the path of a profile of the input, by which the first plan is chosen.
     """
 
     id: str
@@ -104,13 +104,12 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobStatus(msgspec.Struct, frozen=True):
-    """How a job is doing; times are seconds since 1970.
+    """The status of a job; times are seconds since 1970.
 
     `held_by` names the split that holds output back, without new rows for `held_seconds`; `min_time` is its
-    promise as text, "" if it has made none or its time is not that of rows.  `progress`
-    is the position from which a recovery would continue, as time and origin; `start_seconds` is the
-    time until rows were processed, without the starts of processes, `restore_seconds` the time in which state
-    was loaded.
+    promise as text, "" if it has made none or rows have no event time.  `progress` is the position from
+    which a recovery would continue, as time and origin; `start_seconds` is the time until rows were
+    processed, without the starts of processes, `restore_seconds` the time for loading state.
     """
 
     pid: int
@@ -131,7 +130,7 @@ class JobStatus(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a run of a job ended; `diagnostics` is an error as `diagnostics_bytes` writes it.
+    """How a run of a job ended; `diagnostics` is an error, encoded by `diagnostics_bytes`.
 
     `lasting` says that another attempt would fail in the same way.
     """
@@ -192,7 +191,7 @@ class JobDirectory:
         return read_json(self.path / "outcome.json", Outcome)
 
     def set_outcome(self, outcome: Outcome | None) -> None:
-        """Record how the run ended; None before it begins."""
+        """Record how the run ended; None at its beginning."""
         if outcome is None:
             (self.path / "outcome.json").unlink(missing_ok=True)
         else:
@@ -298,7 +297,7 @@ class ClusterDirectory:
         return JobDirectory(self.path / "jobs" / job_id)
 
     def by_name(self) -> dict[str, tuple[JobDirectory, Deployment]]:
-        """Return the jobs by name, in order."""
+        """Return the jobs by name, sorted by name."""
         found = {}
         for job in self.jobs():
             deployment = job.deployment()
@@ -341,10 +340,10 @@ def find_directory(given: Path | None) -> ClusterDirectory:
 
 
 def check_name(name: str, what: Literal["job", "machine"] = "job") -> None:
-    """Check that a job or a machine can have a name.
+    """Check that a name is valid for a job or a machine.
 
     Raises:
-        FsqlError: E634, if it cannot.
+        FsqlError: E634, if it is not.
     """
     if not _NAME.fullmatch(name):
         message = f'"{name}" cannot be the name of a {what}'
@@ -352,9 +351,9 @@ def check_name(name: str, what: Literal["job", "machine"] = "job") -> None:
 
 
 def take_lock(path: Path) -> int | None:
-    """Take a lock and write the id of this process into it; None if another process has it.
+    """Take a lock, and write the id of this process into its file; return None if another process holds it.
 
-    The lock is held until the descriptor that is returned is closed, or the process ends.
+    The lock is held until the returned descriptor is closed, or the process ends.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     for attempt in range(_LOCK_ATTEMPTS):
@@ -372,13 +371,13 @@ def take_lock(path: Path) -> int | None:
 
 
 def locked_by(path: Path) -> int | None:
-    """Return the id of the process that has a lock, None if none has it; 0 if it is not known yet."""
+    """Return the id of the process that holds a lock, None if none does, 0 if the id is not known yet."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        # A shared lock for a moment: a process that takes the lock at the same time tries again.
+        # A shared lock for a moment; a process that takes the lock at the same time tries again.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         text = os.pread(descriptor, 32, 0).strip()

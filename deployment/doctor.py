@@ -32,7 +32,7 @@ OPEN_FILES_MIN: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check: its name, whether it has passed, what was found, and the remedy if it has not."""
+    """A check: its name, whether it has passed, the finding, and the remedy if it has not passed."""
 
     name: str
     passed: bool

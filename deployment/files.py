@@ -1,4 +1,4 @@
-"""Small JSON files of a cluster directory: read strictly, replaced as a whole."""
+"""Small JSON files of a cluster directory: strictly validated, and replaced atomically."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def subdirectories(path: Path) -> Iterator[Path]:
 
 
 def file_error(path: Path, reason: str) -> FsqlError:
-    """Return the error of a file of the cluster directory that cannot be used."""
+    """Return the error for a file of the cluster directory that cannot be used."""
     message = f'"{path}" cannot be used: {reason}'
     return FsqlError([Diagnostic("E632", message, helps=(CODES["E632"].fix,))])

@@ -1,7 +1,7 @@
-"""The agent of another machine: runs the workers of jobs there, and restarts them when they end.
+"""The agent of another machine: runs workers of jobs there, and restarts them when they end.
 
-It needs only the cluster directory: jobs record how many of their workers each machine runs, and where these
-join.  It may be killed at any time: its workers continue, and the next agent finds them.
+It needs only the cluster directory: jobs record how many of their workers each machine runs, and at which
+address these join.  It may be killed at any time: its workers continue, and the next agent finds them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ROUND_SECONDS: Final = 0.2
 STEADY_SECONDS: Final = 10.0
-"""A worker that has run for this long is restarted immediately; others after increasing delays."""
+"""A worker that has run for this long is restarted immediately, others after increasing delays."""
 
 BACKOFF_SECONDS_MAX: Final = 30.0
 END_SECONDS: Final = 5.0
@@ -52,7 +52,7 @@ WorkerSlot = tuple[str, int]
 
 
 def run_machine_agent(cluster: ClusterDirectory, machine: MachineDirectory) -> bool:
-    """Run the agent of a machine until a signal comes; return False if another one runs.
+    """Run the agent of a machine until a signal; return False if another one runs.
 
     Raises:
         FsqlError: E632, if the cluster directory cannot be used or is deleted.
@@ -77,7 +77,7 @@ class _Attempts:
 
 
 class _MachineAgent:
-    """Keeps the workers running that jobs have on a machine."""
+    """Keeps the workers of jobs on a machine running."""
 
     def __init__(self, cluster: ClusterDirectory, machine: MachineDirectory, lock: int) -> None:
         self._cluster = cluster
@@ -97,7 +97,7 @@ class _MachineAgent:
         self._reported = -STATUS_SECONDS
 
     def run(self) -> None:
-        """Run until a signal comes, and end the workers.
+        """Run until a signal, and end the workers.
 
         Raises:
             FsqlError: E632, if the cluster directory is deleted.
@@ -128,7 +128,7 @@ class _MachineAgent:
     def _wanted_workers(self) -> Iterator[tuple[WorkerSlot, Join]]:
         """Yield the workers that should run here, with the addresses at which they join."""
         for job in self._cluster.jobs():
-            with suppress(FsqlError):  # it is being dropped; other errors are reported by the agent
+            with suppress(FsqlError):  # the job is being dropped; the agent reports other errors
                 count, join = self._share_of(job)
                 if join is not None:
                     yield from (((job.path.name, slot), join) for slot in range(count))
@@ -141,7 +141,7 @@ class _MachineAgent:
         return deployment.machines.get(self._machine.name, 0), join_of(job)
 
     def _reconcile(self, wanted: dict[WorkerSlot, Join]) -> None:
-        """End the workers that are not wanted, or join elsewhere; start missing ones."""
+        """End workers that are not wanted, or that join at another address; start missing ones."""
         before = dict(self._workers)
         for slot, worker in before.items():
             if not self._is_running(worker):

@@ -5,8 +5,8 @@
         lock               held by its agent while it runs; contains its process id
         status.json        its processes, written every few seconds; removed when the agent is stopped
         workers.json       the workers that its agent has started, so that its next agent finds them
-        log                what its agent and its workers report
-    DIR/jobs/ID/join.json  where workers join the job, while it runs
+        log                the log of its agent and its workers
+    DIR/jobs/ID/join.json  the address at which workers join the job, while it runs
 
 All machines have the cluster directory at the same path.  The machine of the agent has no entry here.
 """
@@ -33,7 +33,7 @@ STATUS_SECONDS: Final = 2.0
 """How often the agent of a machine writes its status."""
 
 SILENT_SECONDS: Final = 15.0
-"""An agent whose status is older does not run, or its machine does not reach the cluster directory."""
+"""If the status is older, the agent does not run, or its machine cannot access the cluster directory."""
 
 
 class Join(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +47,7 @@ class Join(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MachineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How workers of a machine find and trust the others.
+    """How workers of a machine find and authenticate the other nodes.
 
     `keys` is the directory of its CURVE keys, `listen` the address at which others reach its workers,
     `credentials` the file with the credentials for ZooKeeper.
@@ -59,7 +59,7 @@ class MachineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MachineStatus(msgspec.Struct, frozen=True):
-    """What the agent of a machine reports; times are seconds since 1970."""
+    """The status that the agent of a machine reports; times are seconds since 1970."""
 
     host: str
     fsql: str
@@ -73,7 +73,7 @@ class MachineStatus(msgspec.Struct, frozen=True):
 
 
 class StartedWorker(msgspec.Struct, frozen=True):
-    """A worker that an agent has started: worker number `slot` of those that the machine runs of a job.
+    """A worker that an agent has started: number `slot` of the workers of a job on the machine.
 
     `started` is when the process began, in ticks since the machine started.
     """
@@ -142,7 +142,7 @@ class MachineDirectory:
 
     @property
     def reports(self) -> bool:
-        """Return whether its agent runs, as its reports show."""
+        """Return whether its agent runs, according to its reports."""
         status = self.status()
         return status is not None and status.is_recent
 

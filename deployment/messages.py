@@ -1,9 +1,9 @@
 """Requests of commands to the agent, and its answers, as JSON.
 
-A connection carries one request.  The agent sends a challenge; the command answers with its request, a
-challenge of its own and a proof that it has the key; the agent answers with the result and a proof of
-the same kind.  A proof is an HMAC of both challenges, the side, and the content: it is not valid for
-another request or another connection.
+A connection carries one request.  The agent sends a challenge; the command answers with its request, its own
+challenge and a proof that it has the key; the agent answers with the result and a proof of the same kind.  A
+proof is an HMAC of both challenges, the side, and the content, so it is not valid for another request or
+another connection.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Ping(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Deploy a compiled plan as a new job, or change the plan of a job.
 
-    `plan` is the content of a plan file.  `change` is given for an existing job: it says what may happen to
-    its state; the job is first drained for at most `drain_seconds`.  Options that are None stay the same.
+    `plan` is the content of a plan file.  `change` is given for an existing job: it is the permitted effect
+    on its state; the job is first drained for at most `drain_seconds`.  Options that are None are unchanged.
     `wanted` says whether a new job is started.
     """
 
@@ -140,7 +140,7 @@ def receive_frame(connection: socket.socket, bytes_max: int = MESSAGE_BYTES_MAX)
 
 
 def seal(key: bytes, side: str, challenges: tuple[bytes, bytes], content: bytes) -> bytes:
-    """Return content with its proof in front."""
+    """Return content, preceded by its proof."""
     return _proof(key, side, challenges, content) + content
 
 

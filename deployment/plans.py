@@ -1,4 +1,4 @@
-"""Checks that a script can be deployed: it must not need a terminal."""
+"""Checks that a script can be deployed: it must not use standard input or output."""
 
 from __future__ import annotations
 

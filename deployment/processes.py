@@ -25,7 +25,7 @@ class ProcessView(msgspec.Struct, frozen=True):
 def view_process(
     pid: int, role: str, job: str | None, machine: str | None = None
 ) -> list[ProcessView]:
-    """Return a process with its use of memory and processor; nothing if it has ended."""
+    """Return a process with its use of memory and processor, None if it has ended."""
     fields = _stat(pid)
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
@@ -44,7 +44,7 @@ def started_at(pid: int) -> int | None:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of a process from its state on."""
+    """Return the fields of `/proc/PID/stat` from the state on."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() or None
     except OSError:

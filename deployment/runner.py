@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 TRANSIENT_ERRORS: Final = frozenset(
     {"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632", "E642"}
 )
-"""Errors that may not occur at another attempt: a consumer or a server that is missing, a full disk."""
+"""Errors that may not occur in another attempt: a missing consumer or server, a full disk."""
 
 WARM_SECONDS_MAX: Final = 30.0
 """The maximum time for which a job waits for processes that import their modules."""
@@ -89,7 +89,7 @@ def _run_line(line: str, fork_server: ForkServer) -> int:
 
 
 def run_job(path: Path, fork_server: ForkServer, started: float | None = None) -> int:
-    """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code.
+    """Run the job in a directory until its input ends, it fails, or SIGTERM arrives; return an exit code.
 
     `started` is the time of the request; by default, the time at which this process was started.  The
     coordinator and the workers are forked by `fork_server`.
@@ -97,7 +97,7 @@ def run_job(path: Path, fork_server: ForkServer, started: float | None = None) -
     job = JobDirectory(path)
     lock = take_lock(job.lock)
     if lock is None:
-        return 0  # another process runs it
+        return 0  # another process runs the job
     os.environ["PYTHONUNBUFFERED"] = "1"
     job.set_outcome(None)
     set_join(job, None)
@@ -186,7 +186,7 @@ class _Observer:
         self.log("already_finished", {})
 
     def on_listening(self, job: PreparedJob) -> None:
-        """Do nothing: it is not recorded that tables listen for connections."""
+        """Do nothing: listening for connections is not recorded."""
 
     def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
         """Record where workers of other machines join, and the command that starts one."""
@@ -221,7 +221,7 @@ class _Observer:
         self.drained = True
 
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
-        """Record how the job is doing."""
+        """Record the status of the job."""
         del metrics
         now = time.time()
         phase = (report.phase, report.epoch, report.detail)
@@ -242,7 +242,7 @@ class _Observer:
             self._job.set_status(self._status(report, now))
 
     def _time_restore(self, phase: str, now: float) -> None:
-        """Measure the time of loading state, and of the start without the starts of processes."""
+        """Measure the time for loading state, and that of the start without the starts of processes."""
         self._reported = self._reported or now
         if phase == Phase.RUNNING.value and self._start_seconds is None:
             self._start_seconds = self._shown - self._created_at + now - self._reported

@@ -1,4 +1,4 @@
-"""The socket on which the agent listens: clients with the key send one request for each connection."""
+"""The socket on which the agent listens; clients with the key send one request per connection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REQUEST_SECONDS: Final = 5.0
 """How long a request may take to arrive."""
 
 CONNECTIONS_MAX: Final = 16
-"""How many connections are served at a time; others are closed immediately."""
+"""The maximum number of connections served at a time; others are closed immediately."""
 
 _CHALLENGE_BYTES: Final = 32
 

@@ -1,4 +1,4 @@
-"""A process of the agent that has imported all modules, and waits to run a job."""
+"""A spare process, which has imported all modules and waits to run a job, as the agent controls it."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class SpareProcess:
         return self.process.poll() is None
 
     def prepare(self, seconds: float) -> None:
-        """Make it start the fork server of a job, and wait until that has imported its modules."""
+        """Have it start the fork server of a job, and wait until that has imported its modules."""
         assert self.process.stdout is not None
         if self._write(PREPARE):
             wait_readable([self.process.stdout.fileno()], seconds)
 
     def run(self, job: JobDirectory) -> bool:
-        """Make it run a job; return False if it has ended."""
+        """Have it run a job; return False if it has ended."""
         self._write(f"{job.path}\n")
         self._close()
         self.is_handed_over = True

@@ -49,7 +49,7 @@ def start_agent(directory: ClusterDirectory) -> bool:
 
 
 def start_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -> bool:
-    """Start the agent of this machine, which is another one than that of the cluster's agent.
+    """Start the agent of this machine, which is not the machine of the cluster's agent.
 
     Returns whether it was started by this call.
 
@@ -114,7 +114,7 @@ def stop_agent(directory: ClusterDirectory) -> None:
 
 
 def stop_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -> None:
-    """Stop the agent and the workers of this machine, another one than that of the cluster's agent.
+    """Stop the agent and the workers of this machine, which is not the machine of the cluster's agent.
 
     Raises:
         FsqlError: E631, if it runs elsewhere or not at all, or does not end.

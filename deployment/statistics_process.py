@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.deployment.directory import ClusterDirectory
 
 END_SECONDS: Final = 8.0
-"""How long the service may take to end before it is killed; Spark ends with it in both cases."""
+"""How long the service may take to end before it is killed; in both cases Spark ends with it."""
 BACKOFF_SECONDS_MAX: Final = 60.0
 SETTLED_SECONDS: Final = 120.0
 """A service that has run for this long is restarted immediately."""
@@ -37,7 +37,7 @@ class StatisticsProcess:
         self._began = self._next_at = 0.0
 
     def reconcile(self) -> None:
-        """Start it if it should run and does not, end it otherwise; to be called several times a second."""
+        """Start the service if it should run, end it otherwise; to be called several times a second."""
         try:
             wanted = self._cluster.statistics_settings()
         except FsqlError as error:
@@ -80,7 +80,7 @@ class StatisticsProcess:
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 [sys.executable, "-P", "-m", "fsql", *command, "--until-end-of-input"],
-                stdin=subprocess.PIPE,  # it ends with the agent
+                stdin=subprocess.PIPE,  # it ends with the agent, when this pipe is closed
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

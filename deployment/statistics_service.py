@@ -1,7 +1,7 @@
 """The statistics service: computes the result tables of running jobs, and writes them to their directories.
 
-One collector serves all jobs of a cluster directory, and keeps running.  If it fails for a job, the job uses
-the built-in collector, and the service tries again with its next interval.
+One collector serves all jobs of a cluster directory, and keeps running.  If it fails for a job, that job uses
+the built-in collector, and the service tries again at the next interval.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 ROUND_SECONDS: Final = 0.5
 FAILURES_MAX: Final = 3
-"""After this many failures without a success the collector itself is considered broken."""
+"""After this many failures without a success, the collector itself is considered broken."""
 
 
 def hold_service(cluster: ClusterDirectory) -> int | None:
-    """Become the service of a cluster directory; return None if another process is.
+    """Become the service of a cluster directory; return None if another process is the service.
 
-    Otherwise return a descriptor: this process is the service until it is closed, or the process ends.
+    Otherwise return a descriptor: this process is the service until the descriptor is closed, or it ends.
 
     Raises:
         FsqlError: E632, if the directory cannot be used.

@@ -1,8 +1,8 @@
 """Keeps the wanted jobs of a cluster directory running: starts them, and restarts them when they end.
 
-A job that ends without a lasting error is restarted after 1 s, then after twice as long each time, up to 60
-s.  A job that ends `FAILURES_MAX` times without progress in between has failed, and so has a job whose error
-would occur again, such as a malformed row: it is restarted only on request.
+A job that ends without a lasting error is restarted after a delay of 1 s, which doubles each time up to 60 s.
+A job that ends `FAILURES_MAX` times without progress in between has failed, and so has a job with a lasting
+error, such as a malformed row: it is restarted only on request.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ SPARE_AFTER: Final = 2.0
 """How long after its own start the agent starts a spare process."""
 
 SPARE_AFTER_START: Final = 8.0
-"""How long after the start of a job the agent starts another spare process, which would slow the job down."""
+"""How long after the start of a job the agent starts another spare process, which slows the job down."""
 
 WARM_SECONDS_MAX: Final = 30.0
-"""How long a job that will be restarted continues while processes are prepared."""
+"""The maximum time for which a job to be restarted continues while processes are prepared."""
 
 _LOG_BYTES_MAX: Final = 16 << 20
 """A log that is larger is renamed to log.1 when the job starts."""
@@ -180,14 +180,14 @@ class Supervisor:
         It shortens the pause of a job that is restarted.
         """
         spare = self._take_spare()
-        self._spare_at = math.inf  # none is started while the job pauses
+        self._spare_at = math.inf  # no spare process is started while the job pauses
         if spare is None or not spare.is_running():
             spare = SpareProcess()
         spare.prepare(WARM_SECONDS_MAX)
         return spare
 
     def discard(self, spare: SpareProcess) -> None:
-        """End a process that is not needed."""
+        """End a prepared process that is not needed."""
         self._spare_at = time.monotonic() + SPARE_AFTER
         spare.end()
 

@@ -47,8 +47,8 @@ class JobView:
     def state(self) -> str:
         """Return the state in one word.
 
-        `starting`, `running`, `recovering`: a process runs the job, or is about to.  `waiting`: it has failed
-        and will be restarted.  `finished`, `failed`, `stopped`: it is not restarted automatically.
+        `starting`, `running`, `recovering`: a process runs the job, or is about to.  `waiting`: the job has
+        failed and will be restarted.  `finished`, `failed`, `stopped`: it is not restarted automatically.
         """
         if self.runner is not None:
             return self._running_state()
@@ -95,7 +95,7 @@ def views(cluster: ClusterDirectory) -> list[JobView]:
 
 
 def causes(view: JobView) -> Iterator[str]:
-    """Yield the causes of the state of a job: what holds output back, what failed, what happens next."""
+    """Yield the causes of the state of a job: the input that holds output back, errors, the next restart."""
     status, state = view.status, view.state
     if view.agent is None:
         cluster = view.directory.path.parent.parent
