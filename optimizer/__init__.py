@@ -1,1 +1,1 @@
-"""Graph to tick plan."""
+"""The optimizer: chooses the tick plan of a graph, and the next tick of a running job."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import Stage, Step
 
 HASH_BINS: Final = "hash bins:"
-"""The beginning of the reason for the owners of bins."""
+"""The prefix of the reason for the owners of bins."""
 
 
 def choose(
@@ -36,10 +36,10 @@ def choose(
 
     Args:
         graph: the graph to execute.
-        workers: how many workers own ranges of hash bins of equal size.
+        workers: the number of workers, which own equal ranges of hash bins.
         fronts: the number of splits of each table, by its ordinal; one if it is missing.
         policy: the policy of every fold; if it is None, one is chosen for each fold.
-        repairs_free: how many rows a fold may redo before it considers whether repairs are worthwhile.
+        repairs_free: the number of rows that repairs of a fold may apply again before their cost is limited.
     """
     reasons: list[str] = []
 
@@ -65,7 +65,7 @@ def choose(
 
 
 def _has_timers(combine: graphs.Combine) -> bool:
-    """Return whether the rows of a fold include timers, which another fold holds until they are due."""
+    """Return whether the rows of a fold include timers, which wait in another fold until they are due."""
     return isinstance(combine, graphs.CombineOver) and any(
         call.aggregate.pattern is not None for call in combine.calls
     )
@@ -92,10 +92,10 @@ def _sink_port(stages: tuple[Stage, ...], sink: graphs.Sink, depth: int) -> Sink
 
 
 def _shows_each_change(stage: Stage, step: int) -> bool:
-    """Return whether the rows of a step are an aggregate's changes: one removal and addition for a key.
+    """Return whether the rows of a step are the changes of an aggregate: a removal and an addition for a key.
 
     That is so after an aggregate if the steps in between only drop rows, or rearrange columns without
-    dropping any: a removal and an addition that differed still differ.
+    dropping any, so that a removal and an addition still differ.
     """
     if not isinstance(stage.head, FoldHead):
         return False

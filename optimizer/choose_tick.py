@@ -1,26 +1,27 @@
-"""The choice of the next tick of a running job, from what was measured; pure, and explained.
+"""The choice of the next tick of a running job, from measurements: a pure function, with reasons.
 
-Output never depends on it.  What is decided, each with its reason:
+Output never depends on it.  These are chosen, each with its reason:
 
-    owners      which workers own hash bins: level the measured cost, or give all bins to the worker with
-                the coordinator where there is little to do
-    policies    folds that apply too many rows again hold them instead
-    filters     conditions that drop many rows for little come first (`filter_orders`)
-    hot keys    rows of hot keys are pre-aggregated where one key alone makes a worker the busiest
+owners      which workers own hash bins: they level the measured cost, or the worker in the process of
+            the coordinator owns all bins while the load is low
+policies    folds that apply too many rows again become ORDERED
+filters     conditions that drop many rows at a low cost come first (`filter_orders`)
+hot keys    rows of hot keys are pre-aggregated if a single key makes a worker the busiest
 
-Bins move only if one worker was the busiest, and more than `IMBALANCE` above the mean, in each of the last
-two intervals, worked for at least `BUSY_MIN` of them, and the gain over `HORIZON` is more than `GAIN_MIN`
-times the cost.  They stay in a tick that begins to pre-aggregate, which changes all loads.  Pre-aggregation
-never ends by itself: where no key is hot it costs a look at some hashes of each batch.
+Bins move only if, in each of the last two intervals, the same worker was the busiest, was more than
+`IMBALANCE` above the mean, and was busy for at least `BUSY_MIN` of the time; and if the gain over `HORIZON`
+is more than `GAIN_MIN` times the cost.  They do not move in a tick that begins to pre-aggregate, which
+changes all loads.  Pre-aggregation never ends by itself: if no key is hot, it only examines some hashes of
+each batch.
 
-Loads are compared by processor time: by the clock, a worker also seems busy while other programs have its
-core.  Whether there is much to do is decided by the clock: a worker that waits for a core has no time left.
-Intervals count from the last tick on.  After each tick of its own, the optimizer needs twice as many
-intervals for the next one, as long as it is among the last `REMEMBERED` intervals: so a load that alternates
-causes few ticks, and a new one is followed immediately.
+Loads are compared by processor time, because by elapsed time a worker also seems busy while other programs
+use its core.  Whether the load is high is decided by elapsed time: a worker that waits for a core has no time
+left.  Only intervals after the last tick count.  After each tick that the optimizer has proposed, it needs
+twice as many intervals for the next one, as long as that tick is among the last `REMEMBERED` intervals: so an
+alternating load causes few ticks, and a new load is followed immediately.
 
-A gain is in seconds that the busiest worker saves.  A cost is what a tick takes: `TICK_SECONDS`, and
-`ROW_SECONDS` and `BYTE_SECONDS` for each row and byte of state that moves.
+A gain is in seconds that the busiest worker saves.  The cost of a tick is `TICK_SECONDS`, plus `ROW_SECONDS`
+and `BYTE_SECONDS` for each row and byte of state that moves.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ INTERVALS_MIN: Final = 2
 IMBALANCE: Final = 0.1
 BUSY_MIN: Final = 0.25
 CONTRACT_BELOW: Final = 0.35
-"""If the load of all workers together is below this, one worker can take all of it."""
+"""If the total load of all workers is below this, one worker can take all of it."""
 SPREAD_ABOVE: Final = 0.5
 HORIZON: Final = 300.0
 GAIN_MIN: Final = 2.0
@@ -56,13 +57,13 @@ ROW_SECONDS: Final = 0.8e-6
 BYTE_SECONDS: Final = 1 / (50 << 20)
 """The time to copy a byte of state."""
 REDONE_MAX: Final = 0.05
-"""The part of a core that may be spent on repairs of one fold."""
+"""The maximum fraction of a core for repairs of one fold."""
 REMEMBERED: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The current plan with its owners, and what else the optimizer must know.
+    """The current plan with its owners, and further input of the optimizer.
 
     `since` is the interval of the last tick.  `ages` are the ages, in intervals, of the ticks that the
     optimizer has proposed.  `hosted` says whether worker 0 runs in the process of the coordinator,
@@ -165,18 +166,18 @@ def _level_owners(
 
 
 def _without_state(plan: TickPlan, statistics: Statistics) -> list[str]:
-    """Return the folds that get rows but have no statistics of their state."""
+    """Return the folds that receive rows but have no statistics of their state."""
     known = {each.operator for each in statistics.folds}
     with_rows = {each.operator for each in statistics.loads if each.rows_per_second > 0}
     return sorted({head.operator for head in _folds(plan)} & with_rows - known)
 
 
 def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
-    """Return the load of each bin, in seconds a second, and the operators whose cost is not known.
+    """Return the load of each bin, in seconds per second, and the operators whose cost is unknown.
 
     The time of a fold on a worker is divided among the bins of this worker by their rows; the steps after a
-    fold move with it.  So rows of a frequent key count less on its worker, since batches group them, and the
-    total cost of the bins of a worker is what was measured there.
+    fold move with it.  So rows of a frequent key count less on its worker, because batches group them, and
+    the total cost of the bins of a worker is the cost that was measured there.
     """
     owners = situation.plan.assignment.bins
     rows, spent = _rows_by_fold(statistics), _spent(statistics, situation.since)
@@ -201,7 +202,7 @@ def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, f
 
 
 def _rows_by_fold(statistics: Statistics) -> dict[str, dict[int, float]]:
-    """Return the rows a second of each bin of each fold, over all sides."""
+    """Return the rows per second of each bin of each fold, over all sides."""
     rows: dict[str, dict[int, float]] = {}
     for load in statistics.loads:
         of_fold = rows.setdefault(load.operator, {})
@@ -210,7 +211,7 @@ def _rows_by_fold(statistics: Statistics) -> dict[str, dict[int, float]]:
 
 
 def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
-    """Return the operators that move with the bins of a fold: the fold, and the steps that only it has."""
+    """Return the operators that move with the bins of a fold: the fold, and the steps of its stage."""
     named = Counter(name for stage in plan.stages for name in {step.origin for step in stage.steps})
     return {
         stage.head.operator: {stage.head.operator}
@@ -221,7 +222,7 @@ def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
 
 
 def _spent(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
-    """Return the part of the last intervals in which each worker was busy with each operator."""
+    """Return the fraction of the last intervals in which each worker was busy with each operator."""
     found: dict[str, dict[int, float]] = {}
     for each in statistics.operators:
         if each.interval > since:
@@ -234,7 +235,7 @@ def _spent(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
 def _policies(
     situation: Situation, statistics: Statistics
 ) -> tuple[tuple[tuple[str, Policy], ...], list[str]]:
-    """Return the policies that change, with a reason for each fold."""
+    """Return the changed policies, and a reason for each fold."""
     chosen, reasons = [], []
     for head in _folds(situation.plan):
         found = [
@@ -270,7 +271,7 @@ def _folds(plan: TickPlan) -> Iterator[FoldHead]:
 def _history(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
     """Return the loads of all workers in each interval after `since`, in order.
 
-    Intervals of workers do not begin at the same time, so they are matched from the newest one back.
+    Intervals of workers do not begin at the same time, so they are matched backwards from the newest.
     """
     found: list[list[WorkerLoad]] = [[] for _ in range(workers)]
     for each in sorted(statistics.workers):

@@ -1,10 +1,10 @@
-"""The order of filters, from the cost and the selectivity of each condition; pure, and explained.
+"""The order of filters, from the cost and the selectivity of conditions: a pure function, with reasons.
 
 A filter run (`compiler.plan_choices`) is a conjunction of conditions that cannot fail, so they may be
-evaluated in any order.  A condition that is evaluated first sees all rows; where it is in a filter of its
-own, the others see only those for which it was true.  Rows that a filter keeps are copied, which costs
-`COPY_SECONDS` a row.  So conditions are ordered by their cost for each row that they drop, and cut in filters
-so that conditions and copies together cost least.
+evaluated in any order.  The conditions of one filter are evaluated on all of its input rows; those of the
+next filter only on the rows for which all of these were true.  Rows that a filter keeps are copied, which
+costs `COPY_SECONDS` per row.  So conditions are ordered by their cost for each row that they drop, and
+divided into filters so that the total cost of conditions and copies is least.
 
 Conditions are measured one by one, on all rows of some batches.  So their statistics do not depend on the
 current order, and a chosen order is kept.  Conditions are assumed to be independent.
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 COPY_SECONDS: Final = 30e-9
 """The time to copy a row that a filter keeps."""
 GAIN_MIN: Final = 0.02
-"""The part of a core that another order has to save."""
+"""The fraction of a core that another order has to save."""
 SAVED_MIN: Final = 0.2
-"""The part of the time of the filters that another order has to save."""
+"""The fraction of the time of the filters that another order has to save."""
 GROUP_MAX: Final = 64
 """The maximum number of conditions of one filter."""
 
@@ -42,7 +42,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 
 class Measured(NamedTuple):
-    """A condition: the seconds that a row takes, and the part of the rows for which it is true."""
+    """A condition: the seconds for one row, and the fraction of rows for which it is true."""
 
     seconds: float
     selectivity: float
@@ -87,10 +87,10 @@ def choose_filter_orders(
 
 
 def best_order(conditions: Sequence[Measured]) -> Groups:
-    """Return the conditions in groups, one for each filter: cheap ones that drop much come first."""
+    """Return the conditions in groups, one per filter; cheap ones that drop many rows come first."""
     order = sorted(range(len(conditions)), key=lambda number: (_rank(conditions[number]), number))
     rows = [1.0]
-    """The part of the rows that remains before each condition, and after all."""
+    """The fraction of the rows that is left before each condition, and after all."""
     for number in order:
         rows.append(rows[-1] * conditions[number].selectivity)
     least = {len(order): (0.0, len(order))}
@@ -110,7 +110,7 @@ def best_order(conditions: Sequence[Measured]) -> Groups:
 
 
 def cost_of(groups: Groups, conditions: Sequence[Measured]) -> float:
-    """Return the seconds that filters take for each row of their input."""
+    """Return the seconds that filters take per row of their input."""
     seconds, rows = 0.0, 1.0
     for group in groups:
         seconds += rows * sum(conditions[number].seconds for number in group)
@@ -121,7 +121,7 @@ def cost_of(groups: Groups, conditions: Sequence[Measured]) -> float:
 
 
 def _rank(condition: Measured) -> float:
-    """Return the cost for each row that a condition drops."""
+    """Return the cost of a condition per row that it drops."""
     dropped = 1 - condition.selectivity
     return condition.seconds / dropped if dropped > 0 else float("inf")
 

@@ -1,12 +1,12 @@
-"""The choices of the first tick of a job, from a profile of its input at rest; pure, and explained.
+"""The choices for the first tick of a job, from a profile of its input at rest: pure, with reasons.
 
 Output never depends on them.  The owners of bins, the folds whose hot keys are pre-aggregated, and the order
 of filters are chosen by the rules of a running job (`choose_tick`), with these differences:
 
-* No fold has run, so there is no estimate of the cost of folds: each row of each fold counts the same.
+* No fold has run, so there is no estimate of the cost of folds: each row of each fold has the same cost.
 * A rate is that of one worker that reads as fast as it can: rows divided by the seconds of reading.
 * Folds that get their rows from other folds are not profiled; their owners follow from the other folds.
-* Rows of hot keys that are pre-aggregated become few, so they do not count for owners.
+* Pre-aggregation leaves few rows of hot keys, so these do not count for the choice of owners.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Fusion of a graph into stages: each drifting-state cycle becomes a fold, each map a step.
 
-Broadcasts and merges have no steps: a vertex with several readers is a step that several others read, and the
-vertices after a merge are repeated for each of its branches.  An output is a (stage, step) that has the rows
-of a vertex; a vertex has one, or after a merge several.
+Broadcasts and merges have no steps: a vertex with several readers becomes a step that several others read,
+and the vertices after a merge are repeated for each of its branches.  An output is a (stage, step) that has
+the rows of a vertex; a vertex has one output, or after a merge several.
 """
 
 from __future__ import annotations

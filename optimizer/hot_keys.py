@@ -1,8 +1,8 @@
-"""Chooses the folds whose hot keys are pre-aggregated, from statistics; explained.
+"""Chooses the folds whose hot keys are pre-aggregated, from statistics, with reasons.
 
-A bin has one owner, so a key with more than its share of the rows limits what owner maps can level.  If such
-a key alone makes a worker the busiest by `IMBALANCE`, and this worker is busy enough, its rows are
-pre-aggregated on the workers that read them.
+A bin has one owner, so a key with more than one worker's share of the rows limits how far owner maps can
+level loads.  If such a key alone makes a worker the busiest by `IMBALANCE`, and this worker is busy enough,
+its rows are pre-aggregated on the workers that read them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 IMBALANCE: Final = 0.1
 FOLD_BUSY_MIN: Final = 0.05
-"""The least load of a fold for which pre-aggregation is considered, as a part of a core."""
+"""The minimum load of a fold for which pre-aggregation is considered, as a fraction of a core."""
 ROWS_MIN: Final = 256
-"""Replacing the rows of a key in a batch takes as long as the fold takes for about 100 rows."""
+"""The minimum rows of a key in a batch: to replace them costs as much as about 100 rows of the fold."""
 
 
 def choose_pre_aggregations(
@@ -27,8 +27,8 @@ def choose_pre_aggregations(
 ) -> tuple[tuple[tuple[str, int], ...], list[str]]:
     """Return the folds that get pre-aggregated rows from now on, and a reason for each fold that can.
 
-    Only measurements after interval `since` count.  Without it the job has not run: then only the share of a
-    key decides.
+    Only measurements after interval `since` count.  If it is None, the job has not run: then only the share
+    of a key decides.
     """
     chosen, reasons = [], []
     for operator, least in sorted(pre_aggregations_of(plan).items()):
@@ -64,13 +64,13 @@ def choose_pre_aggregations(
 
 
 def _hottest(statistics: Statistics, operator: str) -> HeavyKey | None:
-    """Return the key of a fold with the most rows, if any is known."""
+    """Return the known key of a fold with the most rows, if there is any."""
     of_fold = [each for each in statistics.heavy if each.operator == operator]
     return max(of_fold, key=lambda each: (each.share, -each.hash), default=None)
 
 
 def _gain(hot: HeavyKey, workers: int) -> float:
-    """Return the rows of a worker that has only this key, divided by the mean."""
+    """Return the rows of a worker that has only this key, divided by the mean of all workers."""
     return hot.share * workers
 
 
@@ -79,7 +79,7 @@ def _share(hot: HeavyKey) -> str:
 
 
 def _busy(statistics: Statistics, operator: str, since: int) -> float | None:
-    """Return the part of an interval in which the busiest worker ran a fold, None if it is not known."""
+    """Return the fraction of an interval in which the busiest worker ran a fold, None if it is unknown."""
     return max(
         (
             each.busy

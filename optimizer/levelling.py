@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TOLERANCE: Final = 0.02
-"""The part of the mean by which the busiest and the idlest worker may differ."""
+"""The fraction of the mean by which the loads of the busiest and the idlest worker may differ."""
 
 
 def level(owners: OwnerMap, costs: Mapping[int, float], fixed: Sequence[float]) -> OwnerMap:
-    """Return a map in which workers have about the same load, as far as bins allow.
+    """Return an owner map in which workers have about equal loads, as far as bins allow.
 
-    Bins move from the worker with the greatest load to the one with the least: each time the bin of greatest
-    cost that reduces the difference.  Bins without cost stay.  The result depends on the arguments only.
+    Bins move from the worker with the greatest load to the one with the least: in each move, the bin of
+    greatest cost that reduces the difference.  Bins without cost do not move.
 
     Args:
-        owners: who owns the bins now.
-        costs: the cost of each bin; missing ones cost nothing.
+        owners: the current owners of the bins.
+        costs: the cost of each bin; missing bins cost nothing.
         fixed: the load of each worker that cannot be moved.
     """
     workers = len(fixed)
@@ -43,15 +43,13 @@ def level(owners: OwnerMap, costs: Mapping[int, float], fixed: Sequence[float]) 
     while most:
         load, giver = heappop(most)
         if -load != loads[giver]:
-            continue  # it has changed since
+            continue  # this load has changed since it was queued
         while fewest[0][0] != loads[fewest[0][1]]:
             heappop(fewest)
         taker = fewest[0][1]
         difference = loads[giver] - loads[taker]
         index = bisect_right(bins[giver], (difference / 2, len(after))) - 1
-        index = max(
-            0, index
-        )  # without such a bin, the least one, if that still makes the greater less
+        index = max(0, index)  # without such a bin, the one of least cost, if it helps
         if difference <= least or not bins[giver] or bins[giver][index][0] >= difference - least:
             continue  # the load of this worker cannot be reduced
         cost, number = bins[giver].pop(index)

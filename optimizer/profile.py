@@ -12,7 +12,7 @@ PROFILE: Final = 1
 
 
 class BinRows(NamedTuple):
-    """How many rows go into a bin of one side of a fold."""
+    """The number of rows of one bin of one side of a fold."""
 
     operator: str
     side: int
@@ -21,7 +21,7 @@ class BinRows(NamedTuple):
 
 
 class HotKey(NamedTuple):
-    """A key that many rows have: `rows` may be too few by `error`."""
+    """A key with many rows; `rows` may be too low by up to `error`."""
 
     operator: str
     side: int
@@ -32,7 +32,7 @@ class HotKey(NamedTuple):
 
 
 class SideRows(NamedTuple):
-    """One side of a fold: its rows, and about how many keys these have."""
+    """One side of a fold: its rows, and their approximate number of keys."""
 
     operator: str
     side: int
@@ -41,7 +41,7 @@ class SideRows(NamedTuple):
 
 
 class OperatorRows(NamedTuple):
-    """An operator, or a condition of a filter: rows in and out, and its time on the processor."""
+    """An operator, or a condition of a filter: rows in and out, and its processor time."""
 
     operator: str
     rows_in: int
@@ -50,7 +50,7 @@ class OperatorRows(NamedTuple):
 
 
 class SplitRows(NamedTuple):
-    """A split: its rows and bytes, and how long it took on the processor to read and process it."""
+    """A split: its rows and bytes, and the processor time to read and process it."""
 
     table: str
     split: int
@@ -60,7 +60,7 @@ class SplitRows(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """All tables, each in ascending order."""
+    """All tables, each sorted."""
 
     bins: tuple[BinRows, ...] = ()
     heavy: tuple[HotKey, ...] = ()

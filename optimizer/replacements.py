@@ -1,9 +1,9 @@
 """Upserts with half the rows: folds mark a replacement if the removed row is not needed.
 
-An updating aggregate sends the group's old row with weight -1 and the new one with +1, and so does the fold
-of a source's changes.  An upsert sink by the group's own key writes only the new one, labelled `+U` instead
+An updating aggregate sends the group's old row with weight -1 and the new row with +1, and so does the fold
+of a source's changes.  An upsert sink by the key of the group writes only the new row, labelled `+U` instead
 of `+I`.  If a fold feeds only such a sink, through steps that only rearrange columns, the old row need not be
-made.
+computed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def mark_replacements(
 
 
 def _needs_no_removals(stage: Stage, step: int, sink: SinkPort) -> bool:
-    """Return whether the sink writes the rows of the fold by exactly the group's key."""
+    """Return whether the sink writes the rows of the fold by exactly the key of the group."""
     head = stage.head
     if not isinstance(head, FoldHead):
         return False

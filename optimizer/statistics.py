@@ -1,7 +1,7 @@
 """The results of collectors about a job: tables that the optimizer reads.  Data only.
 
 `RESULTS` is the version of these tables; `docs/optimizer.md` describes them.  If nothing was measured, a row
-is missing, or a value is None.  Rates are for each second, and times in seconds.
+is missing, or a value is None.  Rates are per second, and times in seconds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ RESULTS: Final = 3
 
 
 class Load(NamedTuple):
-    """Rows that go into a bin of one side of a fold; `drift` is the newest rate less the smoothed one."""
+    """The rows of a bin of one side of a fold; `drift` is the newest rate minus the smoothed one."""
 
     operator: str
     side: int
@@ -22,7 +22,7 @@ class Load(NamedTuple):
 
 
 class HeavyKey(NamedTuple):
-    """A key that many rows have: its part of all rows of that side, too small by `error` at most."""
+    """A key with many rows: its fraction of all rows of that side, which may be too low by up to `error`."""
 
     operator: str
     side: int
@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 
 
 class FoldLoad(NamedTuple):
-    """A fold: its policy, the part of the rows that was applied again, the part that waited, its state."""
+    """A fold: its policy, the fractions of rows that were applied again and that waited, and its state."""
 
     operator: str
     policy: str
@@ -67,9 +67,9 @@ class FrontLoad(NamedTuple):
 
 
 class WorkerLoad(NamedTuple):
-    """The part of an interval in which the operators of a worker were on the processor.
+    """The fraction of an interval that the operators of a worker took, by processor time.
 
-    `elapsed` is the part by the clock, which includes the time in which other programs had the processor.
+    `elapsed` is the fraction by elapsed time, which includes time in which other programs had the processor.
     """
 
     interval: int
@@ -79,7 +79,7 @@ class WorkerLoad(NamedTuple):
 
 
 class OperatorLoad(NamedTuple):
-    """The part of one of its newest intervals in which a worker was on the processor for an operator."""
+    """The fraction of an interval that an operator took on a worker, by processor time."""
 
     interval: int
     worker: int
@@ -88,10 +88,10 @@ class OperatorLoad(NamedTuple):
 
 
 class ConditionPair(NamedTuple):
-    """Two conditions of a filter, by number: how often the second one is true, of all rows and of some.
+    """Two conditions of a filter, by number: for which fraction of rows the second one is true.
 
-    `given_first` is the part of the rows for which the first one is true: it differs from `selectivity` where
-    the two depend on each other.
+    `given_first` is this fraction among the rows for which the first one is true; it differs from
+    `selectivity` if the two are correlated.
     """
 
     filter: str
@@ -104,7 +104,7 @@ class ConditionPair(NamedTuple):
 class Latency(NamedTuple):
     """The age of the chunks of a table when all their results had been released, in seconds.
 
-    Quantiles are the upper ends of buckets, exact to a fifth.
+    Quantiles are the upper ends of buckets, and so up to a fifth too high.
     """
 
     table: str
@@ -114,7 +114,7 @@ class Latency(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """All tables, each in ascending order, and the problems of reading."""
+    """All tables, each sorted, and the problems of reading."""
 
     loads: tuple[Load, ...] = ()
     heavy: tuple[HeavyKey, ...] = ()

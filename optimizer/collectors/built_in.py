@@ -80,7 +80,7 @@ def _weight_indexes(table: pa.Table, weights: Sequence[Weight]) -> Ints:
     workers, begins = (table.column(name).to_numpy() for name in ("worker", "from"))
     if len(begins) == 0:
         return np.empty(0, np.int64)
-    # The rows of a file are together, and have the same span.
+    # The rows of a file are adjacent, and have the same span.
     differs = (workers[1:] != workers[:-1]) | (begins[1:] != begins[:-1])
     starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
     spans = zip(workers[starts].tolist(), begins[starts].tolist(), strict=True)
@@ -93,6 +93,6 @@ def _ascending_sums(lists: pa.Array) -> Floats:
     owners = np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy())
     values = lists.flatten().to_numpy()
     order = np.lexsort((values, owners))
-    # bincount adds one value after the other; add.reduceat would add in pairs.
+    # bincount adds sequentially; add.reduceat would add in pairs.
     sums = np.bincount(owners[order], values[order], minlength=len(lists))
     return sums.astype(np.float64, copy=False)

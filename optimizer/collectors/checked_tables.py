@@ -45,7 +45,7 @@ def check_version(version: int, known: int) -> None:
     """Check the version of a file.
 
     Raises:
-        ValueError: if it is another one.
+        ValueError: if it is not the known one.
     """
     if version != known:
         raise ValueError(f"its version is {version}, and this is {known}")

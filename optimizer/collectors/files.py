@@ -1,7 +1,7 @@
 """Reads the files of statistics; damaged ones are skipped and reported.
 
 A file never changes.  So a caller that collects repeatedly keeps the content (`Kept`), and each file is read
-once.
+only once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_files(
     intervals: int = INTERVALS,
     kept: Kept | None = None,
 ) -> tuple[str, ...]:
-    """Read the statistics in a state directory over the newest intervals: all tables, or those given.
+    """Read the statistics of the newest intervals in a state directory: all tables, or those given.
 
     `take` is called with the table, the path and the content of each file; files in `kept` are not read
     again.  Returns the reasons why files were skipped.
@@ -104,7 +104,7 @@ def _read(path: Path, table: str) -> pa.Table:
     size = path.stat().st_size
     if size > FILE_BYTES_MAX:
         raise ValueError(f"it has {size:,} bytes, and the limit is {FILE_BYTES_MAX:,}")
-    # `read_table` would look for a data set, with more work than reading takes.
+    # `read_table` would search for a data set, which takes longer than reading the file.
     content = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)
     if not content.schema.equals(arrow_schema(table)):
         raise ValueError("it has other columns")

@@ -14,7 +14,7 @@ _COLUMNS: Final = ("worker", "from", "to", "busy_ns")
 
 
 class WorkerInterval(NamedTuple):
-    """An interval of a worker, in seconds since 1970, and the part of it in which its operators were busy."""
+    """An interval of a worker, in seconds since 1970, and the fraction of it in which operators were busy."""
 
     worker: int
     begins: float

@@ -53,7 +53,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def _check(profile: Profile) -> None:
-    """Check that numbers are in their ranges: anybody can write a file with the right CRC.
+    """Check that numbers are in their ranges: a valid CRC does not guarantee that.
 
     Raises:
         ValueError: if some are not.

@@ -1,7 +1,7 @@
-"""Profiles from rows of counts: the same for all collectors of profiles, which differ in how they sum.
+"""Profiles from rows of counts: shared by all collectors of profiles, which differ in how they sum.
 
-The reader of a split makes rows of counts (`CountedRow`).  Rows of one group, that is with equal values in
-`KEYS`, become one: counts are added, of `greatest` the greatest and of `text` the least is kept.  All of them
+The reader of a split yields rows of counts (`CountedRow`).  Rows of one group, which have equal values in
+`KEYS`, are merged: counts are added, and the greatest `greatest` and the least `text` are kept.  All values
 are integers and texts, so the result depends neither on the order of rows nor on how they are partitioned.
 
 | kind       | name     | side | number | first   | second   | third   | greatest         | text |
@@ -36,7 +36,7 @@ SPLIT: Final = "split"
 KEYS: Final = ("kind", "name", "side", "number")
 SUMS: Final = ("first", "second", "third")
 HEAVY_MAX: Final = 64
-"""How many heavy keys of each side are kept."""
+"""The maximum number of heavy keys that are kept for each side."""
 _ALPHA: Final = 0.7213 / (1 + 1.079 / BINS)
 """Corrects the bias of the harmonic mean."""
 _FEW: Final = 2.5
@@ -60,11 +60,11 @@ class CountedRow(NamedTuple):
 Read: TypeAlias = "Callable[[int], Iterable[CountedRow]]"
 """Returns the rows of counts of a split, by its number."""
 Collect: TypeAlias = "Callable[[Sequence[int], Read], list[CountedRow]]"
-"""Returns the merged rows of some splits: what a collector does."""
+"""A collector: returns the merged rows of some splits."""
 
 
 def collect_here(splits: Sequence[int], read: Read) -> list[CountedRow]:
-    """Return the merged rows of some splits, read one after the other: the built-in collector."""
+    """The built-in collector: return the merged rows of some splits, read one after the other."""
     return merge(row for number in splits for row in read(number))
 
 

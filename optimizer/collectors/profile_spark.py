@@ -51,7 +51,7 @@ def _count(
     splits: frozenset[int],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Read the splits of `splits` that are in `batches`, in a process of Spark."""
+    """Read those of `splits` whose indexes are in `batches`, in a process of Spark."""
     for batch in batches:
         for number in sorted(splits.intersection(batch.column(0).to_pylist())):
             columns = zip(*read(number), strict=True)

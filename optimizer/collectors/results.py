@@ -1,4 +1,4 @@
-"""The final arithmetic of each collection, over a few sums: the same for all collectors.
+"""The final arithmetic of each collection, over a few sums: shared by all collectors.
 
 An interval counts half as much as one that is `HALF_LIFE` intervals newer.  A rate of a worker is its
 weighted count divided by its weighted seconds; the rate of a job is the sum over its workers.
@@ -15,7 +15,7 @@ HALF_LIFE: Final = 2.0
 GONE_AFTER: Final = 3
 """A worker that has written nothing for this many intervals has left."""
 _FLAT: Final = 1e-6
-"""If the determinant is below this part of both sums of squares, rows and calls cannot be separated."""
+"""If the determinant is below this fraction of both sums of squares, rows and calls cannot be separated."""
 
 
 class Span(NamedTuple):
@@ -92,7 +92,7 @@ class Sums(NamedTuple):
 def cost_of(sums: Sums) -> tuple[float | None, float | None]:
     """Return the seconds for a row and for a call by least squares, neither below 0.
 
-    If they cannot be separated, all time is attributed to rows, and that of a call is not known.
+    If they cannot be separated, all time is attributed to rows, and that of a call is unknown.
     """
     determinant = sums.rr * sums.cc - sums.rc * sums.rc
     if sums.rr <= 0:

@@ -5,8 +5,8 @@ reads them, joins their rows with the weights of their spans, and sums; `tables`
 sums.
 
 Each action of Spark has a fixed cost, which is most of the time for some hundred small files.  So the files
-of all tables are read as one, with the columns of all, and all groups are summed at once.  A row becomes one
-of each group of its table: the name of the group, its keys as numbers and texts, and its values.
+of all tables are read as one table with the columns of all, and all groups are summed at once.  A row becomes
+one row for each group of its table: the name of the group, its keys as numbers and texts, and its values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The result tables, made from weighted rows: the same for all collectors, which differ in how they sum.
+"""The result tables, computed from weighted rows: shared by all collectors, which differ in how they sum.
 
 The values to sum are written as arithmetic on columns: NumPy arrays in the built-in collector, expressions in
 that of Spark.  Both compute in float64, one operation after the other, so their results are equal.
@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
 
 Rows: TypeAlias = "Sequence[Mapping[str, Any]]"
-"""Rows of sums of a group."""
+"""The rows with the sums of a group."""
 
 
 def statistics_of(sums: Mapping[str, Rows], problems: Sequence[str]) -> Statistics:
@@ -179,7 +179,7 @@ def _mean(sums: Rows, table: str) -> float:
 
 
 def _pairs(sums: Rows) -> tuple[ConditionPair, ...]:
-    """Return the pairs of conditions that were measured: an operator `FILTER#FIRST&SECOND` is one."""
+    """Return the measured pairs of conditions, whose operators have names `FILTER#FIRST&SECOND`."""
     rows = {each["operator"]: (each["rows"], each["out"]) for each in sums}
     found = []
     for name, (first_true, both) in rows.items():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.optimizer.collectors.files import Kept
 
 LATE: Final = 1
-"""How many intervals results may be older than the newest one."""
+"""The maximum age of results, in intervals before the newest one."""
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ def results_bytes(interval: int, statistics: Statistics) -> bytes:
     """Return the content of the file, for statistics of intervals up to `interval`.
 
     Raises:
-        ValueError: if readers would refuse that many bytes.
+        ValueError: if there are more bytes than readers accept.
     """
     content = encode(statistics, lambda crc: _Header(RESULTS, interval, crc))
     if len(content) > FILE_BYTES_MAX // 2:
