@@ -15,7 +15,7 @@ def main() -> None:
         from fsql.console.forked_commands import OWN_PROCESS
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
-    command(obj=OWN_PROCESS)
+    command(prog_name="fsql", obj=OWN_PROCESS)
 
 
 if __name__ == "__main__":

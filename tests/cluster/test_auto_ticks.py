@@ -44,7 +44,7 @@ def test_a_tick_is_taken_without_anybody(
     shown = fsql("stats", "--state", live.state, "--json")
     assert shown.code == 0
     assert len(json.loads(shown.out)["workers"]) > 0
-    wait_until(lambda: "is left out" in live.errors(), "a warning")
+    wait_until(lambda: "is skipped" in live.errors(), "a warning")
     live.stop_feeding()
     assert live.ended() == 0, live.errors()
     (tmp_path / "right").mkdir()

@@ -109,8 +109,8 @@ def test_a_map_with_a_key_twice_is_refused() -> None:
     with pytest.raises(fsql.ConnectorError) as refused:
         fsql.sql("SELECT m FROM t", tables={"t": rows})
     assert str(refused.value).endswith(
-        'column "m" of table "t" does not fit MAP<STRING, BIGINT>: a map has a key that is NULL or comes'
-        " twice"
+        'column "m" of table "t" does not fit MAP<STRING, BIGINT>: a map has a key that is NULL or'
+        " occurs twice"
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BOOTSTRAP = """
 import os, signal, sys
 from pathlib import Path
-from fsql.job.bootstrap import bootstrap
+from fsql.job import bootstrap
 from fsql.job.compilation import compile_job
 from fsql.job.planning import RunOptions
 from fsql.job.process_options import ProcessOptions
@@ -35,9 +35,10 @@ def kill_or_commit(self, manifest):
     return commit(self, manifest)
 
 JobState.commit = kill_or_commit
+bootstrap.PARTITIONS = 3
 compiled = compile_job(read_script(sys.argv[1], {}))
 state = Path(sys.argv[1]).parent / "state"
-bootstrap(compiled, RunOptions(workers=2), ProcessOptions(state=state), "local[1]", None)
+bootstrap.bootstrap(compiled, RunOptions(workers=2), ProcessOptions(state=state), "local[1]", None)
 """
 """Bootstraps the job of a script, and kills itself where it would commit once more than so many times."""
 
