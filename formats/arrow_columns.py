@@ -63,7 +63,7 @@ _DIGITS: Final = {
 
 
 _NARROW: Final = {Kind.TINYINT: (-(2**7), 2**7 - 1), Kind.SMALLINT: (-(2**15), 2**15 - 1)}
-"""The values of types that are shorter than the integers of some formats."""
+"""The ranges of the types that are narrower than the integers of some formats."""
 
 
 def fits(  # noqa: C901, PLR0911 - one for each kind
@@ -71,8 +71,8 @@ def fits(  # noqa: C901, PLR0911 - one for each kind
 ) -> bool:
     """Return whether a column of a file can be read as one of the declared type.
 
-    With `narrow` integers of 32 bits are read as TINYINT and SMALLINT too, for formats that have no shorter
-    ones; values that do not fit are malformed.
+    With `narrow`, integers of 32 bits are read as TINYINT and SMALLINT, too, for formats without narrower
+    integers; values that do not fit are malformed.
     """
     if declared.kind is Kind.MAP:
         return (
@@ -158,7 +158,7 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - 
 def faults(
     column: Column, given: pa.Array, converted: pa.Array
 ) -> Iterator[tuple[int, MalformedError]]:
-    """Yield the rows that have no value for a column, with the reason."""
+    """Yield the rows that have no valid value for a column, with the reason."""
     for row in np.flatnonzero(_unconverted(given, converted, column.type)).tolist():
         if column.type.contains(Kind.MAP):
             reason = "a key of a map occurs twice, or a text or time in the column cannot be read"
@@ -187,7 +187,7 @@ def without(column: pa.Array, rows: Iterable[int]) -> pa.Array:
 
 
 def _unconverted(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:
-    """Return which rows have a value, at any depth, that is NULL in the converted column."""
+    """Return which rows have a value, at any depth, that became NULL in the converted column."""
     unconverted: NDArray[np.bool_] = (
         pc.and_(given.is_valid(), converted.is_null()).to_numpy(zero_copy_only=False).copy()
     )
@@ -195,7 +195,7 @@ def _unconverted(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDA
         inside = pc.struct_field(given, [name]), pc.struct_field(converted, [index])
         unconverted |= _unconverted(*inside, each)
     if declared.kind is Kind.MAP:
-        # Such values can be found only before the entries are sorted.
+        # Such values can only be found before the entries are sorted.
         parts = map_parts(given)
         of_values = _unconverted(
             parts.values, convert(parts.values, declared.value), declared.value
@@ -225,7 +225,7 @@ def _timestamps(array: pa.Array) -> pa.Array:
 
 
 def _valid_text(array: pa.StringArray) -> pa.StringArray:
-    """Return the texts, NULL for those that are not UTF-8: a file does not guarantee that they are."""
+    """Return the texts, with NULL for those that are not valid UTF-8, which a file does not guarantee."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:

@@ -69,10 +69,10 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
 
 
 def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
-    """Return the columns of files of lines; `samples` are the first lines of each, at least of one.
+    """Return the columns of files of lines; `samples` are the first lines of each file, at least one.
 
     Raises:
-        NotInferredError: if they cannot be inferred from these.
+        NotInferredError: if they cannot be inferred from the samples.
     """
     module: Any = _module(settings, "inferred")
     columns: Schema = module.infer_columns(samples, settings)
@@ -100,7 +100,7 @@ class FileSplit(Protocol):
         """Return a reader at the first row, or at the source offset of another reader.
 
         Raises:
-            FsqlError: E531, if the file cannot be opened; E536, if it is not the one that was read.
+            FsqlError: E531, if the file cannot be opened; E536, if it is not the file that was read before.
         """
 
     def check(self) -> None:
@@ -130,7 +130,7 @@ def make_split(
 ) -> FileSplit:
     """Return a file as a split of a table with these columns, by the option `format`.
 
-    Only the columns named by `read`, if it is given, need values; the others may be NULL.
+    If `read` is given, only the columns that it names need values; the others may be NULL.
     """
     module: Any = _module(settings, "split")
     split: FileSplit = module.make_split(name, path, columns, settings, read)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FileRows:
-    """Makes tables of the rows of one sink; the kind of a change is a first column."""
+    """Converts rows of one sink to Arrow tables; the kind of a change, if any, is the first column."""
 
     def __init__(self, sink: SinkTable) -> None:
         self._types = [column.type for column in sink.columns]

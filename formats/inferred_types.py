@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 _LARGE_INTEGER: Final = decimal_type(DECIMAL_DIGITS_MAX, 0)
 _NUMBERS: Final = (BIGINT, _LARGE_INTEGER, DOUBLE)
-"""The types of numbers; each has the values of those before it, DOUBLE approximately."""
+"""The types of numbers; each has the values of the types before it, DOUBLE approximately."""
 NO_FIELDS: Final = map_of(STRING, NULL)
-"""The type of an object without fields: a ROW needs one."""
+"""The type of an object without fields, because a ROW needs at least one."""
 
 
 class NotInferredError(Exception):
@@ -43,14 +43,14 @@ class NotInferredError(Exception):
 
 
 def type_of_number(text: str) -> SqlType:
-    """Return the type of the text of a number: an integer type for an integer, unless it exceeds DECIMAL."""
+    """Return the type of a number given as text: for an integer, an integer type or, if too long, DOUBLE."""
     if not text.lstrip("-").isdigit() or len(text.lstrip("-")) > DECIMAL_DIGITS_MAX:
         return DOUBLE
     return BIGINT if BIGINT_MIN <= int(text) <= BIGINT_MAX else _LARGE_INTEGER
 
 
 def type_of_text(text: str) -> SqlType:
-    """Return TIMESTAMP or DATE for a text that is one, else STRING."""
+    """Return TIMESTAMP or DATE for a text that is a valid one, else STRING."""
     for parse, sql_type in ((parse_date, DATE), (read_timestamp, TIMESTAMP)):
         try:
             parse(text)

@@ -34,7 +34,7 @@ DecodedRows: TypeAlias = "tuple[list[pa.Array], Ints, list[DeadLetter]]"
 _NEWLINE: Final = 0x0A
 _RETURN: Final = 0x0D
 _TERMINATOR_MAX: Final = len(codecs.BOM_UTF8) + 1
-"""Bytes at the ends of a line that do not count towards its length: the mark, the carriage return."""
+"""The bytes of a line that do not count towards its length: the byte order mark, the carriage return."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class Lines:
         """Return the bytes of every line; `span` is that of these lines."""
         parts = span.split(b"\n")
         if len(parts) == len(self):
-            return parts  # with carriage returns, which all readers treat as white space
+            return parts  # includes carriage returns, which all readers treat as white space
         return [self.content(line) for line in range(len(self))]
 
     def span(self) -> bytes:
@@ -80,7 +80,7 @@ class Lines:
         return np.diff(np.searchsorted(offsets, bounds))
 
     def offset(self, line: int) -> int:
-        """Return where in the stream a line begins; the end of the lines for `len(self)`."""
+        """Return the offset of a line in the stream; for `len(self)`, the end of the lines."""
         return self.byte + int(self.starts[line]) if line < len(self) else self.end_byte
 
     def number(self, line: int) -> int:
@@ -100,7 +100,7 @@ class Lines:
         )
 
     def copy(self, indexes: Ints) -> Lines:
-        """Return some of the lines in a buffer of their own, as if the stream had no others."""
+        """Return some of the lines in a new buffer, as if the stream had no others."""
         records = [self.content(line) for line in indexes.tolist()]
         lengths = np.array([len(record) + 1 for record in records], np.int64)
         ends = np.cumsum(lengths)
@@ -109,7 +109,7 @@ class Lines:
         return Lines(data, ends - lengths, ends - 1, numbers, 0, len(data), len(records) + 1)
 
     def join(self, first: Ints, last: Ints) -> Lines:
-        """Return records: each from one line to another, which may be the same.  They are without gaps."""
+        """Return records without gaps; record i consists of lines `first[i]` to `last[i]`, inclusive."""
         stop = int(last[-1]) + 1 if len(last) else 0
         if stop == len(first):
             return self.slice(0, stop)
@@ -160,7 +160,7 @@ class LineJoiner(Protocol):
     """Joins lines into records, if a record can have several lines."""
 
     decided_by_end: bool
-    """Whether the records would be others if the stream continued after its end."""
+    """Whether the records would differ if the stream continued after its end."""
 
     def join(self, lines: Lines) -> list[Lines]:
         """Return the records that the next lines complete."""
@@ -191,7 +191,7 @@ class LineDecoder(Protocol):
         """Read the first line of `source`, which names it in messages.
 
         If `ordered`, its columns must be those of the table, in their order: after a failure a stream is
-        continued in the middle, where the header is not available.
+        resumed in the middle, where the header is not available.
 
         Raises:
             FsqlError: E543, if the columns cannot be found by it.
@@ -203,14 +203,14 @@ class LineDecoder(Protocol):
 
     @property
     def nulled_fields(self) -> int:
-        """Return how many malformed values were replaced by NULL so far, as `on_error` requests."""
+        """Return the number of malformed values replaced by NULL so far, as requested by `on_error`."""
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of the lines, whose numbers begin with `first_row`."""
 
 
 class SingleLineDecoder:
-    """The base of decoders for which each line is a record, and none is a header."""
+    """The base class of decoders for which each line is a record, and none is a header."""
 
     has_header = False
 
@@ -219,7 +219,7 @@ class SingleLineDecoder:
         return None
 
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
-        """Raise an error: it is never called."""
+        """Raise an error: this is never called."""
         raise AssertionError((header, source, ordered))
 
 
@@ -240,7 +240,7 @@ class LineEncoder(Protocol):
     def encode_rows(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> Sequence[pa.LargeBinaryArray]:
-        """Return the line of each row, with its end, in one or more arrays: the bytes of `encode`."""
+        """Return the line of each row, with its end, in one or more arrays; bytes as from `encode`."""
 
 
 def line_array(text: pa.Buffer, bounds: NDArray[np.signedinteger]) -> pa.LargeBinaryArray:

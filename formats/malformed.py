@@ -1,6 +1,6 @@
 """Malformed records: why a record cannot become a row, and how that is reported.
 
-A record that cannot become a row is data, not a bug: the reader makes a `DeadLetter` of it, with the record's
+A record that cannot become a row is data, not a bug: the reader turns it into a `DeadLetter`, at the record's
 position in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524.
 """
 

@@ -21,7 +21,7 @@ _KNOWN: Final = pa.array([*OPERATIONS, None], pa.string())
 
 
 def unknown_operations(column: pa.Array, name: str) -> Iterator[tuple[int, MalformedError]]:
-    """Yield the rows with an unknown kind of change, with the reason; NULL is known."""
+    """Yield the rows with an unknown kind of change, with the reason; NULL is accepted."""
     kinds = decode_dictionary(column)
     known = pc.is_in(kinds, _KNOWN).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(~known).tolist():

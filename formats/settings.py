@@ -16,19 +16,19 @@ RECORD_BYTES_CAP: Final = 16 * 1024 * 1024
 
 
 APPEND: Final = "append"
-"""The kind of changes of a table whose rows are only added."""
+"""The value of the option `changes` of a table whose rows are only added."""
 
 
 class Settings:
     """The options of one table; the compiler has checked keys and forms."""
 
     def __init__(self, options: tuple[tuple[str, str], ...], connector: Connector) -> None:
-        """`connector` has the options of the table's format among its own."""
+        """Take the options of a table, and its connector, whose options include those of the format."""
         self._given = dict(options)
         self.connector = connector
 
     def optional(self, key: str) -> str | None:
-        """Return the option's value, its default where it is not given, None where it has none."""
+        """Return the value of an option or its default, None if it has neither."""
         declared = self.connector.option(key)
         assert declared is not None, f"{self.connector.name} has no option {key}"
         return self._given.get(key, declared.default)
@@ -45,13 +45,13 @@ class Settings:
 
     @property
     def reads_changes(self) -> bool:
-        """Return whether the rows of the table, where it is read, are changes."""
+        """Return whether the rows that are read from the table are changes."""
         return self._given.get("changes", APPEND) != APPEND
 
     def nulled_columns(self, columns: Schema) -> frozenset[str]:
         """Return the names of the columns whose malformed values are NULL.
 
-        The kind of a change, which is the first column where rows are changes, is not one of them.
+        The kind of a change, which is the first column if rows are changes, is not one of them.
         """
         if self._given.get("on_error") != NULL_FIELD:
             return frozenset()
@@ -63,7 +63,7 @@ class Settings:
         return self.text(key) == "true"
 
     def optional_number(self, key: str) -> int | None:
-        """Return the value of a numeric option, None where it is not given and has no default."""
+        """Return the value of a numeric option or its default, None if it has neither."""
         value = self.optional(key)
         return None if value is None else int(value)
 

@@ -1,9 +1,9 @@
 """Reads timestamps and dates, a whole column at a time.
 
-Arrow reads the forms that producers commonly write, a whole column at a time, and is strict about digits,
-days and hours.  It also reads a few forms that fsql does not accept; they are recognized by their length and
-by the position of their zone, and excluded.  The exact reader reads all values that Arrow does not read, one
-by one, so the two need to agree only on the forms that Arrow is given.
+Arrow reads the forms that producers commonly write, and is strict about digits, days and hours.  It also
+reads a few forms that fsql does not accept; they are recognized by their length and by the position of their
+zone, and excluded.  The exact reader reads all values that Arrow does not read, one by one, so the two need
+to agree only on the forms that Arrow is given.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _millis(values: Sequence[str | int | None]) -> tuple[Ints, Bools]:
 
 
 def read_texts(text: pa.StringArray) -> tuple[Ints, Bools]:
-    """Return the microseconds of strings, and which were read; the exact reader may read more of them."""
+    """Return the microseconds of strings, and which were read; the exact reader may read others, too."""
     offsets, characters = string_buffers(text)
     lengths = np.diff(offsets)
     known = np.flatnonzero((lengths >= _MINUTES_LENGTH) | (lengths == _DAY_LENGTH))
@@ -98,7 +98,7 @@ def read_texts(text: pa.StringArray) -> tuple[Ints, Bools]:
 
 
 def read_times(text: pa.StringArray) -> tuple[Ints, Bools]:
-    """Return the microseconds of texts of times of day, 0 where there is none, and which name one."""
+    """Return the microseconds of texts of times of day, 0 for invalid ones, and which are valid."""
     form = pc.match_substring_regex(text, _TIME).fill_null(fill_value=False)
     times = pc.if_else(form, text, pa.scalar("00:00"))
     read, done = read_texts(pc.binary_join_element_wise("1970-01-01T", times, ""))
@@ -107,7 +107,7 @@ def read_times(text: pa.StringArray) -> tuple[Ints, Bools]:
 
 
 def read_dates(text: pa.StringArray) -> tuple[NDArray[np.int32], Bools]:
-    """Return the days of strings, 0 where there is none, and which name one."""
+    """Return the days of strings, 0 for invalid ones, and which are valid."""
     micros, read = read_texts(text)
     offsets, _ = string_buffers(text)
     read &= np.diff(offsets) == _DAY_LENGTH
@@ -117,7 +117,7 @@ def read_dates(text: pa.StringArray) -> tuple[NDArray[np.int32], Bools]:
 def _cast(text: pa.StringArray, arrow_type: pa.DataType) -> tuple[Ints, Bools]:
     """Return the microseconds, and which were read.
 
-    Arrow reads all of a column or nothing; if it fails, the halves are tried.
+    Arrow reads a whole column or nothing; if it fails, each half is tried.
     """
     try:
         cast = pc.cast(text, arrow_type).view(pa.int64())

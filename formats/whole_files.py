@@ -1,6 +1,6 @@
-"""What the readers of files with their own structure share: their columns become those of a table.
+"""Shared by the readers of files with their own structure: converts columns of a file to those of a table.
 
-A reader makes Arrow columns of what is in a file; here their types are checked, and their values converted.
+A reader returns the content of a file as Arrow columns; here their types are checked, and values converted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _IDENTITY_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class WholeFileSplit(ABC):
-    """A file; it is read from its beginning, or from a source offset."""
+    """A file, which is read from its beginning, or from a source offset."""
 
     name: str
     path: Path
@@ -65,7 +65,7 @@ class WholeFileSplit(ABC):
 
         Raises:
             FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
-                if it is not the file that was read; E535, if it is damaged before the offset.
+                if it is not the file that was read before; E535, if it is damaged before the offset.
         """
         columns = ReadColumns(
             self.path, self.columns, changes=self.changes, read=self.read, nulled=self.nulled
@@ -97,7 +97,7 @@ class ReadColumns:
         read: frozenset[str] | None = None,
         nulled: frozenset[str] = frozenset(),
     ) -> None:
-        """Read the columns named by `read`, all without it; the others are NULL.
+        """Read the columns named by `read`, by default all; the others are NULL.
 
         With `changes` the first column is the kind of change.  Malformed values of columns named by `nulled`
         are NULL.
@@ -126,7 +126,7 @@ class ReadColumns:
         """Check that a file with the columns of `schema` has those of the table; `narrow` is of `fits`.
 
         Raises:
-            FsqlError: E543, if it has not.
+            FsqlError: E543, if it does not.
         """
         for column in self._columns:
             if column.name not in schema:
@@ -147,7 +147,7 @@ class ReadColumns:
                 )
 
     def chunk(self, part: pa.RecordBatch, first: int, bytes_read: int) -> Chunk:
-        """Return consecutive rows of the file, of which the first has the number `first`."""
+        """Return consecutive rows of the file, the first of which has the number `first`."""
         dead_letters: dict[int, DeadLetter] = {}
         nulled: list[int] = []
         columns = []
@@ -196,7 +196,7 @@ def identity(path: Path) -> str:
 
 
 def check_replayable(path: Path, content: str, source_offset: SourceOffset | None) -> None:
-    """Check that a file with the identity `content` is the one that a reader read.
+    """Check that a file with the identity `content` is the one that was read before.
 
     Raises:
         FsqlError: E536, if it is not.
@@ -209,19 +209,19 @@ def check_replayable(path: Path, content: str, source_offset: SourceOffset | Non
 
 
 def open_error(path: Path, reason: str, *helps: str) -> FsqlError:
-    """Return the error of a file that cannot be opened."""
+    """Return the error for a file that cannot be opened."""
     message = f'path "{path}" cannot be read: {reason}'
     return FsqlError([Diagnostic("E531", message, helps=helps)])
 
 
 def columns_error(path: Path, reason: str, *helps: str) -> FsqlError:
-    """Return the error of a file that has not the columns of a table."""
+    """Return the error for a file that lacks columns of a table."""
     message = f'path "{path}" cannot be read: {reason}'
     return FsqlError([Diagnostic("E543", message, helps=helps)])
 
 
 def reason_of(error: Exception) -> str:
-    """Return the first sentence of an error of Arrow or of the operating system, to go on a line."""
+    """Return the first sentence of an error of Arrow or of the operating system, as one line."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     first = text.partition(". ")[0]
     return first[:1].lower() + first[1:].rstrip(".")

@@ -1,1 +1,1 @@
-"""Avro: object container files, with rows in blocks."""
+"""Avro: object container files, which have rows in blocks."""

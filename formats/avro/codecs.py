@@ -1,4 +1,4 @@
-"""The codecs of blocks.  Decompression is bounded, whatever the data claim about their length."""
+"""The codecs of blocks.  Decompression is bounded, whatever length the data claims to have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CRC_BYTES: Final = 4
 
 
 def compress(codec: str, data: bytes) -> bytes:
-    """Return the contents of a block; equal data give equal bytes."""
+    """Return the compressed contents of a block; equal data gives equal bytes."""
     if codec == DEFLATE:
         deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
         return deflate.compress(data) + deflate.flush()
@@ -40,7 +40,7 @@ def compress(codec: str, data: bytes) -> bytes:
 
 
 def decompress(codec: str, data: bytes, bytes_max: int) -> bytes:
-    """Return what a block holds.
+    """Return the decompressed contents of a block.
 
     Raises:
         DamagedError: if it cannot be decompressed, or has more than `bytes_max` bytes.

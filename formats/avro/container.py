@@ -1,6 +1,6 @@
 """The structure of object container files: a header with the schema, and blocks of encoded rows.
 
-Every length that a file states is compared with what the file has before anything of it is read.
+Every length that a file states is checked against the length of the file before anything is read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block: its number, where it and its contents begin, their length, and the number of their rows."""
+    """A block: its number, its offset, the offset and length of its contents, and its number of rows."""
 
     number: int
     start: int
@@ -46,25 +46,25 @@ class Block:
 
     @property
     def end(self) -> int:
-        """Return where the next block begins."""
+        """Return the offset of the next block."""
         return self.contents + self.length + SYNC_BYTES
 
 
 class BlockError(Exception):
-    """A block is damaged; the text names its number and place."""
+    """A block is damaged; the text names its number and offset."""
 
     def __init__(self, number: int, start: int, reason: str) -> None:
         super().__init__(f"block {number:,} at byte {start:,} {reason}")
 
 
 class Container:
-    """Reads the blocks of an open file, in order or those after some rows."""
+    """Reads the blocks of an open file in order; the contents of blocks may be skipped."""
 
     def __init__(self, file: BinaryIO) -> None:
         """Read the header.
 
         Raises:
-            DamagedError: if the file has none.
+            DamagedError: if the file has no valid header.
         """
         self._file = file
         self.size = os.fstat(file.fileno()).st_size
@@ -117,7 +117,7 @@ def header_bytes(schema: bytes, codec: str, sync: bytes) -> bytes:
 
 
 def block_bytes(rows: int, contents: bytes, sync: bytes) -> bytes:
-    """Return a block of this many rows, whose contents are compressed already."""
+    """Return a block of `rows` rows, whose contents are already compressed."""
     return encode_long(rows) + _counted(contents) + sync
 
 
@@ -143,7 +143,7 @@ def _read_header(data: bytes) -> tuple[Header, int]:
 
 
 def _read_block_head(head: bytes, bytes_left: int) -> tuple[int, int, int]:
-    """Return how many rows and bytes a block has, and where these begin in it."""
+    """Return the numbers of rows and bytes of a block, and the offset of the bytes in it."""
     rows, at = _read_long(head, 0)
     length, at = _read_long(head, at)
     if rows < 0 or length < 0:

@@ -1,4 +1,4 @@
-"""The error of a file that is not as its format requires."""
+"""The error for a file that violates its format."""
 
 
 class DamagedError(Exception):

@@ -1,4 +1,4 @@
-"""The columns of an Avro file, inferred from its schema."""
+"""Infers the columns of an Avro file from its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodes rows as Avro files, by way of Arrow tables."""
+"""Encodes rows as Avro files, through Arrow tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Release
 
 _BLOCK_BYTES: Final = 1 << 16
-"""A block ends with the row that makes it so long or longer, before it is compressed."""
+"""A block ends with the row that makes it at least this long, before compression."""
 _SLICE_ROWS: Final = 4096
 
 
@@ -34,7 +34,7 @@ def make_parts(sink: SinkTable, settings: Settings) -> AvroParts:
 class AvroParts:
     """Encodes files of `rows_per_file` rows of one table; equal rows give equal bytes.
 
-    The marker between blocks, which other programs draw at random, is a hash of the schema.
+    The sync marker between blocks, which is random in files of other programs, is a hash of the schema.
     """
 
     suffix = ".avro"

@@ -1,4 +1,4 @@
-"""Schemas of Avro files: read from JSON, with named types resolved and limits kept."""
+"""Parses schemas of Avro files from JSON: resolves named types, and checks limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 DEPTH_MAX: Final = 64
 TYPES_MAX: Final = 10_000
-"""How many types a schema may have, where a named type counts wherever it is used."""
+"""The maximum number of types in a schema, in which a named type counts wherever it is used."""
 _PRIMITIVE_BYTES: Final = {
     "null": 0,
     "boolean": 1,
@@ -19,7 +19,7 @@ _PRIMITIVE_BYTES: Final = {
     "bytes": 1,
     "string": 1,
 }
-"""The least number of bytes that a value of a primitive type takes."""
+"""The minimum number of bytes of a value, by primitive type."""
 _LOGICAL: Final = {
     "int": ("date", "time-millis"),
     "long": (
@@ -34,7 +34,7 @@ _LOGICAL: Final = {
     "bytes": ("decimal",),
     "fixed": ("decimal", "uuid"),
 }
-"""The logical types that are read, by the types under them; others are ignored, as Avro requires."""
+"""The supported logical types, by underlying type; others are ignored, as Avro requires."""
 _DECIMAL_DIGITS_MAX: Final = 10_000
 
 
@@ -58,13 +58,13 @@ class AvroType:
     precision: int = 0
     scale: int = 0
     count: int = field(init=False, default=0)
-    """How many types it has inside, with itself."""
+    """The number of types in it, including itself."""
 
     def __post_init__(self) -> None:
         """Count the types.
 
         Raises:
-            SchemaError: if they are too many.
+            SchemaError: if there are too many.
         """
         count = 1 + sum(part.count for part in self.parts)
         if count > TYPES_MAX:
@@ -101,7 +101,7 @@ def read_schema(text: bytes) -> AvroType:
 
 
 class _Names:
-    """The named types of one schema that have been read; None are those that are being read."""
+    """The named types of one schema that have been read; None for those that are being read."""
 
     def __init__(self) -> None:
         self._known: dict[str, AvroType | None] = {}

@@ -1,4 +1,4 @@
-"""An Avro file as a split: its blocks, one after the other."""
+"""An Avro file as a split, which is read block by block."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Chunk
 
 _CHUNK_BYTES: Final = 1 << 22
-"""A chunk has no further block once its rows took this many bytes."""
+"""A chunk ends at a block once its rows have taken this many bytes."""
 _INVALID: Final = (
     EOFError,
     IndexError,
@@ -44,11 +44,11 @@ _INVALID: Final = (
     ValueError,
     struct.error,
 )
-"""What the decoder raises for bytes that are not of the schema."""
+"""The exceptions of the decoder for bytes that do not match the schema."""
 
 
 class AvroSplit(WholeFileSplit):
-    """A file of the format."""
+    """An Avro file."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ def open_container(path: Path) -> tuple[BinaryIO, Container, AvroType]:
 
 
 class AvroReader:
-    """Reads the rows of a file in order.  The byte of a source offset is a share of the row's block."""
+    """Reads the rows of a file in order; the byte of a source offset is interpolated within a block."""
 
     def __init__(
         self, path: Path, columns: ReadColumns, source_offset: SourceOffset | None
@@ -131,7 +131,7 @@ class AvroReader:
         return self._columns.chunk(part, first, self._byte - byte)
 
     def bytes_passed(self) -> int:
-        """Return how many bytes of the file have been read, by the share of the rows of a block."""
+        """Return the number of bytes of the file that have been read, interpolated within a block."""
         return self._byte
 
     def source_offset(self) -> SourceOffset:
@@ -143,7 +143,7 @@ class AvroReader:
         self._file.close()
 
     def _enter(self) -> bool:
-        """Begin the next block if all rows of the last one are read; return whether there are rows."""
+        """Begin the next block if all rows of the last one are read; return whether there are more rows."""
         while self._block is None or self._done == self._block.rows:
             self._block = self._container.next_block()
             self._done = 0
@@ -196,7 +196,7 @@ class AvroReader:
         return pa.RecordBatch.from_arrays(columns, names)
 
     def _schemas(self) -> tuple[Any, Any]:
-        """Return the schema of the rows as they are encoded, and that of the columns that are read."""
+        """Return the schema of the encoded rows, and that of the columns that are read."""
         encoded = encoded_type(self._type)
         wanted = {f"f{self._type.names.index(name)}" for name in self._columns.names}
         kept = [each for each in encoded["fields"] if each["name"] in wanted]
@@ -215,7 +215,7 @@ class AvroReader:
         self._columns.check(types, narrow=True)
 
     def _skip(self, row: int) -> None:
-        """Go to a row, over whole blocks without reading them."""
+        """Go to a row; whole blocks before it are skipped without being read."""
         try:
             while self._row < row:
                 block = self._container.next_block()
@@ -232,7 +232,7 @@ class AvroReader:
         self._byte = self._place()
 
     def _place(self) -> int:
-        """Return the byte of the file up to which rows are read."""
+        """Return the offset in the file up to which rows are read, interpolated within a block."""
         block = self._block
         if block is None:
             return self._container.size if self._row else 0

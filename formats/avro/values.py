@@ -1,6 +1,6 @@
 """Rows of Avro files as Arrow columns.
 
-Rows are decoded in a schema with the same encoding and without what takes a Python object for each value:
+Rows are decoded with a schema that has the same encoding but avoids costly Python objects for each value:
 texts are bytes, enums are numbers, maps are arrays of their entries, and logical types are left out.  Whole
 columns are converted afterwards.
 """
@@ -49,7 +49,7 @@ _DECIMAL_BYTES: Final = 16
 
 
 def arrow_type_of(avro: AvroType) -> pa.DataType | None:
-    """Return the Arrow type of the values of a type; None if no type of SQL has them."""
+    """Return the Arrow type for the values of a type; None if no SQL type has these values."""
     avro = avro.value
     if avro.logical == "decimal":
         digits = avro.precision
@@ -65,7 +65,7 @@ def arrow_type_of(avro: AvroType) -> pa.DataType | None:
 
 
 def name_of(avro: AvroType) -> str:
-    """Return how a type is called in messages."""
+    """Return the name of a type in messages."""
     avro = avro.value
     if avro.kind == "union":
         return f"a union of {', '.join(map(name_of, avro.parts))}"
@@ -79,7 +79,7 @@ def name_of(avro: AvroType) -> str:
 def encoded_type(  # noqa: PLR0911 - one for each kind
     avro: AvroType, names: Iterator[int] | None = None
 ) -> Any:  # noqa: ANN401 - JSON
-    """Return the schema in which values are decoded; fields of records are `f0`, `f1` and so on."""
+    """Return the schema for decoding values of a type; fields of records are named `f0`, `f1` and so on."""
     names = itertools.count() if names is None else names
     match avro.kind:
         case "union":
@@ -107,10 +107,10 @@ def _record(parts: Sequence[Any], names: Iterator[int]) -> dict[str, Any]:
 
 
 def column_of(values: Sequence[Any], avro: AvroType) -> pa.Array:
-    """Return decoded values, of which some may be None, as an Arrow column.
+    """Return decoded values, some of which may be None, as an Arrow column.
 
     Raises:
-        DamagedError: if a value is not one of the type.
+        DamagedError: if a value is not valid for the type.
     """
     avro = avro.value
     if avro.kind in {"array", "map", "record"}:
@@ -159,7 +159,7 @@ def _flattened(values: Sequence[Any]) -> tuple[pa.Int32Array, list[Any]]:
 
 
 def _texts(values: Sequence[bytes | None]) -> pa.StringArray:
-    """Return bytes as texts, without checking that they are UTF-8."""
+    """Return bytes as texts, without checking that they are valid UTF-8."""
     column = pa.array(values, pa.binary())
     return pa.Array.from_buffers(pa.string(), len(column), column.buffers())
 

@@ -1,4 +1,4 @@
-"""Integers of variable length: seven bits a byte, the low ones first; those of Avro are zigzag."""
+"""Integers of variable length: seven bits per byte, the low bits first; Avro encodes signs in zigzag."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BYTES_MAX: Final = 10
 
 
 def encode_long(value: int) -> bytes:
-    """Return an integer of 64 bits as Avro writes it.
+    """Return an integer of 64 bits in Avro's encoding.
 
     >>> encode_long(-65).hex()
     '8101'
@@ -25,10 +25,10 @@ def encode_long(value: int) -> bytes:
 
 
 def read_varint(data: bytes, start: int) -> tuple[int, int]:
-    """Return the unsigned integer at byte `start` of data, and where it ends.
+    """Return the unsigned integer at byte `start` of `data`, and the offset of its end.
 
     Raises:
-        DamagedError: if the data end before it does, or it has more than 10 bytes.
+        DamagedError: if the data ends within it, or it has more than 10 bytes.
     """
     value = 0
     for count, octet in enumerate(data[start : start + _BYTES_MAX]):
@@ -40,5 +40,5 @@ def read_varint(data: bytes, start: int) -> tuple[int, int]:
 
 
 def zigzag(value: int) -> int:
-    """Return the signed integer that an unsigned one stands for."""
+    """Return the signed integer that an unsigned one encodes."""
     return (value >> 1) ^ -(value & 1)

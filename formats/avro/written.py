@@ -1,4 +1,4 @@
-"""Arrow columns as Avro values, and the schema of the files that have them."""
+"""Converts Arrow columns to Avro values, and their types to a schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PRIMITIVE: Final = (
 
 
 def type_of_arrow(kind: pa.DataType) -> AvroType:
-    """Return the type that is written for columns of an Arrow type, without `null`."""
+    """Return the Avro type for columns of an Arrow type, without `null`."""
     if pa.types.is_decimal(kind):
         return AvroType("bytes", 1, "decimal", precision=kind.precision, scale=kind.scale)
     if pa.types.is_map(kind):
@@ -42,12 +42,12 @@ def type_of_arrow(kind: pa.DataType) -> AvroType:
 
 
 def nullable(kind: pa.DataType) -> AvroType:
-    """Return the union of `null` and the type that is written for an Arrow type."""
+    """Return the union of `null` and the Avro type for an Arrow type."""
     return AvroType("union", 1, parts=(AvroType("null", 0), type_of_arrow(kind)))
 
 
 def schema_of(row: AvroType, name: str) -> dict[str, Any]:
-    """Return the schema of a file, as JSON; types inside are named by the path of their column."""
+    """Return the schema of a file, as JSON; nested types are named by the path of their column."""
     own = name if _NAME.fullmatch(name) else "row"
     found: dict[str, Any] = _described(row, own, {own})
     return found
@@ -73,7 +73,7 @@ def _described(avro: AvroType, name: str, taken: set[str]) -> Any:  # noqa: ANN4
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and take it."""
+    """Return a name that is not in `taken`, and add it."""
     free, number = name, 1
     while free in taken:
         number += 1
@@ -83,7 +83,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def values_of(array: pa.Array) -> list[Any]:  # noqa: PLR0911 - one for each kind
-    """Return the values of a column as they are encoded: see `fsql.formats.avro.values`."""
+    """Return the values of a column in the form for encoding: see `fsql.formats.avro.values`."""
     kind = array.type
     if pa.types.is_struct(kind):
         fields = [values_of(array.field(at)) for at in range(kind.num_fields)]
@@ -111,7 +111,7 @@ def _record(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def _inside(array: pa.Array, items: pa.Array) -> list[Any]:
-    """Return the values of the items of lists, which may be a slice of others."""
+    """Return the values of the items of lists; the array may be a slice."""
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
     return values_of(items.slice(first, last - first))
 
@@ -125,7 +125,7 @@ def _lists(array: pa.Array, items: list[Any]) -> list[Any]:
 
 
 def _unscaled(value: Any, scale: int) -> bytes:  # noqa: ANN401 - a Decimal
-    """Return the digits of a decimal as an integer, in the fewest bytes with a sign."""
+    """Return the unscaled value of a decimal as a signed integer, in as few bytes as possible."""
     sign, digits, exponent = value.as_tuple()
     number = int("".join(map(str, digits))) * 10 ** (scale + exponent)
     number = -number if sign else number

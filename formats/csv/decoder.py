@@ -1,9 +1,8 @@
 """CSV records into columns: fast for valid records, exact for invalid ones.
 
 Arrow splits a block into fields and converts whole columns.  It is used only for blocks in which it finds
-the fields that `records` defines: all quotes have the plain form, without escapes and without carriage
-returns inside of lines.  If it refuses a block, or finds another number of rows, `records` decodes each
-record.
+the fields that `records` defines: all quotes have the plain form, and there are no escapes and no carriage
+returns within lines.  If it refuses a block, or finds another number of rows, `records` decodes each record.
 A value that the fast conversion of its column refuses is converted separately.
 """
 
@@ -167,13 +166,13 @@ class CsvDecoder:
         quotes = find_plain_quotes(span, self._dialect)
         if quotes is None:
             return False
-        # A record with a field that is not closed is one line, and ends within quotes.
+        # A record with an unclosed field is a single line, and ends within quotes.
         return not (np.searchsorted(quotes, lines.ends - lines.starts[0]) % 2).any()
 
     def _split_lines(
         self, lines: Lines, first_row: int, dead_letters: dict[int, DeadLetter]
     ) -> list[pa.StringArray]:
-        """Return the texts of each column by the exact rules; malformed lines get NULLs, and are rejected."""
+        """Return the texts of each column by the exact rules; malformed lines are NULL, and rejected."""
         nothing: list[str | None] = [None] * len(self._columns)
         rows: list[list[str | None]] = []
         for line in range(len(lines)):
@@ -214,7 +213,7 @@ class CsvDecoder:
         first_row: int,
         dead_letters: dict[int, DeadLetter],
     ) -> pa.Array:
-        """Return the column; lines that have no value for it are rejected."""
+        """Return the column; lines that have no valid value for it are rejected."""
         values, done = _convert(column, texts)
         if not column.nullable:
             done &= texts.is_valid().to_numpy(zero_copy_only=False)

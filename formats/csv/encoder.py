@@ -1,4 +1,4 @@
-"""Columns into CSV lines."""
+"""Encodes columns as CSV lines."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class CsvEncoder:
     def _parts(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> Iterator[pa.StringArray]:
-        """Yield the lines without their ends, in parts of not too many rows."""
+        """Yield the lines without their ends, in parts of a limited number of rows."""
         assert (operations is not None) == self._labelled
         for low in range(0, len(columns[0]), _ROWS_MAX):
             part = [column.slice(low, _ROWS_MAX) for column in columns]

@@ -1,4 +1,4 @@
-"""The positions of a table's columns in a CSV file."""
+"""The indexes of a table's columns in the records of a CSV file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of CSV files, inferred from the first records of the first file."""
+"""Infers the columns of CSV files from the first records of the first file."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from fsql.formats.settings import Settings
 
 _LINES_MAX: Final = 100
-"""The quote of a record with more lines is considered never closed."""
+"""In a record with more lines, an open quote is considered never closed."""
 
 
 def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     """Return the columns; without a header they are `column1` and so on.
 
-    Malformed records are skipped: reading reports them.  A number with a leading zero is a text, since it is
-    probably a code.
+    Malformed records are skipped, because reading reports them.  A number with a leading zero is a text,
+    because it is probably a code.
 
     Raises:
         NotInferredError: if there is no header, or no record.

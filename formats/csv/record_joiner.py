@@ -1,9 +1,9 @@
-"""Joins lines to records: a line end within quotes does not end a record.
+"""Joins lines into records: a line end within quotes does not end a record.
 
-A record ends with the first line end that is not within quotes.  If a quoted field is not closed within the
-maximum length of a record, or before the end of the stream, the record is the line in which it begins, which
-is malformed.  The next record begins with the next line, so a stray quote hides no rows.  Records depend on
-the bytes of the stream and on its end, never on blocks.
+A record ends at the first line end that is not within quotes.  If a quoted field is not closed within the
+maximum length of a record, or before the end of the stream, the record is only the line in which it begins,
+which is malformed.  The next record begins with the next line, so a stray quote hides no rows.  Records
+depend on the bytes of the stream and on its end, never on blocks.
 
 Each line is examined at most twice as the first line of a record, and at most twice as a line that begins
 within quotes.  So the time is linear in the length of the input.
@@ -62,7 +62,7 @@ class RecordJoiner:
         return records
 
     def _continue_kept(self, lines: Lines) -> tuple[list[Lines], Lines]:
-        """Return the records that begin in kept lines and are complete now, and the remaining lines."""
+        """Return the records that begin in kept lines and are now complete, and the remaining lines."""
         records: list[Lines] = []
         scanned = 0  # as many of the new lines end within quotes as of all kept ones
         while self._kept:
@@ -106,7 +106,7 @@ class RecordJoiner:
         return self._join_by_line(lines)
 
     def _last_lines_if_plain(self, lines: Lines) -> Ints | None:
-        """Return the last line of each record; None if it does not follow from the number of quotes."""
+        """Return the last line of each record; None if the number of quotes does not determine it."""
         quotes = find_plain_quotes(lines.span(), self._dialect)
         if quotes is None:
             return None
@@ -144,12 +144,12 @@ class RecordJoiner:
         return joined, lines.slice(line, len(lines))
 
     def _opens(self, lines: Lines, line: int) -> bool:
-        """Return whether a record that begins with a line does not end with it."""
+        """Return whether a record that begins with a line continues after it."""
         length = int(lines.ends[line] - lines.starts[line])
         return length <= self._bytes_max and self._quotes.opens(lines.content(line))
 
     def _fits(self, lines: Lines, line: int, start: int) -> bool:
-        """Return whether a record from `start` of the stream to the end of a line is not too long."""
+        """Return whether a record from offset `start` to the end of a line is within the maximum length."""
         return lines.byte + int(lines.ends[line]) - start <= self._bytes_max
 
 

@@ -1,7 +1,7 @@
 """CSV records by the exact rules, one at a time: fields of a record, and values of fields.
 
-This is the slow decoder.  It defines which records and values are valid, and the errors of others; the fast
-decoder accepts a subset of them, with the same values.
+This is the slow decoder.  It defines which records and values are valid, and the errors of all others; the
+fast decoder accepts a subset of the valid ones, with the same values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 class Dialect(NamedTuple):
-    """How fields are separated and quoted, and the text of NULL; `escape` is `quote` if it is doubled."""
+    """How fields are separated and quoted, and the text of NULL; doubled quotes have `escape == quote`."""
 
     delimiter: str
     quote: str
@@ -76,7 +76,7 @@ def split_record(record: str, dialect: Dialect) -> list[Field]:
 
 
 def _read_quoted(record: str, start: int, dialect: Dialect) -> tuple[str, int]:
-    """Return the text of a quoted field that begins at `start`, and where its closing quote ends."""
+    """Return the text of a quoted field that begins at `start`, and the offset after its closing quote."""
     pieces: list[str] = []
     offset = start
     while offset < len(record):
@@ -100,7 +100,7 @@ def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
     """Return the value of a field in a column.
 
     Raises:
-        MalformedError: E513, E514, E520 or E521, if it has none.
+        MalformedError: E513, E514, E520 or E521, if it has no valid value.
     """
     if not field.quoted and field.text == dialect.null:
         if not column.nullable:

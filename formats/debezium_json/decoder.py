@@ -75,11 +75,11 @@ class DebeziumDecoder(SingleLineDecoder):
 
     @property
     def nulled_fields(self) -> int:
-        """Return how many malformed values of the rows are NULL."""
+        """Return the number of malformed values in rows that became NULL."""
         return self._rows.nulled_fields
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
-        """Return the rows of lines none of which is empty; the first has the number `first_row`."""
+        """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
         changes: list[_Change] = []
         line_of: list[int] = []
         dead_letters: list[DeadLetter] = []
@@ -108,7 +108,7 @@ class DebeziumDecoder(SingleLineDecoder):
         """
         check_length(len(record), self.record_bytes_max)
         if any(record.count(key) > 1 for key in _KEYS):
-            parse_object(record)  # raises the error of a duplicate key
+            parse_object(record)  # raises the error for a duplicate key
         event = _event(record)
         payload = bytes(event.payload)
         if payload != _NULL:

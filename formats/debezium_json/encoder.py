@@ -31,7 +31,7 @@ def make_encoder(sink: SinkTable, settings: Settings) -> DebeziumEncoder:
 
 
 class DebeziumEncoder:
-    """Encodes batches of rows; a row that replaces one of an upsert table is an update."""
+    """Encodes batches of rows; a row that replaces another one in an upsert table is an update."""
 
     header = b""
     label_at = 0

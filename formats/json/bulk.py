@@ -1,8 +1,8 @@
-"""Flat records decoded a column at a time, where many have one layout.
+"""Decodes flat records a column at a time, where many have the same layout.
 
-What is accepted here has the value of the exact decoder, as `strict` and `values` define it.
-Whatever is not certain is left to be decoded one by one: records with escapes or nested values, values
-of an unexpected form, numbers at the limits of a type.
+Values that are accepted here are those of the exact decoder, as `strict` and `values` define them.
+Uncertain records are left to be decoded one by one: those with escapes or nested values, values of an
+unexpected form, or numbers at the limits of a type.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Read: TypeAlias = "tuple[pa.Array, Bools]"
 """A column, and which of its values are certain; the others are arbitrary."""
 
 _LAYOUTS_MAX: Final = 8
-"""Layouts that are looked for among some lines; each costs a pass over those that are left."""
+"""The maximum number of layouts searched for in some lines; each costs a pass over the remaining lines."""
 _MODELS_MAX: Final = 64
-"""Records that are looked at for a layout; those with escapes or nested values have none."""
+"""The maximum number of records tried as a layout; those with escapes or nested values have none."""
 _NUMBER: Final = r"\A-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\z"
 _MINUS, _LETTER_N = b"-n"
 _MILLIS_US: Final = 1_000
@@ -48,7 +48,7 @@ _KINDS_OF_19_DIGITS: Final = (Kind.BIGINT, Kind.INTERVAL)
 
 
 class Part(NamedTuple):
-    """Rows of one layout: the indexes of their lines, ascending, their columns, and unknown fields."""
+    """Rows of one layout: the indexes of their lines, ascending, their columns, and their unknown fields."""
 
     lines: Ints
     arrays: list[pa.Array]
@@ -67,7 +67,7 @@ class BulkDecoder:
     def decode(self, lines: Lines, bytes_max: int) -> list[Part]:
         """Return the rows of the lines that can be decoded in bulk, which may be none.
 
-        A line of more than `bytes_max` octets is none of them.
+        A line of more than `bytes_max` octets is not decoded here.
         """
         if not self._is_flat or len(lines) < self.rows_min or not fits_block(lines):
             return []
@@ -95,7 +95,7 @@ class BulkDecoder:
         return parts
 
     def _read(self, layout: Layout, lines: Ints, slices: list[Slices]) -> Part:
-        """Return the rows of lines that have a layout, without those that are not certain."""
+        """Return the rows of lines that have a layout, without uncertain rows."""
         of_key = dict(zip(layout.keys, zip(slices, layout.quoted, strict=True), strict=True))
         arrays = []
         certain = np.ones(len(lines), np.bool_)
@@ -119,7 +119,7 @@ def _missing(count: int, column: Column) -> Read:
 
 
 def _uncertain(count: int, column: Column) -> Read:
-    """Return values none of which is certain."""
+    """Return a column of which no value is certain."""
     return pa.nulls(count, arrow_type(column.type)), np.zeros(count, np.bool_)
 
 
@@ -205,7 +205,7 @@ def _millis(slices: Slices, sql_type: SqlType) -> Read:
 
 
 def _double(slices: Slices, _sql_type: SqlType) -> Read:
-    """Return the doubles; zero with a sign is left to the exact decoder."""
+    """Return the doubles; a zero with a sign is left to the exact decoder."""
     texts = slices.texts()
     certain = _flags(pc.match_substring_regex(texts, _NUMBER))
     if not certain.all():
@@ -249,4 +249,4 @@ _OF_BARE: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
     Kind.BOOLEAN: _flag,
 }
 _FLAT: Final = frozenset(_OF_TEXT) | frozenset(_OF_BARE)
-"""Kinds of columns whose values have no parts."""
+"""The kinds of columns whose values are not nested."""

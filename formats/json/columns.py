@@ -1,6 +1,6 @@
 """Converts columns of every type to pieces, from which the text of each value is assembled.
 
-A value that is not NULL is between an `opening` and a `closing` that are the same for its whole column
+A value that is not NULL is between an `opening` and a `closing` text, which are the same for the whole column
 (quotes, brackets); if a column has no NULL, they are merged into the frame around it.
 """
 
@@ -172,7 +172,7 @@ def _values(  # noqa: C901, PLR0911, PLR0912 - one for each kind
 
 
 def _rows(array: pa.StructArray, sql_type: SqlType, pieces: PiecesOfBatch) -> Formatted:
-    """Return the text of rows: of each field its key and its value."""
+    """Return the text of rows: the key and the value of each field."""
     parts: list[Part] = []
     between = "{"
     for child, (name, kind) in zip(array.flatten(), sql_type.fields, strict=True):
@@ -184,7 +184,7 @@ def _rows(array: pa.StructArray, sql_type: SqlType, pieces: PiecesOfBatch) -> Fo
 
 
 def _frame(text: str, rows: int, pieces: PiecesOfBatch) -> int:
-    """Return the piece that all rows have in common."""
+    """Return the piece that all rows share."""
     return pieces.add_own(pa.array([text], pa.string()), rows * len(text.encode()))
 
 
@@ -194,7 +194,7 @@ def json_key(name: str) -> str:
 
 
 def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
-    """Return the part in which every row has its own piece."""
+    """Return a part in which every row has its own piece."""
     first = pieces.add_own(text, text.nbytes)
     return np.arange(first, first + len(text), dtype=np.int32)
 
@@ -202,13 +202,13 @@ def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
 def _runs_of_timestamps(
     micros: NDArray[np.int64], digits: int | None, pieces: PiecesOfBatch
 ) -> Part:
-    """Return the part in which a row with the timestamp of the previous row shares its piece.
+    """Return a part in which a row with the same timestamp as the previous row shares its piece.
 
     Rows caused by one window or input row are adjacent, so many rows often have the same time.
     """
     differs = np.append(True, micros[1:] != micros[:-1])[
         : len(micros)
-    ]  # the first differs from none
+    ]  # the first timestamp begins a run
     run_of_row = np.cumsum(differs, dtype=np.int32) - 1
     text = timestamp_text(micros[differs], digits)
     return run_of_row + np.int32(pieces.add_own(text, len(micros) * TIMESTAMP_LENGTH_MAX))
@@ -225,7 +225,7 @@ def _arrays(array: pa.ListArray, element: SqlType, pieces: PiecesOfBatch) -> For
     elements = array.flatten()
     lengths = _lengths(array)
     opening, parts, closing, _ = format_column(elements, element, pieces)
-    if element.kind in _WHOLE_NUMBERS and len(parts) == 1:  # no sign, no NULL, a group of digits
+    if element.kind in _WHOLE_NUMBERS and len(parts) == 1:  # no sign, no NULL, one group of digits
         return Formatted("[", [join_digits(cast("Indexes", parts[0]), lengths)], "]")
     enclosed = [part for part in (_PIECES[opening], *parts, _PIECES[closing]) if part is not EMPTY]
     return Formatted("[", [join_lists(enclosed, len(elements), lengths)], "]")

@@ -1,4 +1,4 @@
-"""JSON lines into columns: fast for valid records, exact for invalid ones.
+"""Decodes JSON lines into columns: fast for valid records, exact for invalid ones.
 
 Records with the same keys in the same order are decoded in bulk (`bulk`).  Each of the others is decoded by
 msgspec into a struct for the table's columns; it is strict about types, ranges and
@@ -8,14 +8,15 @@ record is decoded by these two modules in four cases:
 * msgspec refuses it, or it is too long or not UTF-8;
 * a timestamp in it cannot be read;
 * there is a DOUBLE column, and the record has a `-0`, whose sign msgspec drops;
-* it has a repeated key, which msgspec does not detect.  A key is followed by a colon, and that
-  colon is preceded by a quote or white space.  If a record has no more such colons than columns, and fields
-  of ROWs, that were found in it, then its keys are exactly those, each once.  This costs one pass over the
-  bytes.  It also bounds the nesting, because only an unknown field can nest deeper than its type.
+* it may have a repeated key, which msgspec does not detect.  A key is followed by a colon, and that
+  colon is preceded by a quote or white space.  If the number of such colons in a record does not exceed the
+  number of columns, and fields of ROWs, that were found in it, then its keys are exactly those, each once.
+  This costs one pass over the bytes.  It also bounds the nesting, because only an unknown field can nest
+  deeper than its type.
 
-Records with unknown fields fail that last test, so they are decoded again without types, and their
-keys counted.  If they still seem to have too many, there may be colons within texts: then the parser of the
-standard library compares the keys of each object.
+Records with unknown fields fail this last test, so they are decoded again without types, and their
+keys are counted.  If they still seem to have too many, there may be colons within texts: then the parser of
+the standard library compares the keys of each object.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ _COMPARE_KEYS: Final = json.JSONDecoder(
 class _Rows:
     """The rows of `lines` so far: decoded structs, and dead letters; `span` is the text of all lines.
 
-    The lines are some of those of `source`: they have the indexes `source_lines` there.
+    The lines are some of the lines of `source`, in which they have the indexes `source_lines`.
     """
 
     lines: Lines
@@ -92,16 +93,16 @@ class _Rows:
     exact: list[int] = field(default_factory=list)
     """Lines that were decoded by the exact rules; their rows do not say which fields are missing."""
     nulled: dict[int, int] = field(default_factory=dict)
-    """How many malformed values of a line are NULL."""
+    """The number of malformed values that became NULL, by line."""
 
     @staticmethod
     def of(source: Lines, chosen: Ints, first_row: int) -> _Rows:
-        """Return the rows of chosen lines, with none decoded."""
+        """Begin with the chosen lines, none of which is decoded yet."""
         lines = source if len(chosen) == len(source) else source.copy(chosen)
         return _Rows(lines, lines.span(), source, chosen, first_row)
 
     def kept(self) -> Ints:
-        """Return the indexes of the lines that the decoded rows come from."""
+        """Return the indexes of the lines of the decoded rows."""
         return np.delete(np.arange(len(self.lines)), sorted(self.rejected))
 
     def dead_letters(self) -> list[DeadLetter]:
@@ -115,10 +116,10 @@ class _Rows:
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
-    """Return what makes the decoder of one split.
+    """Return a factory of decoders, one for each split.
 
     Raises:
-        FsqlError: E534, if records may not be as long as the settings say.
+        FsqlError: E534, if the maximum length of records exceeds the limit.
     """
     record_bytes_max = settings.record_bytes_max()
     nulled = settings.nulled_columns(columns)
@@ -151,7 +152,7 @@ class JsonDecoder(SingleLineDecoder):
         self.unknown_fields = self.nulled_fields = 0
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
-        """Return the rows of lines none of which is empty; the first has the number `first_row`."""
+        """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
         parts = self._bulk.decode(lines, self.record_bytes_max)
         self.unknown_fields += sum(part.unknown_fields for part in parts)
         found = [(part.lines, part.arrays) for part in parts]
@@ -168,7 +169,7 @@ class JsonDecoder(SingleLineDecoder):
         return arrays, first_row + kept, rejected
 
     def _decode_one_by_one(self, rows: _Rows) -> tuple[list[pa.Array], Ints]:
-        """Return the columns of rows, and the lines that they are from."""
+        """Return the columns of rows, and the lines of the rows."""
         self._decode_rows(rows)
         kept = rows.kept()
         arrays, lacking, inner, unread = self._row_type.columns(rows.decoded)
@@ -190,13 +191,13 @@ class JsonDecoder(SingleLineDecoder):
         return arrays, kept
 
     def _exact_columns(self, decoded: Sequence[msgspec.Struct]) -> list[pa.Array]:
-        """Return the columns of rows that are all well-formed: a malformed value hides the others."""
+        """Return the columns of rows after rejecting malformed ones, since a malformed value hides others."""
         arrays, _, _, unread = self._row_type.columns(decoded)
         assert not unread.any(), "the exact rules read what the columns do not"
         return arrays
 
     def _decode_rows(self, rows: _Rows) -> None:
-        """Decode what can be decoded, and reject the rest."""
+        """Decode all lines that can be decoded, and reject the others."""
         lines = rows.lines
         records = lines.contents(rows.span)
         lengths = lines.ends - lines.starts
@@ -212,7 +213,7 @@ class JsonDecoder(SingleLineDecoder):
         rows.decoded = [row for row in decoded if row is not None]
 
     def _has_negative_zero(self, text: bytes) -> bool:
-        """Return whether there may be a `-0` that a DOUBLE column has to keep the sign of."""
+        """Return whether there may be a `-0`, whose sign a DOUBLE column has to keep."""
         return self._reads_doubles and _NEGATIVE_ZERO.search(text) is not None
 
     def _row(self, rows: _Rows, line: int, record: bytes) -> msgspec.Struct | None:
@@ -227,7 +228,7 @@ class JsonDecoder(SingleLineDecoder):
         return self._strict_row(rows, line)
 
     def _strict_row(self, rows: _Rows, line: int) -> msgspec.Struct | None:
-        """Return the row that the exact rules give, None if it is rejected."""
+        """Return the row of a line by the exact rules, None if it is rejected."""
         record = rows.lines.content(line)
         try:
             check_length(len(record), self.record_bytes_max)
@@ -239,9 +240,10 @@ class JsonDecoder(SingleLineDecoder):
             return None
 
     def _keys_are_distinct(self, rows: _Rows, kept: Ints, found: Ints) -> Bools:
-        """Return which rows have no key twice; reject the others, and count unknown fields.
+        """Return which rows have no duplicate keys; reject the others, and count unknown fields.
 
-        `kept` are the rows' lines, `found` is how many of the table's columns, and of their fields, each has.
+        `kept` are the lines of the rows, `found` is the number of columns, and fields of columns, that each
+        has.
         """
         good = np.ones(len(kept), np.bool_)
         block = np.frombuffer(rows.span, np.uint8)
@@ -271,7 +273,7 @@ class JsonDecoder(SingleLineDecoder):
     def _unknown_fields(self, record: bytes, keys_max: int, *, flat: bool) -> int | None:
         """Return how many fields of a valid record are not columns; None if the exact rules must decide.
 
-        It seems to have `keys_max` keys; if it is `flat`, no value of it is an object.
+        The record seems to have `keys_max` keys; if it is `flat`, none of its values is an object.
         """
         try:
             value = _DECODE_ANY(record)
@@ -315,7 +317,7 @@ def _key_colons(block: Octets, text: bytes) -> Bools:
 
 
 def _keys_differ(record: bytes) -> bool:
-    """Return whether no object in a valid record has a key twice."""
+    """Return whether all objects in a valid record have distinct keys."""
     try:
         _COMPARE_KEYS(record.decode())
     except _RepeatedKeyError:
@@ -324,7 +326,7 @@ def _keys_differ(record: bytes) -> bool:
 
 
 def _key_count(value: dict[str, object] | list[object]) -> int:
-    """Return how many keys there are in a value, at every depth."""
+    """Return the number of keys in a value, at all depths."""
     if isinstance(value, dict):
         count, inner = len(value), iter(value.values())
     else:
@@ -336,7 +338,7 @@ def _key_count(value: dict[str, object] | list[object]) -> int:
 
 
 def _unknown_count(value: object, sql_type: SqlType) -> int:
-    """Return how many fields of a valid value its type does not have, at every depth of the type."""
+    """Return the number of fields of a valid value that its type does not have, at all depths of the type."""
     if isinstance(value, dict) and sql_type.kind is Kind.MAP:
         return sum(_unknown_count(each, sql_type.value) for each in value.values())
     if isinstance(value, dict):

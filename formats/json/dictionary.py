@@ -1,7 +1,7 @@
-"""Dictionaries of strings as pieces, formatted once and reused while the dictionary is repeated.
+"""Dictionaries of strings as pieces, formatted once and reused while batches repeat the dictionary.
 
 A column with a dictionary has few values in many rows.  Each value becomes one piece, including the text of
-the frame on both sides, so a row costs one piece instead of three.  `Use` selects how a dictionary is used.
+the frame on both sides, so a row costs one piece instead of three.  `Use` says how a dictionary is used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Use(enum.Enum):
 
 
 class FormattedDictionary(NamedTuple):
-    """A formatted dictionary: its pieces, their total and maximum length, and their source."""
+    """A formatted dictionary: its pieces, their total and maximum lengths, and their source."""
 
     pieces: pa.StringArray
     bytes: int
@@ -48,9 +48,9 @@ class FormattedDictionary(NamedTuple):
 class DictionaryMemory:
     """The formatted last dictionary of one column.
 
-    A reference to the dictionary is kept, so that its memory is not reused: two arrays with the same buffers
-    at the same addresses are the same array, since arrays are immutable.  If the dictionary has grown, only
-    the new values are formatted.
+    A reference to the dictionary is kept, so that its memory is not reused: then arrays with buffers at the
+    same addresses are equal, because arrays are immutable.  If the dictionary has grown, only the new values
+    are formatted.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class DictionaryMemory:
         """Return how to use the dictionary of a batch of `rows` rows, and keep it.
 
         `alone` says that no column of the batch needs its own pieces.  Then the pieces of all columns are the
-        same from batch to batch, and a large dictionary that is repeated costs nothing.
+        same from batch to batch, and repeating a large dictionary costs nothing.
         """
         identity = _identity(dictionary)
         same = identity == self._identity

@@ -1,6 +1,6 @@
 """Whole numbers and timestamps of many values at once, from words of eight octets.
 
-The first octet of a word is the least significant.  An exclusive or with `0` makes digits their own values.
+The first octet of a word is the least significant.  An exclusive or with `0` maps digits to their values.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 _ZERO, _NINE, _MINUS = b"09-"
 _DIGITS_MAX: Final = 19
-"""Of a BIGINT; one with as many digits that begins with 9 may be out of range."""
+"""The maximum for a BIGINT; with this many digits, a number that begins with 9 may be out of range."""
 _ZEROS, _SIXES, _HIGH_HALVES, _HIGH_BITS = (
     np.uint64(octet * 0x0101010101010101) for octet in (0x30, 0x06, 0xF0, 0x80)
 )
 _LAST: Final = np.array(
     [(1 << 64) - (1 << 8 * (WORD - count)) for count in range(WORD + 1)], np.uint64
 )
-"""The mask of the last octets of a word, by their number."""
+"""The masks of the last octets of a word, by the number of octets."""
 _TEN, _OCTET, _TWO_OCTETS = np.uint64(10), np.uint64(8), np.uint64(16)
 _PAIRS: Final = np.uint64(0x000000FF000000FF)
 _MILLIONS, _TEN_THOUSANDS = np.uint64((10**6 << 32) + 100), np.uint64((10**4 << 32) + 1)
-"""Factors of the pairs of digits in a word, by which its upper half becomes the number."""
+"""Multiplying the pairs of digits in a word by these yields the number in its upper half."""
 
 
 def whole_numbers(slices: Slices) -> tuple[Ints, Bools]:
@@ -68,7 +68,7 @@ def whole_numbers(slices: Slices) -> tuple[Ints, Bools]:
 
 
 def _eight_digits(words: Words, digits: Ints) -> tuple[Words, Words]:
-    """Return the numbers of the last digits of words, at most 8, and 0 where there are only digits."""
+    """Return the numbers in the last digits of words, at most 8, and 0 for words of digits only."""
     words ^= _ZEROS
     words &= _LAST.take(digits, mode="clip")
     odd = words + _SIXES
@@ -84,7 +84,7 @@ def _eight_digits(words: Words, digits: Ints) -> tuple[Words, Words]:
     return numbers, odd
 
 
-# Timestamps: `YYYY-MM-DD`, `T` or a space, `hh:mm:ss`, perhaps `.fff`, perhaps `Z`, in three words.
+# Timestamps: `YYYY-MM-DD`, `T` or a space, `hh:mm:ss`, optional `.fff` and `Z`, in three words.
 
 _SECONDS_LENGTH: Final = len("YYYY-MM-DDThh:mm:ss")
 _SEPARATOR_AT: Final = len("YYYY-MM-DD")
@@ -95,7 +95,7 @@ def _word(text: str) -> int:
 
 
 def _limits(text: str) -> np.uint64:
-    """Return what raises octets to 128 that are no digits, or not the separators of a form."""
+    """Return addends that raise octets to 128 if they are not digits, or not the separators of a form."""
     separator, digit = 0x7F, 0x7F - 9
     octets = (digit if octet == "0" else separator for octet in text)
     return np.uint64(int.from_bytes(bytes(octets), "little"))
@@ -103,7 +103,7 @@ def _limits(text: str) -> np.uint64:
 
 _DATE, _TIMES = "0000-00-", {ord("T"): "00T00:00", ord(" "): "00 00:00"}
 _RESTS: Final = (":00", ":00Z", "", "", ":00.000", ":00.000Z")
-"""What may follow the minutes, by its length; nothing else is read here."""
+"""The text that may follow the minutes, by its length; nothing else is read here."""
 _REST: Final = np.array([_word(rest) for rest in (*_RESTS, "")], np.uint64)
 _REST_MASK: Final = np.array([(1 << 8 * len(rest)) - 1 for rest in (*_RESTS, "")], np.uint64)
 _REST_IS_KNOWN: Final = _REST != 0
@@ -116,9 +116,9 @@ _MONTH_BITS: Final = 4
 
 @cache
 def _months() -> tuple[Ints, Octets]:
-    """Return the microseconds of the day before each month, and its number of days; 0 if there is none.
+    """Return the microseconds of the day before each month, and its number of days, 0 for invalid months.
 
-    Their indexes are 16 times the year, plus the month.
+    The index of a month is 16 times the year, plus the month.
     """
     first = np.arange("0001-01", "10000-02", dtype="datetime64[M]").astype("datetime64[D]")
     months = np.arange(len(first) - 1)
@@ -133,7 +133,7 @@ def _months() -> tuple[Ints, Octets]:
 
 
 def timestamps(slices: Slices) -> tuple[Ints, Bools]:
-    """Return microseconds, and which are certain: those in the form above."""
+    """Return microseconds, and which are certain: those of texts in the form above."""
     block = slices.block
     separator = int(block.octets[slices.starts[0] + _SEPARATOR_AT])
     words = block.octets_at(slices.starts, 3 * WORD).view("<u8")
@@ -144,7 +144,7 @@ def timestamps(slices: Slices) -> tuple[Ints, Bools]:
     odd = (date + _DATE_LIMITS) | date
     odd |= (time + _TIME_LIMITS) | time
     odd |= (rest + _REST_LIMITS) | rest
-    # In each octet the number that it makes with the next one, where both are digits.
+    # In each octet, the number of its digit and the next one, where both are digits.
     dates, times, rests = (word * _TEN + (word >> _OCTET) for word in (date, time, rest))
     odd |= dates + _MONTH_MAX
     odd |= times + _TIME_MAX

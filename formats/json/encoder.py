@@ -1,9 +1,9 @@
 """Encodes columns as JSON lines, as `docs/internals/semantics.md`, "JSON out", defines them to the byte.
 
 A few rows are written one by one, from Python values (`few_rows`).  For many rows, each column is converted
-to indexes of text pieces (`json_columns`), and one `take` writes all of them (`json_pieces`).  Between the
-columns is the *frame*: keys, colons and commas, with the quotes and brackets of the columns.  The end of a
-row and the beginning of the next are one piece of the frame; the part before the first row is cut off.
+to indexes of text pieces (`columns`), and one `take` writes all of them (`pieces`).  Between the columns is
+the *frame*: keys, colons and commas, with the quotes and brackets of the columns.  The end of a row and the
+beginning of the next are one piece of the frame; the part before the first row is cut off.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _NEWLINE: Final = 0x0A
 _ROWS_MAX: Final = 1 << 15
-"""How many rows are written at a time, so that intermediate data stays in the cache."""
+"""The maximum number of rows written at a time, so that intermediate data stays in the cache."""
 
 
 def encode(
@@ -62,14 +62,14 @@ def encode(
 
 
 class _FramePieces(NamedTuple):
-    """The standard pieces followed by those of a frame, and the maximum length."""
+    """The standard pieces followed by those of a frame, and the maximum length of a piece."""
 
     pieces: pa.StringArray
     length_max: int
 
 
 class _Lines(NamedTuple):
-    """The lines of some rows; `offsets` are the starts of pieces, `counts` the pieces of each row.
+    """The lines of some rows; `offsets` are the starts of pieces, `counts` the numbers of pieces of each row.
 
     The first piece of a row begins with the end of the row before.
     """
@@ -108,7 +108,7 @@ class JsonEncoder:
         operation_name: str | None = None,
         few_max: int = FEW_ROWS_IN_C,
     ) -> None:
-        """`few_max` is the maximum number of rows that count as few; it does not affect the output."""
+        """Take the columns; at most `few_max` rows count as few, which does not affect the output."""
         self._labelled = operation_name is not None
         self.label_at = 0
         names = names if operation_name is None else (operation_name, *names)
@@ -280,7 +280,7 @@ def _row_parts(
 
 
 def _decoded_bytes_max(column: pa.Array) -> int:
-    """Return a bound of the size of a column without its dictionary, 0 if it has none."""
+    """Return a bound on the size of a column after decoding its dictionary, 0 if it has none."""
     if not isinstance(column, pa.DictionaryArray) or not len(column.dictionary):
         return 0
     offsets = column.dictionary.buffers()[1]

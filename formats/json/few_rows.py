@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
-"""Rows with more data in a dictionary are written by pieces, which bound the length of the text."""
+"""Rows with more data from a dictionary are written by pieces, which bound the length of the text."""
 _CONVERTED: Final = (
     *FLOATING,
     *(Kind.BYTES, Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW),
@@ -146,7 +146,7 @@ def _look_up(array: pa.DictionaryArray, sql_type: SqlType) -> Sequence[Any]:
 
 
 def _names(sql_type: SqlType) -> list[str]:
-    """Return the names of the fields at every depth of a type."""
+    """Return the names of the fields at all depths of a type."""
     names = [name for name, _ in sql_type.fields]
     return names + [name for part in sql_type.parts for name in _names(part)]
 

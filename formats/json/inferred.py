@@ -1,4 +1,4 @@
-"""The columns of JSON lines, inferred from the first lines: one for each field, in order of appearance."""
+"""Infers the columns of JSON lines from the first lines: one for each field, in order of appearance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     """Return the columns; `samples` are the first lines of each file.
 
-    Malformed records are skipped: reading reports them.
+    Malformed records are skipped, because reading reports them.
 
     Raises:
         NotInferredError: if there is no record, or the values of a field have no common type.

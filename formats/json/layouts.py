@@ -1,13 +1,13 @@
 """The layout of flat records: the same keys in the same order, so that values are found for many at once.
 
-Producers write their records with one program, so those of a stream mostly differ in their values only.  A
-`Layout` is the text around the values of one record; a `LineBlock` finds the values of all records that have
-it, with a few NumPy operations a column.  Nothing is assumed of the other records: they are distinguished,
-and decoded one by one.
+A producer writes its records with one program, so the records of a stream mostly differ only in their values.
+A `Layout` is the text around the values of one record; a `LineBlock` finds the values of all records with
+this layout, with a few NumPy operations per column.  All other records are recognized as such, and decoded
+one by one.
 
-A record has a layout if the text around its values follows the values before it.  A value ends
-before the next quote, backslash or control character, which is found 64 bits at a time.  So a quoted value is
-a valid string; text without quotes is for the reader of the column to check.
+A record has a layout if each text of the layout follows the value before it.  A value ends before the next
+quote, backslash or control character, which is found 64 bits at a time.  So a quoted value is a valid string;
+the reader of a column has to check values without quotes.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _MEMBER: Final = re.compile(
     rb' *"(?P<key>[^"]*)" *: *(?:"(?P<text>[^"]*)"|(?P<bare>[^ ",:{}\[\]]+)) *(?P<next>,|\} *\Z)'
 )
 WORD: Final = 8
-"""Octets that are compared at once."""
+"""The number of octets that are compared at once."""
 _FRAME_BYTES_MAX: Final = 1 << 12
-"""Of all text around values; a longer layout would cost more than it saves."""
+"""The maximum length of the text around values; a longer layout would cost more than it saves."""
 _MARGIN: Final = _FRAME_BYTES_MAX + 128
-"""Zeros around a block."""
+"""The number of zeros around a block."""
 _ZEROS: Final = bytes(_MARGIN)
 _LITTLE_ENDIAN: Final = np.dtype("<u8")
 _ONE: Final = np.uint64(1)
@@ -53,7 +53,7 @@ _BLOCK_BYTES_MAX: Final = 1 << 30
 class Layout(NamedTuple):
     """The text around the values of a flat record: `frames` has one more than `keys`.
 
-    `quoted` says which values are strings; the quotes around one belong to the frames.
+    `quoted` says which values are strings; their quotes belong to the frames.
     """
 
     keys: tuple[str, ...]
@@ -70,7 +70,7 @@ class Slices(NamedTuple):
 
     @property
     def lengths(self) -> Ints:
-        """Return how many octets each value has."""
+        """Return the number of octets of each value."""
         return self.ends - self.starts
 
     def firsts(self) -> Octets:
@@ -90,21 +90,21 @@ class Slices(NamedTuple):
         offsets[:-1:2] = self.starts
         offsets[1::2] = self.ends
         offsets[-1] = self.ends[-1]
-        # Every other string is a value, and the ones in between are the text around it.
+        # Every other string is a value; the strings in between are the text around values.
         both = pa.StringArray.from_buffers(
             2 * count, pa.py_buffer(offsets), pa.py_buffer(self.block.octets)
         )
         return both.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
 
     def filter(self, kept: Bools | Ints) -> Slices:
-        """Return some of the values."""
+        """Return the values at which `kept` is true."""
         return Slices(self.block, self.starts[kept], self.ends[kept])
 
 
 def layout_of(record: bytes) -> Layout | None:
-    """Return the layout of a record, which has itself this layout.
+    """Return the layout of a record.
 
-    None is returned where it has none: it is not a flat object, has a key twice, or has a backslash or a
+    Return None if it has none: it is not a flat object, has a duplicate key, or contains a backslash or a
     control character.
     """
     opening = _OPENING.match(record)
@@ -131,7 +131,7 @@ def layout_of(record: bytes) -> Layout | None:
 class LineBlock:
     """The octets of consecutive lines, and where a string in them may end.
 
-    Around the octets are zeros, so that whatever a layout reads is inside.
+    There are zeros around the octets, so that all reads for a layout are within bounds.
     """
 
     def __init__(self, lines: Lines) -> None:
@@ -141,7 +141,7 @@ class LineBlock:
         self._text = b"".join((_ZEROS, text, _ZEROS))
         self.octets = np.frombuffer(self._text, np.uint8)
         self.words = _at_each_octet(self.octets, _LITTLE_ENDIAN)
-        """The 8 octets from each octet on, the first of them least significant."""
+        """The 8 octets from each octet on, the first of which is the least significant."""
         self._starts = lines.starts - (first - _MARGIN)
         self._ends = lines.ends - (first - _MARGIN)
         self._stops = _at_each_octet(_stops(self._text), _LITTLE_ENDIAN)
@@ -161,7 +161,7 @@ class LineBlock:
         ):
             start = at + len(before)
             quote = frame.find(b'"')
-            # The end of a record behind a value without quotes has none.
+            # The end of a record after a value without quotes has no quote.
             at = line_ends - len(frame) if quote < 0 else self._next_stop(start, -quote)
             values.append(Slices(self, start, at))
             tests.append(self._have(frame, at))
@@ -175,12 +175,12 @@ class LineBlock:
         return lines[fits], [each.filter(fits) for each in values]
 
     def octets_at(self, at: Ints, count: int) -> Octets:
-        """Return the octets from each of `at` on, `count` in a row."""
+        """Return `count` octets from each of `at` on, as rows."""
         rows = _at_each_octet(self.octets, np.dtype((np.void, count)))[at]
         return rows.view(np.uint8).reshape(len(at), count)
 
     def _have(self, frame: bytes, at: Ints) -> Bools:
-        """Return at which octets the frame is; one value, if it is at all of them."""
+        """Return at which of the offsets the frame is; a single value, if it is at all of them."""
         there = self.octets_at(at, len(frame))
         if there.tobytes() == frame * len(at):
             return _ALL
@@ -208,9 +208,9 @@ class LineBlock:
 
 
 def _stops(text: bytes) -> Octets:
-    """Return bits that say at which octets a string cannot go on: a quote, a backslash, a control character.
+    """Return bits for the octets at which a string cannot continue: quotes, backslashes, control characters.
 
-    Zeros behind the text count as control characters, so whatever is searched for is found.
+    Zeros after the text count as control characters, so that a search always finds one.
     """
     octets = np.frombuffer(text, np.uint8)
     stops = (octets ^ np.uint8(_QUOTE - _SPACE)) <= np.uint8(_SPACE)
@@ -220,7 +220,7 @@ def _stops(text: bytes) -> Octets:
 
 
 def _lowest(words: NDArray[np.uint64]) -> Octets:
-    """Return the number, from 1 on, of the lowest bit that is 1 in each word."""
+    """Return the number, counted from 1, of the lowest bit that is set in each word."""
     return np.bitwise_count(words ^ (words - _ONE))
 
 
@@ -230,7 +230,7 @@ def _at_each_octet(octets: Octets, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _constant(text: bytes) -> tuple[np.uint64, np.uint64]:
-    """Return up to 8 octets as a word, and the mask of those that it has."""
+    """Return up to 8 octets as a word, and the mask of these octets."""
     word = int.from_bytes(text, "little")
     return np.uint64(word), np.uint64((1 << 8 * len(text)) - 1)
 

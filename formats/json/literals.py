@@ -72,7 +72,7 @@ def double_text(values: NDArray[np.float64]) -> tuple[pa.StringArray, NDArray[np
     """Return doubles as `repr` writes them, and to which of them `.0` must still be added.
 
     Arrow writes the same shortest digits as `repr` and, for magnitudes from 1e-4 to 1e10, in the same
-    form except for the `.0` of whole numbers.  The others are few, and go through `repr`.
+    form except for the `.0` of whole numbers.  Other numbers are rare, and are formatted by `repr`.
     """
     magnitudes = np.abs(values)
     alike = ((magnitudes >= 1e-4) & (magnitudes < 1e10)) | (values == 0)
@@ -98,8 +98,8 @@ TIMESTAMP_LENGTH_MAX: Final = len("YYYY-MM-DDThh:mm:ss.ffffffZ")
 def timestamp_text(values: Ints, digits: int | None = None) -> pa.StringArray:
     """Return microseconds since 1970 in ISO 8601, UTC, with 0, 3 or 6 digits of fraction, or with `digits`.
 
-    Arrow writes `YYYY-MM-DD hh:mm:ss.ffffff`; its text is taken as a matrix of characters, whose rows are
-    then cut to the length that each has.
+    Arrow writes `YYYY-MM-DD hh:mm:ss.ffffff`; its text is treated as a matrix of characters, whose rows are
+    then cut to their lengths.
     """
     written = pc.cast(pa.array(values).view(pa.timestamp("us")), pa.string())
     _, octets = string_buffers(written)

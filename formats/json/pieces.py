@@ -1,11 +1,11 @@
 """Pieces: assembles the text of many rows without code that runs for each row.
 
-A *piece* is a short text that rows have in common: a part of the frame such as `,"n":`, a number
-below 10,000, a word of a dictionary.  A column is formatted as indexes of pieces.  One Arrow `take` over
-the sequence of all indexes then copies all pieces in order, and the data buffer of the result is the text.
+A *piece* is a short text that rows share: a part of the frame such as `,"n":`, a number below 10,000, a word
+of a dictionary.  A column is formatted as indexes of pieces.  One Arrow `take` over the sequence of all
+indexes then copies all pieces in order, and the data buffer of the result is the text.
 
-A *part* is a column of pieces: for all rows the same piece (an int), a piece of its own (an array of
-one index a row), or any number of pieces (`Ragged`).
+A *part* is a column of pieces: the same piece for all rows (an int), one piece per row (an array of indexes),
+or any number of pieces per row (`Ragged`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DIGITS: Final = 1
 PADDED: Final = DIGITS + GROUP
 """Piece `PADDED + i` is the number i below `GROUP`, in four digits."""
 AFTER_COMMA: Final = PADDED + GROUP
-"""Piece `BEHIND_COMMA + i` is a comma and the number i below `GROUP`, without leading zeros."""
+"""Piece `AFTER_COMMA + i` is a comma and the number i below `GROUP`, without leading zeros."""
 _WORDS: Final = AFTER_COMMA + GROUP
 MINUS, NULL, TRUE, FALSE, COMMA, OPEN, CLOSE, QUOTE, POINT_ZERO = range(_WORDS, _WORDS + 9)
 OPERATIONS: Final = POINT_ZERO + 1
@@ -62,7 +62,7 @@ STANDARD: Final = pa.array(
     ],
     pa.string(),
 )
-"""The pieces that every output may use; other pieces come after them."""
+"""The pieces that every output may use; other pieces are numbered after them."""
 STANDARD_LENGTH_MAX: Final = 5
 
 
@@ -80,7 +80,7 @@ class PiecesOfBatch:
     """The pieces of one batch other than the standard ones, in `arrays`, numbered from `first`.
 
     `sources` identifies the dictionaries that they come from; it is None if the batch has its own pieces.
-    `bytes` is their total length, `bytes_max` a bound of the text that a batch can write with them.
+    `bytes` is their total length, `bytes_max` a bound on the text that a batch can write with them.
     """
 
     def __init__(self, first: int, rows: int) -> None:
@@ -123,7 +123,7 @@ def sequence(parts: Sequence[Part], rows: int, spare: int = 0) -> Ragged:
         indexes = np.empty(rows * width + spare, np.int32)
         table = indexes[: rows * width].reshape(rows, width)
         for index, part in enumerate(parts):
-            table[:, index] = cast("Indexes", part)  # or an int, which goes to every row
+            table[:, index] = cast("Indexes", part)  # or an int, which is assigned to every row
         return Ragged(indexes, counts)
     for part in ragged:
         counts += part.counts
@@ -158,7 +158,7 @@ def _indexes_of_pieces(at: Counts, counts: Counts) -> Counts:
 
 
 def join_lists(parts: Sequence[Part], elements: int, lengths: Counts) -> Ragged:
-    """Return the elements of each array one after the other, with commas between them.
+    """Return the elements of each array, concatenated with commas between them.
 
     `parts` are those of the elements; array i has the next `lengths[i]` of them.
     """
@@ -178,7 +178,7 @@ def join_digits(digits: Indexes, lengths: Counts) -> Ragged:
 def _separators(first: int, other: int, elements: int, lengths: Counts) -> Indexes:
     """Return `first` for the first element of each array and `other` for the others."""
     separators = np.full(elements + 1, other, np.int32)
-    # The start of an empty array is the first element of the next one, or the end of all.
+    # The start of an empty array is the first element of the next array, or the end of all elements.
     separators[np.cumsum(lengths) - lengths] = first
     return separators[:-1]
 
@@ -207,13 +207,13 @@ def number_parts(values: NDArray[np.int64]) -> list[Part]:
 
 
 def row_too_long() -> FsqlError:
-    """Return the error of a row that is longer than an output may be."""
+    """Return the error for a row that is longer than the maximum of an output."""
     message = f"a row is longer than {OUTPUT_BYTES_MAX:,} bytes and cannot be written"
     return FsqlError([Diagnostic("E535", message)])
 
 
 class WrittenPieces(NamedTuple):
-    """Pieces as one text; `offsets` has where each piece begins, and the end of the last."""
+    """Pieces as one text; `offsets` has the start of each piece, and the end of the last."""
 
     text: pa.Buffer
     offsets: NDArray[np.int32]
@@ -222,7 +222,7 @@ class WrittenPieces(NamedTuple):
 def write_pieces(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> WrittenPieces | None:
     """Return the text of the pieces at `indexes`, None if it is longer than `OUTPUT_BYTES_MAX`.
 
-    `bytes_max` is a known bound of its length.
+    `bytes_max` is a known bound on its length.
     """
     if bytes_max > OUTPUT_BYTES_MAX:
         lengths = np.diff(string_buffers(text)[0])

@@ -63,14 +63,14 @@ _NUMPY_TYPES: Final[dict[Kind, type[np.signedinteger]]] = {
     Kind.BIGINT: np.int64,
     Kind.INTERVAL: np.int64,
 }
-"""Kinds whose columns NumPy makes faster than Arrow; with DOUBLE it would convert NULL to NaN."""
+"""Kinds whose columns NumPy builds faster than Arrow; for DOUBLE it would convert NULL to NaN."""
 _READ_BY_VALUE: Final = (
     *(Kind.DECIMAL, Kind.FLOAT, Kind.BYTES, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
     Kind.ROW,
 )
 """Kinds whose values are converted separately from the arrays that contain them."""
 _NOT_CONVERTED: Final = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError)
-"""Raised when a column is made and a field is missing: UNSET is not a value of any type."""
+"""Raised when a column is built and a field is missing: UNSET is not a value of any type."""
 ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 """Matches characters that msgspec does not allow in the name of a field."""
 
@@ -78,8 +78,8 @@ ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 class Columns(NamedTuple):
     """Columns of rows; `lacking` counts the columns that each row lacks.
 
-    `inner` counts the fields that there are in the ROWs of a row, and the keys in its MAPs.  `unread` says
-    which rows have a timestamp or a key that cannot be read; it is NULL in its column.
+    `inner` counts the fields in the ROWs of a row, and the keys in its MAPs.  `unread` says which rows have a
+    timestamp or a key that cannot be read, which is NULL in its column.
     """
 
     arrays: list[pa.Array]
@@ -135,7 +135,7 @@ REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def _refuse(_record: bytes) -> msgspec.Struct:
-    """Refuse every record: the exact decoder reads all of them."""
+    """Refuse every record, so that the exact decoder reads all of them."""
     raise msgspec.DecodeError
 
 
@@ -260,7 +260,7 @@ def _array(  # noqa: C901, PLR0911 - one for each kind
 
 
 def _decimals(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools]:
-    """Return the column of numbers whose texts are given, in quotes or not."""
+    """Return the column of numbers whose texts are given, with or without quotes."""
     texts = pa.array([None if v is None else bytes(v) for v in values], pa.binary()).cast(
         pa.string()
     )

@@ -1,8 +1,8 @@
 """A strict and slow JSON parser: it defines which records are well-formed.
 
-The fast decoder accepts most records in bulk.  Records that it does not accept, or that may be invalid, are
-decided by this module: so the malformed records and their messages do not depend on the version of a library
-or on the division of the input into blocks.
+The fast decoder accepts most records in bulk.  This module decides about records that it does not accept, or
+that may be invalid: so malformed records and their messages do not depend on the version of a library or on
+the division of the input into blocks.
 
 Strict means RFC 8259, and in addition: no repeated key in an object at any depth, no lone surrogate in a
 string, at most `DEPTH_MAX` nested brackets.  Of several errors the first in the text is reported; a

@@ -1,4 +1,4 @@
-"""Columns of values that are written as texts or numbers and mean something else.
+"""Columns of types whose values are written as texts or numbers in JSON.
 
 Each function returns the column and which of its values cannot be read.
 """

@@ -1,6 +1,6 @@
 """Values of JSON by declared type: the exact rules, one value at a time.
 
-This is the slow decoder: it defines which values are valid for a column, and the errors of others.
+This is the slow decoder: it defines which values are valid for a column, and the errors for all others.
 A value is returned as the fast decoder would return it: a timestamp remains a string or a number of
 milliseconds, a date a string; `timestamps` converts them to columns.
 """
@@ -69,7 +69,7 @@ _TEXTS: Final[Mapping[Kind, tuple[Callable[[str], object], int, str]]] = {
     Kind.TIME: (parse_time, INVALID_TIMESTAMP, "the string does not name a time of day"),
     Kind.BYTES: (parse_base64, WRONG_TYPE, "expected BYTES, found a string that is not Base64"),
 }
-"""Kinds whose values are texts: the function that reads them, and the error of other texts."""
+"""Kinds whose values are texts: the function that parses them, and the error for other texts."""
 
 _DIGITS_MAX: Final = 20
 """The longest integer of 64 bits; JSON allows no leading zeros."""
@@ -180,7 +180,7 @@ def _double(text: str, sql_type: SqlType, field: str) -> float:
 
 
 def _decimal(text: str, sql_type: SqlType, field: str) -> Raw:
-    """Return the text of a number that the type has after rounding."""
+    """Return the text of a number that, after rounding, is a value of the type."""
     try:
         parse_decimal(text, sql_type)
     except OutOfRangeFailure:

@@ -1,4 +1,4 @@
-"""The columns of a Parquet file, inferred from its schema."""
+"""Infers the columns of a Parquet file from its schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 _UINT64: Final = decimal_type(20, 0)
-"""The type with all unsigned integers of 64 bits."""
+"""The type for unsigned integers of 64 bits."""
 
 
 def infer_file_columns(path: Path) -> Schema:

@@ -1,4 +1,4 @@
-"""Encodes rows as Parquet files, by way of Arrow tables."""
+"""Encodes rows as Parquet files, through Arrow tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Parquet file as a split: its row groups, one after the other."""
+"""A Parquet file as a split, which is read row group by row group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BATCH_ROWS: Final = 65_536
 
 
 class ParquetSplit(WholeFileSplit):
-    """A file of the format."""
+    """A Parquet file."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ class ParquetReader:
         return self._columns.chunk(part, first, self._bytes - before)
 
     def bytes_passed(self) -> int:
-        """Return an estimate of the bytes that have been read, by the share of the row groups."""
+        """Return an estimate of the bytes that have been read, interpolated within row groups."""
         return self._size * self._bytes // max(self._bytes_in_all, 1)
 
     def source_offset(self) -> SourceOffset:
@@ -112,7 +112,7 @@ class ParquetReader:
                 skipped = max(skipped - batch.num_rows, 0)
 
     def _bytes_before(self, row: int) -> int:
-        """Return the size of the row groups before a row, including a share of its own group."""
+        """Return the size of the row groups before a row, including a proportional part of its own group."""
         size = 0
         for group in range(self._file.metadata.num_row_groups):
             found = self._file.metadata.row_group(group)

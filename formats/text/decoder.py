@@ -1,7 +1,7 @@
 """Decodes text lines into a column of strings: every line is a row, an empty line the row ''.
 
-No Python runs for a single line.  The block itself becomes the data of an Arrow array in which lines
-and the terminators between them alternate, and taking every other element of it gives the column.
+No Python code runs per line.  The block itself becomes the data of an Arrow array in which lines and the
+terminators between them alternate; every other element of it is a row of the column.
 """
 
 from __future__ import annotations
