@@ -1,10 +1,10 @@
 """The logical plan: typed relational operators over streams and tables.
 
 Every operator derives its `schema` from its inputs.  Expressions refer to input columns by index.  The
-meaning of each operator is given over one totally ordered sequence of weighted rows: a row with weight
--1 retracts an equal row (a retraction, with a position of its own).  A plan without ApplyChanges,
-Aggregate and outer joins, where each WindowAggregate and Rank is final, carries +1 rows only, and so do the
-rows of ToChangelog; it is *append-only* (`append_only`).
+meaning of each operator is defined over one totally ordered sequence of weighted rows: a row with weight
+-1 retracts an equal row (a retraction, which has its own position).  A plan without ApplyChanges,
+Aggregate and outer joins, in which each WindowAggregate and Rank is final, has only rows of weight +1, and so
+has ToChangelog; such a plan is *append-only* (`append_only`).
 
 Positions.  A row's root position is (time, origin); a row that a punctuation caused has the
 origin `PUNCTUATION`, which sorts before all rows of that time.  Below the root comes the path.  The

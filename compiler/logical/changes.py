@@ -1,4 +1,4 @@
-"""Changes as rows: the table that results from them, and those of an updating query."""
+"""Changes as rows: to apply them to a table, and to get them from an updating query."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ApplyChanges(Plan):
-    """The last row of each key: `'changes' = 'upsert'` of a table that is read.
+    """The last row of each key: the option `'changes' = 'upsert'` of a table that is read.
 
     Each row of the append-only input replaces the row of its key; a row for which `present` is not TRUE
     removes it, and has no effect if the key has no row.  `keys` and `values` are columns of the input.
-    Output: the keys, then the values, none of them event time: a change may retract a row of any age.
+    Output: the keys, then the values, none of which is event time: a change may retract a row of any age.
     Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
 
@@ -44,9 +44,9 @@ OPERATION: Final = "op"
 class ToChangelog(Plan):
     """The changes of an updating query as append-only rows: TO_CHANGELOG.
 
-    At each root position the weights of equal rows are summed, and what is left are its changes.  They are
-    labelled and ordered by `key`, columns of the input, as those that a sink with that key receives.
-    Output: the columns of the input, none of them event time, then the kind of the change.
+    At each root position the weights of equal rows are added up; the rows that are left are its changes.
+    They are labelled and ordered by `key`, columns of the input, like the changes that a sink with that key
+    receives.  Output: the columns of the input, none of which is event time, then the kind of the change.
     Path: `(least scan number below, index among the changes of the root)`.
     """
 

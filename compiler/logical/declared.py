@@ -1,4 +1,4 @@
-"""Tables as they are declared: what is read, and what is written."""
+"""Tables as they are declared: tables that are read, and tables that are written."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 TABLES_MAX: Final = 128
-"""How many tables of a script can be read: those declared first."""
+"""The maximum number of tables of a script that can be read: those declared first."""
 SPLITS_MAX: Final = 1 << 16
-"""How many splits a table has at most."""
+"""The maximum number of splits of a table."""
 ROWS_MAX: Final = 1 << 40
-"""How many rows a split has at most."""
+"""The maximum number of rows of a split."""
 
 
 ROW_TIME: Final = Column("proctime", TIMESTAMP, nullable=False, time_attribute=True)
@@ -27,7 +27,7 @@ ROW_TIME: Final = Column("proctime", TIMESTAMP, nullable=False, time_attribute=T
 
 
 class TimeKind(enum.Enum):
-    """What the time of a root position is for the rows of a source."""
+    """The meaning of the time of root positions for the rows of a source."""
 
     ARRIVAL = "arrival"
     EVENT = "event"
@@ -39,10 +39,10 @@ class TimeKind(enum.Enum):
 class Table(Node):
     """A source table as declared: its physical columns, its connector, and its time.
 
-    With `row_time` its rows have one more column, `ROW_TIME`.
+    With `row_time`, its rows have one more column, `ROW_TIME`.
 
-    `event_time` is an expression over the physical columns (it may go through a computed column);
-    present exactly where `time` is EVENT.  The watermark at a position with time T is
+    `event_time` is an expression over the physical columns (possibly that of a computed column);
+    it is present exactly if `time` is EVENT.  The watermark at a position with time T is
     `floor((T - delay_us) / grain_us) * grain_us`.  `ordinal` numbers the tables of the script in the
     order of their declaration: it is the source part of an origin, and less than `TABLES_MAX`.
     """
@@ -75,8 +75,8 @@ class Changes(enum.Enum):
 class SinkTable(Node):
     """A table that is written: its columns, connector options, and how changes are written.
 
-    `key` holds the column indexes by which a removed and an added row of one group are the same row
-    (`-U`/`+U`): the PRIMARY KEY for UPSERT, else the key that the query derives (None: no such key).
+    `key` has the indexes of the columns by which a removed and an added row of one group are versions of the
+    same row (`-U`/`+U`): the PRIMARY KEY for UPSERT, else the derived key of the query (None: there is none).
     It also orders the changes of a group.
     """
 
@@ -89,6 +89,6 @@ class SinkTable(Node):
 
     @property
     def shards(self) -> int | None:
-        """Return how many shards the table is written to, None if it is not sharded."""
+        """Return the number of shards to which the table is written, None if it is not sharded."""
         shards = dict(self.options).get("shards")
         return None if shards is None else int(shards)

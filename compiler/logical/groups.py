@@ -16,11 +16,11 @@ from fsql.compiler.schema import Column, Schema
 class LateralAggregate(Plan):
     """An aggregate over each input row's own array: `LATERAL (SELECT … FROM UNNEST(array) … GROUP BY …)`.
 
-    For each input row by itself: unnest `array` as `Unnest` does (NULL counts as empty), keep the
+    For each input row separately: unnest `array` as `Unnest` does (NULL counts as empty), keep the
     elements where `predicate` is TRUE (None: all), group them by `keys`, aggregate.  `predicate`,
     `keys` and the aggregates' arguments are over the input's columns followed by element and, if
-    `ordinality`, ordinal (from 1, BIGINT).  Without keys there is exactly one group, empty or not.
-    ARRAY_AGG keeps the order of the elements.  Groups come in the order of their first element.
+    `ordinality`, ordinal (from 1, BIGINT).  Without keys there is exactly one group, which may be empty.
+    ARRAY_AGG keeps the order of the elements.  Groups are in the order of their first elements.
     Output: the input's columns, the keys, the aggregates.  Path: the group's index is appended.
     """
 
@@ -46,11 +46,11 @@ class LateralAggregate(Plan):
 class Aggregate(Plan):
     """The unbounded, updating aggregate: GROUP BY … EMIT CHANGES without a window.
 
-    A group exists while the weights of its rows sum to more than 0, also where there are no keys.  Each
-    root position that changes a group's row retracts the old row and adds the new one.
-    With `idle_us`, no row of a group comes more than that after the one before it, in the time of their
-    roots: then its state is freed.  The input is append-only, and its last key identifies the groups of equal
-    other keys.
+    A group exists while the weights of its rows add up to more than 0, even without keys.  Each root position
+    that changes a group's row retracts the old row and adds the new one.  With `idle_us`, successive rows of
+    a group are at most that far apart, in the time of their roots, so the state of a group is freed after
+    that time.  The input is then append-only, and the last key distinguishes the groups that have the other
+    keys in common.
     Output: keys, aggregates.  Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
 
@@ -69,14 +69,14 @@ class Aggregate(Plan):
 
 @dataclass(frozen=True, eq=False)
 class WindowAggregate(Plan):
-    """An aggregate of windowed rows: GROUP BY keys that hold the window's end.
+    """An aggregate of windowed rows: GROUP BY keys that include the window's end.
 
     The window of a row ends at `window_end` (an index into the input's columns) and closes at the
     position of the punctuation that reaches it: (`close_time`, PUNCTUATION) with that column's delay
     (`delays`).  A row after that position is late: it is dropped here and counted, never an error.
-    With `final`, the group's row comes once, at that position; ties are ordered by their own columns.
-    Otherwise the groups are updating, as in `Aggregate`, until the window closes, which changes nothing
-    but frees the state.  Output: keys, aggregates.  Path: `(least scan number below,)`.
+    With `final`, the group's row is emitted once, at that position; ties are ordered by their own columns.
+    Otherwise the groups are updating, as in `Aggregate`, until the window closes, which only frees the
+    state.  Output: keys, aggregates.  Path: `(least scan number below,)`.
     """
 
     input: Plan
@@ -117,10 +117,11 @@ class OverCall(Node):
     """One running aggregate of `Over`: the rows of its frame, which ends at `frame_end`.
 
     It begins `preceding` rows before the row, or with the first row of the partition.  With `time`, an event
-    time that ascends within each partition, `preceding` are microseconds, and the frame ends with the last
-    row of the same time.  Rows of one time have one root.  A frame by rows ends `end_preceding` rows before
-    the row: LAG has one row.  Both numbers may be negative, for FOLLOWING; then the frame is that of the row
-    `delay` rows before, so that no row of it comes later, and empty where there is no such row.
+    time that ascends within each partition, `preceding` is in microseconds, and the frame ends with the last
+    row of the same time; rows of one time have one root.  A frame of rows ends `end_preceding` rows before
+    the row: for LAG it is a single row.  Both numbers may be negative, for FOLLOWING; then the frame is that
+    of the row `delay` rows earlier, so that all of its rows have arrived, and is empty if there is no such
+    row.
     """
 
     aggregate: AggregateCall
@@ -144,8 +145,8 @@ class Over(Plan):
     For each row of the append-only input, its columns and the value of each call over the rows of its
     partition so far, in the total order; rows that share a position by their own columns (so none of
     the input's columns may be pruned where rows can tie).  Path: unchanged.
-    With `idle_us`, a row that comes more than that after the one before it in its partition, in the time of
-    their roots, may find the partition empty: who reads the calls must not depend on it.
+    With `idle_us`, the state of a partition may be dropped that long after its last row, in the time of
+    roots; readers of the calls must not depend on whether it was.
     """
 
     input: Plan

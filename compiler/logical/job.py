@@ -1,4 +1,4 @@
-"""What a script writes, as one job."""
+"""A job: all the INSERTs of a script."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class TimeRange(Node):
 
 
 class JoinKind(enum.Enum):
-    """Which rows a join returns in addition to, or instead of, the pairs; the value is the name in SQL."""
+    """The kind of a join: the rows it returns besides, or instead of, pairs; the value is the name in SQL."""
 
     INNER = "INNER"
     LEFT = "LEFT"
@@ -65,9 +65,9 @@ class Join(Plan):
     Path: the later row's, padded with -1 to the deeper side's depth, then the index of the earlier row's
     position among those of the later row's pairs (earlier rows that tie share it: their pairs tie).
 
-    The other kinds are updating.  A row without a partner is padded with NULLs, for as long as it
-    has none (LEFT, RIGHT, FULL); or the rows are those of the left side that have a partner (SEMI) or have
-    none (ANTI).  They have no time range.
+    The other kinds are updating, and have no time range.  LEFT, RIGHT and FULL also return rows without a
+    partner, padded with NULLs, as long as they have none.  SEMI returns the rows of the left side that have a
+    partner, ANTI those that have none.
     """
 
     left: Plan
@@ -79,9 +79,9 @@ class Join(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the columns of both sides; of SEMI and ANTI those of the left side.
+        """Return the columns of both sides; for SEMI and ANTI those of the left side.
 
-        Without a time range they are not event time: the earlier row may be of any age.
+        Without a time range they are not event time, because the earlier row may be of any age.
         """
         left, right = self.left.schema, self.right.schema
         if not self.kind.makes_pairs:
@@ -100,7 +100,7 @@ class Join(Plan):
 class Union(Plan):
     """UNION ALL: the rows of all branches, which have equal types; names are the first branch's.
 
-    Path: each branch's, padded with -1 to the deepest.  (Scan numbers already order the branches.)
+    Path: that of the branch, padded with -1 to the deepest.  (Scan numbers already order the branches.)
     """
 
     branches: tuple[Plan, ...]

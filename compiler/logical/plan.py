@@ -1,4 +1,4 @@
-"""What all relational operators have in common."""
+"""The base class of relational operators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Plan(Node):
-    """The base of relational operators."""
+    """The base class of relational operators."""
 
     @cached_property
     def inputs(self) -> tuple[Plan, ...]:
@@ -31,7 +31,7 @@ class Plan(Node):
 
 
 def time_type(below: Plan, column: int) -> SqlType:
-    """Return the type of times that are computed of a time column, which do not have its digits of fraction.
+    """Return the type of times computed from a time column, whatever its digits of fraction.
 
     The column may be missing in a plan that is not verified yet.
     """

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 _ROOT_LEVELS: Final = 2
-"""The levels of a path that keep a root position: its time and its origin."""
+"""The number of path levels that keep a root position: its time and its origin."""
 _ORDER_LEVELS: Final = 2
-"""The levels of a path that order rows before that: the start of a session and a column."""
+"""The number of path levels before these that order rows: the start of a session and a column."""
 
 
 def operators(plan: Plan) -> tuple[Plan, ...]:
@@ -51,7 +51,7 @@ def least_scan_number(plan: Plan) -> int:
 
 
 def depth(plan: Plan) -> int:
-    """Return how many path columns the rows of `plan` have."""
+    """Return the number of path columns of the rows of `plan`."""
     depths: dict[Plan, int] = {}
     for node in operators(plan):
         below = max((depths[each] for each in node.inputs), default=0)
@@ -70,12 +70,12 @@ def depth(plan: Plan) -> int:
 
 
 def session_levels(order_column: int | None) -> int:
-    """Return how many path columns the rows of sessions have before those that they had."""
+    """Return the number of path columns that sessions put before those of their input."""
     return _ROOT_LEVELS if order_column is None else _ORDER_LEVELS + _ROOT_LEVELS
 
 
 def append_only(plan: Plan) -> bool:
-    """Return whether `plan` never retracts a row; what is below a ToChangelog may."""
+    """Return whether `plan` never retracts a row; operators below a ToChangelog may do so."""
     met = {plan}
     waiting = [plan]
     while waiting:
@@ -89,7 +89,7 @@ def append_only(plan: Plan) -> bool:
 
 
 def _retracts(node: Plan) -> bool:
-    """Return whether an operator can retract rows of its own."""
+    """Return whether an operator can itself retract rows."""
     match node:
         case ApplyChanges() | Aggregate() | WindowAggregate(final=False) | Rank(final=False):
             return True
@@ -100,14 +100,14 @@ def _retracts(node: Plan) -> bool:
 
 
 def drops_late_rows(plan: Plan) -> TypeGuard[WindowAggregate | AssignSessions | Rank]:
-    """Return whether `plan` itself is of windows, to which rows can come too late."""
+    """Return whether the operator `plan` has windows, for which rows can be late."""
     return isinstance(plan, WindowAggregate | AssignSessions) or (
         isinstance(plan, Rank) and plan.window_end is not None
     )
 
 
 def has_expiring_rows(plan: Plan) -> bool:
-    """Return whether `plan` is of windows that end when rows can no longer be joined: no row is late."""
+    """Return whether the windows of `plan` end when rows can no longer be joined, so that no row is late."""
     below = plan.input if isinstance(plan, WindowAggregate) else None
     while isinstance(below, Filter):
         below = below.input
@@ -143,7 +143,7 @@ def session_close_time(end_us: int, delay: int, grain: int) -> int:
 def expiry_time(until_us: int, root_time: int, delay: int, grain: int) -> int:
     """Return the end of the window of a row that can be joined up to `until_us` (see `AssignExpiry`).
 
-    Where the watermark at the row's root has passed that, it is the watermark there, so that the window
-    closes at the next punctuation.
+    If the watermark at the row's root has already passed that time, the window ends at this watermark, so
+    that it closes at the next punctuation.
     """
     return max(until_us, (root_time - delay) // grain * grain) + 1

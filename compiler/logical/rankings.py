@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RankFunction(enum.Enum):
-    """What numbers the rows of a partition; the member's value is the name in SQL.
+    """The functions that number the rows of a partition; the value is the name in SQL.
 
     ROW_NUMBER counts rows; RANK counts the rows that are less, DENSE_RANK the distinct orders that are less.
     """
@@ -29,7 +29,7 @@ class RankFunction(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class OrderKey(Node):
-    """One expression that rows are ordered by."""
+    """One expression by which rows are ordered."""
 
     expression: Expression
     descending: bool
@@ -41,12 +41,12 @@ class Rank(Plan):
     """The rows of each partition with their ranks, those with `skipped < rank <= limit`.
 
     Rows are ordered by `order`; equal ones by their positions in the total order if the input is
-    append-only, and otherwise by all their columns.  A row that the input has several times is ranked
+    append-only, and otherwise by all their columns.  A row that occurs several times in the input is ranked
     several times.
 
     Without `window_end` the result is updating: each root position that changes a partition retracts
     rows and adds rows.  With it, rows are late as for `WindowAggregate`, and the state of a window is
-    freed when it closes; with `final`, the rows come then, once, at that position.
+    freed when it closes; with `final`, the rows are emitted once, at that position.
     Output: the input's columns, then the rank if it has a name.  Path: `(least scan number below,)`.
     """
 
@@ -62,7 +62,7 @@ class Rank(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the input's columns and the rank; of event time only the window's end stays, if final."""
+        """Return the input's columns and the rank; only the window's end remains event time, if final."""
         columns = tuple(
             replace(
                 column,

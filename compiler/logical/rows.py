@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Scan(Plan):
     """The rows of a table, with weight +1, as emitted by its fronts.
 
-    Path: `(scan number,)`.  The scans of an INSERT's query are numbered from 0 in the order of its text,
-    with views expanded; so all rows derived from an input row by the first scan precede those by the second.
-    Subqueries in the expressions of a SELECT come after its FROM.
+    Path: `(scan number,)`.  The scans of an INSERT's query are numbered from 0 in the order of its text, with
+    views expanded; so all rows that the first scan derives from an input row precede those of the second.
+    Subqueries in the expressions of a SELECT are numbered after its FROM.
     """
 
     table: Table
@@ -80,7 +80,7 @@ class Project(Plan):
 class Unnest(Plan):
     """For each input row, one row for each element of `array`: the input's columns, then the element.
 
-    With `ordinality_name`, then the element's ordinal from 1 (BIGINT).  A NULL or empty array gives no
+    With `ordinality_name`, the element's ordinal follows, from 1 (BIGINT).  A NULL or empty array gives no
     row.  Path: the element's index from 0 is appended.
     """
 
@@ -105,10 +105,11 @@ class AssignWindows(Plan):
 
     Adds `window_start`, `window_end` and `window_time` (the end less 1 microsecond), of the type of the
     time; the last two are event time.  `time_column` is the index of an event-time column that is never NULL.
-    Windows come in ascending order of start.  Path: the window's index from 0 is appended.
+    Windows are in ascending order of start.  Path: the window's index from 0 is appended.
 
-    Windows of TIMESTAMP_LTZ are of local times: one begins when a clock in the zone first shows its start,
-    and ends when no clock will show a time before its end.  So it is longer where the clock is put back.
+    Windows of TIMESTAMP_LTZ are in local time: a window begins when a clock in the zone first shows its
+    start, and ends when the clock will never again show a time before its end.  So it is longer if the clock
+    is set back.
     """
 
     input: Plan
@@ -119,15 +120,16 @@ class AssignWindows(Plan):
 
     @property
     def known_by_one_bound(self) -> bool:
-        """Return whether windows that hold a row differ in each bound.
+        """Return whether the windows of a row differ in each bound.
 
-        Of windows that overlap, several begin or end where a clock is put forward, if it skips their bounds.
+        Overlapping windows may begin or end at the same time where the clock is set forward and skips their
+        bounds.
         """
         return self.size_us <= self.slide_us or not zone_of(self.zone).transitions
 
     @property
     def zone(self) -> str:
-        """Return the zone of the local times that windows are of."""
+        """Return the time zone of windows in local time."""
         return time_type(self.input, self.time_column).zone or "UTC"
 
     @cached_property
@@ -144,7 +146,7 @@ class AssignWindows(Plan):
 
 @dataclass(frozen=True, eq=False)
 class AssignExpiry(Plan):
-    """Each row with the time at which the watermark shows that it will not be joined any more.
+    """Each row with the watermark from which on it can no longer be joined.
 
     Adds `expires`, event time with the delay `delay_us`: the greater of the row's time plus `wait_us` and the
     watermark at its root, by `delay_us` and `grain_us`, plus 1 microsecond.  So the window that ends there
@@ -178,7 +180,7 @@ class AssignExpiry(Plan):
 class AssignRowTime(Plan):
     """Each row with `row_time`, the time of its root position, which is event time with the delay 0.
 
-    All tables below have event time or arrivals.  Output: the input's columns, then that time.
+    All tables below have event time or arrival times.  Output: the input's columns, then that time.
     Path: unchanged.
     """
 
@@ -194,7 +196,7 @@ class AssignRowTime(Plan):
 
 
 def passed_time(expression: Expression) -> ColumnRef | None:
-    """Return the column that an expression is, or whose times it has with more digits of fraction."""
+    """Return the column that an expression refers to, or casts to more digits of fraction."""
     inner = expression
     if isinstance(expression, Cast) and expression.type.kind is Kind.TIMESTAMP:
         given = expression.argument.type

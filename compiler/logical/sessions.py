@@ -1,4 +1,4 @@
-"""The operator that puts the rows of a key into sessions."""
+"""The operator that assigns rows to sessions."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 class AssignSessions(Plan):
     """The rows of each session, once it is closed: `[first, last + gap)` of the rows of a partition.
 
-    `time_column` is an event-time column that is never NULL, `end_column` has that time plus the gap: where
-    a session with this row alone ends.  In the total order (rows that share a position by their time), a
-    row joins the open sessions of its partition that it overlaps or touches, which become one session.
-    Without such a session, it begins one, or is late if that session would be closed: it is dropped here
-    and counted.  A session closes when the watermark is greater than its end, so that a row at the very end
-    is still part of it.
+    `time_column` is an event-time column that is never NULL, `end_column` has that time plus the gap: the end
+    of a session of only this row.  In the total order (rows that share a position by their time), a row joins
+    the open sessions of its partition that it overlaps or touches, which become one session.  If there is no
+    such session, it begins one; if that would be closed already, the row is late: it is dropped here and
+    counted.  A session closes when the watermark is greater than its end, so that a row at the very end is
+    still part of it.
 
-    Output: the input's columns, none of them event time any more, then `window_start`, `window_end`
-    and `window_time` (the end less 1 microsecond); the last two are event time.  Root: the
-    punctuation (`session_close_time`, PUNCTUATION).  Path: the time and the origin of the row's root before,
-    then its path, so the rows of a session stay in order.
+    Output: the input's columns, none of which is event time any more, then `window_start`, `window_end` and
+    `window_time` (the end less 1 microsecond); the last two are event time.  Root: the punctuation
+    (`session_close_time`, PUNCTUATION).  Path: the time and the origin of the row's original root, then its
+    original path, so the rows of a session keep their order.
 
     With `order_column`, a BIGINT or a TIMESTAMP that is never NULL, the path begins with the start of the
-    session and that column: rows that come together are in the order of event time, and at one time in
+    session and that column: rows of one punctuation are in the order of event time, and at one time in
     that of the column.
     A late row has its own time there.
     """
@@ -46,12 +46,12 @@ class AssignSessions(Plan):
 
     @property
     def sorts(self) -> bool:
-        """Return whether each session is the rows of one time, so that rows are only ordered."""
+        """Return whether each session has the rows of one time, so that rows are only sorted."""
         return self.end_column == self.time_column
 
     @property
     def lasts(self) -> bool:
-        """Return whether sessions end with the last possible time, so they close where the input ends."""
+        """Return whether sessions end at the greatest possible time, and so close at the end of the input."""
         end = self.input.expressions[self.end_column] if isinstance(self.input, Project) else None
         return isinstance(end, Literal) and end.value == TIMESTAMP_MAX
 
@@ -59,7 +59,7 @@ class AssignSessions(Plan):
     def schema(self) -> Schema:
         """Return the input's columns, then the session's three."""
         type_ = time_type(self.input, self.time_column)
-        # Rows that are only sorted have their own times as bounds, with the digits that these have.
+        # Rows that are only sorted have their own times as bounds, with their digits of fraction.
         bound = self.input.schema[self.time_column].type if self.sorts else type_
         return (
             *(

@@ -1,7 +1,7 @@
-"""Logical plan to drifting-state graph, one operator a file.
+"""Lowers a logical plan to a drifting-state graph, with one file for each operator.
 
-`lower` (in `job`) walks the plan; there is one file for each operator; `draft` holds the graph under
-construction, and `cycle` builds the drifting-state cycle that all stateful operators have.
+`lower` (in `job`) walks the plan; `draft` has the graph under construction, and `cycle` builds the
+drifting-state cycle that all stateful operators have.
 """
 
 from fsql.compiler.lowering.job import lower

@@ -28,7 +28,7 @@ def lower_changes(draft: Draft, plan: ApplyChanges, rows: int) -> int:
 
 
 def _if_present(present: Expression, column: Expression) -> Expression:
-    """Return the column where the row is present, else NULL: a removed row leaves no state."""
+    """Return the column if the row is present, else NULL, so that a removed row leaves no state."""
     nothing = Literal(column.type, nullable=True, value=None)
     return Case(column.type, nullable=True, branches=((present, column),), otherwise=nothing)
 

@@ -1,13 +1,13 @@
 """Subplans that compute the same over different scans: for example, a view that is used twice.
 
-The scans of a copy have other numbers, which are the path of its rows, so the copies are not one node.
-After an operator whose path is its least scan number alone, they differ in that number only: the rows of
-the first one are those of the others when they are renumbered.
+The scans of a copy have other numbers, which are in the paths of its rows, so the copies are distinct nodes.
+After an operator whose path is only its least scan number, they differ only in that number: renumbering the
+rows of the first copy yields the rows of the others.
 
     … ─▶ Map(Finish) ─▶ Broadcast ─┬─▶ …
                                    └─▶ Map(Renumber) ─▶ …
 
-Late rows of the first one are late rows of each copy: they are counted and written as often.
+Late rows of the first copy are late rows of each copy, so they are counted and written for each.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NUMBERED = Aggregate | WindowAggregate | Rank
 
 
 def copies_of(job: Job) -> dict[Plan, Plan]:
-    """Return each operator that computes the same as one before it, with the first one."""
+    """Return each operator that computes the same as an earlier one, with the first such operator."""
     shapes: dict[Plan, _Shape] = {}
     numbers: dict[tuple[object, ...], int] = {}
     first: dict[int, Plan] = {}
@@ -54,7 +54,7 @@ def copies_of(job: Job) -> dict[Plan, Plan]:
 
 
 def without_copies(job: Job, copies: Mapping[Plan, Plan]) -> set[Plan]:
-    """Return the operators that are lowered: those of the plans, but not those that only copies read."""
+    """Return the operators that are lowered: those of the plans, except those that only copies read."""
     found: set[Plan] = set()
     waiting = [insert.query for insert in job.inserts]
     while waiting:
@@ -75,7 +75,7 @@ def lower_copy(draft: Draft, plan: Plan, original: Plan, rows: int) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Shape:
-    """The number of what an operator computes, scan numbers apart, and its least scan number."""
+    """A number for what an operator computes, regardless of scan numbers, and its least scan number."""
 
     number: int
     scan: int

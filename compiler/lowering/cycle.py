@@ -4,8 +4,8 @@
                  ▲                                                 │
                  └─────────────────────────────────────────────────┘
 
-`Draft.finish` inserts the Broadcast, since combine has two readers.  The schema and depth of Merge and
-Grouping are those of the input rows (of a join: the columns of both sides, the depth of the deeper one);
+`Draft.finish` inserts the Broadcast, because combine has two readers.  The schema and depth of Merge and
+Grouping are those of the input rows (for a join: the columns of both sides, the depth of the deeper one);
 from combine on they are those of the output rows.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 STATE_WINDOW = 2
-"""A state and the next item; see FlameStream (2018), section 2.7."""
+"""The window of the Grouping: a state and the next item; see FlameStream (2018), section 2.7."""
 
 
 def add_cycle(  # noqa: PLR0913 - the parts of a cycle
@@ -38,7 +38,7 @@ def add_cycle(  # noqa: PLR0913 - the parts of a cycle
 ) -> int:
     """Append the cycle of `plan` after the vertices `entries`; return the vertex of its output.
 
-    `made` are the columns of its rows, where these are not those of `plan`.
+    `made` are the columns of its rows, if they are not those of `plan`.
     """
     cycle = draft.next_cycle()
     origin, operator = type(plan).__name__, draft.operator_ids[plan]

@@ -70,7 +70,7 @@ class Draft:
             self.add_late_port(copy, self._late_rows[original])
 
     def close_cycle(self, merge: int, way_back: int) -> None:
-        """Add `way_back` to the inputs of `merge`: the only input that comes later than its reader."""
+        """Add `way_back` to the inputs of `merge`: the only input that is later than its reader."""
         vertex = self._vertices[merge]
         inputs = (*vertex.inputs, way_back)
         self._vertices[merge] = dataclasses.replace(vertex, inputs=inputs)

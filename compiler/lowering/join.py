@@ -51,16 +51,16 @@ def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
 
 
 def _closing(plan: Join) -> Closing | None:
-    """Return when windows close that are joined on equal bounds while their rows change."""
+    """Return when windows close, if updating rows of windows are joined on equal bounds; else None."""
     equal = equal_bounds(plan)
     return None if equal is None else Closing(equal.key, equal.delay_us, grain_us(plan))
 
 
 def _keys(plan: Join) -> tuple[Keys, Keys]:
-    """Return the keys, not NULL on the sides whose rows are kept without a partner.
+    """Return the keys, without NULL on the sides whose rows are kept without a partner.
 
-    There NULL is replaced, and one more key distinguishes rows with a NULL key from the others and from
-    those of the other side, so that they match nothing.
+    On these sides NULL is replaced, and one more key distinguishes rows with a NULL key from all others, also
+    of the other side, so that they match nothing.
     """
     keeps = plan.kind.keeps_left, plan.kind.keeps_right
     sides = plan.left_keys, plan.right_keys

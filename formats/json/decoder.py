@@ -191,7 +191,7 @@ class JsonDecoder(SingleLineDecoder):
         return arrays, kept
 
     def _exact_columns(self, decoded: Sequence[msgspec.Struct]) -> list[pa.Array]:
-        """Return the columns of rows after rejecting malformed ones, since a malformed value hides others."""
+        """Return the columns of rows that the exact rules have accepted, so that all values can be read."""
         arrays, _, _, unread = self._row_type.columns(decoded)
         assert not unread.any(), "the exact rules read what the columns do not"
         return arrays
