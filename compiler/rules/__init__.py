@@ -1,4 +1,4 @@
-"""The rewrite rules, and the passes that they make up.
+"""The rewrite rules, and the passes that consist of them.
 
 | module                   | what it is about                                                  |
 |--------------------------|-------------------------------------------------------------------|
@@ -74,8 +74,8 @@ PASSES: Final = (
     Pass("simplify", (*SIMPLIFY, *MERGE)),
     # A predicate that moves may meet constants, and be placed above another filter.
     Pass("pushdown", (*SIMPLIFY, *MERGE, *PUSHDOWN)),
-    # Pruning comes last, since a predicate that moves changes what columns are read where; and
-    # pushing down does not come again, since it would lift what picks columns above the filters.
+    # Pruning comes last, because moving a predicate changes which columns are read where.  Pushdown
+    # is not repeated, because it would lift the projections that select columns above the filters.
     Pass("prune", PRUNE),
     Pass("tidy", MERGE),
 )

@@ -24,7 +24,7 @@ def columns_of(*expressions: Node | None) -> frozenset[int]:
 
 
 def uses(expressions: Iterable[Expression]) -> Counter[int]:
-    """Return how often each column is referred to, as the expressions are written out.
+    """Return how often each column is referred to if the expressions are written out.
 
     Interned expressions are graphs: a part that occurs twice in the text is one node with two readers.
     """
@@ -40,7 +40,7 @@ def uses(expressions: Iterable[Expression]) -> Counter[int]:
 
 
 def substitute(expression: Expression, take: Callable[[int], Expression]) -> Expression:
-    """Return `expression` with `take(index)`, of the same type, instead of each column."""
+    """Return `expression` with each column replaced by `take(index)`, which has the same type."""
     references = [node for node in walk(expression) if isinstance(node, ColumnRef)]
     taken: dict[Node, Expression] = {each: take(each.index) for each in references}
     assert all(taken[each].type == each.type for each in references)
@@ -70,9 +70,9 @@ def replace_parts(expression: Expression, by: Mapping[Node, Expression]) -> Expr
 def substitution_repeats_work(
     readers: Iterable[Expression], expressions: tuple[Expression, ...]
 ) -> bool:
-    """Return whether putting `expressions` into `readers` would compute one of them more than once.
+    """Return whether substituting `expressions` into `readers` would compute one of them more than once.
 
-    Refusing that keeps a chain of views from growing an expression to twice its size at every step.
+    To refuse that prevents a chain of views from doubling the size of an expression at every step.
     """
     return any(
         count > 1 and not isinstance(expressions[index], ColumnRef | Literal)

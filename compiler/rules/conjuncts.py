@@ -1,10 +1,10 @@
 """Predicates as conjunctions, and which conjuncts may leave.
 
-AND is associative, also in evaluation and failures: it goes from left to right and ends at
-the first operand that is FALSE.  An operand that is NULL decides nothing, and the next is evaluated.
-So a conjunct that leaves the others, to drop rows before they are evaluated, changes what they see: it
-drops the rows on which it is NULL as well as those on which it is FALSE, and it drops rows before the
-earlier conjuncts are evaluated.
+AND is associative, also in evaluation and failures: it is evaluated from left to right up to the first
+operand that is FALSE.  After an operand that is NULL, the next operand is evaluated.  So a conjunct that is
+moved away from the others, to drop rows before they are evaluated, changes the rows on which they are
+evaluated: it drops the rows on which it is NULL as well as those on which it is FALSE, and it drops rows
+before the earlier conjuncts are evaluated.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def split_movable(
 ) -> tuple[list[Expression], list[Expression]]:
     """Return the conjuncts that may be moved to where they drop rows earlier, and the others.
 
-    One is moved if `goes` states that it would have what it needs there, and if no row fails more or less
-    for it: it cannot fail itself (it may see rows there that it does not see here), none before it can
-    (they would not see the rows that it drops), and either it is never NULL or none after it can fail
-    (they see rows on which it is NULL).
+    A conjunct is moved if `goes` returns that its columns are available there, and if that does not change
+    which rows fail: it cannot fail itself (there may be other rows there), no conjunct before it can
+    fail (it would not be evaluated on the dropped rows), and either it is never NULL or no conjunct after it
+    can fail (these are now evaluated on rows on which it is NULL).
     """
     operands = conjuncts(predicate)
     failing = [index for index, operand in enumerate(operands) if fallible(operand)]

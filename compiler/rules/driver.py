@@ -1,19 +1,18 @@
 """The driver of rewrite rules.
 
-A **rule** is a pure function from a node to the node that replaces it, or to None where it does not
-apply.  A **pass** is a named set of rules, applied until none of them fires any more.  The driver goes
-bottom-up: when a node is offered to the rules, everything below it is final; what a rule returns is
-rewritten to a fixpoint in turn.  It does not recurse, and records by identity what each node became, so a
-subplan that several share is rewritten once and stays shared.
+A **rule** is a pure function from a node to the node that replaces it, or to None if it does not apply.  A
+**pass** is a named set of rules, applied until none of them fires any more.  The driver works bottom-up: when
+the rules are applied to a node, everything below it is final; the result of a rule is rewritten to a fixpoint
+in turn.  The driver does not recurse, and records the result of each node by identity, so that a shared
+subplan is rewritten once and remains shared.
 
-Expressions that tables declare are rewritten as well: a projection that computes event time is known by
-being the very expression that its table declares, and has to stay so.
+Expressions that tables declare are rewritten as well: a projection that computes event time is recognized by
+having the same expression as its table declares, and this has to remain so.
 
-The contract of a rule: the job releases the same bytes with and without it.  That includes order,
-errors (which row fails first, and with what code), and what comes late.  It is not promised that
-positions' paths are the same numbers, only that they order the rows alike, nor that rows inside of the
-plan have the same columns.  `tests/property/test_rules.py` holds each rule to it by evaluating plans
-before and after.
+The contract of a rule: the job releases the same bytes with and without it.  That includes order, errors
+(which row fails first, and with which code), and late rows.  Not promised: that paths of positions are the
+same numbers, only that they order the rows in the same way; and that rows within the plan have the same
+columns.  `tests/property/test_rules.py` checks each rule by evaluating plans before and after it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
 
 FIRINGS_MAX: Final = 200_000
-"""More firings than this in one pass mean that the rules do not reach a fixpoint."""
+"""With more firings in one pass, the rules are considered not to reach a fixpoint."""
 
 NodeT = TypeVar("NodeT", bound=Node)
 RootT = TypeVar("RootT", bound=Node)
@@ -42,9 +41,9 @@ RootT = TypeVar("RootT", bound=Node)
 class Rule(Generic[NodeT]):
     """A rule, its name, and the class of nodes that it applies to.
 
-    With `opens_inputs` the rule takes an input apart and puts its pieces together again.  It is not
-    tried where another operator also reads that input: the input would remain, and what was
-    computed and stored once would be so twice.
+    With `opens_inputs` the rule takes an input apart and rebuilds it from its pieces.  It is not applied if
+    another operator also reads that input: the input would remain, and its rows would be computed and stored
+    twice.
     """
 
     name: str
@@ -88,10 +87,10 @@ def run_passes(
     """Return `job` after all passes.
 
     Args:
-        job: what the binder made.
-        passes: applied in their order.
+        job: the job, as the binder returns it.
+        passes: the passes to apply, in order.
         disabled: names of passes and rules to leave out.
-        trace: is extended by what fired.
+        trace: firings are appended to it.
         verify: is called with the job after each pass.
 
     Raises:
@@ -121,10 +120,10 @@ def rewrite(
     firings_max: int = FIRINGS_MAX,
     trace: list[Firing] | None = None,
 ) -> RootT:
-    """Return `root` with `rules` applied until none fires; the first that applies to a node rewrites it.
+    """Return `root` with `rules` applied until none fires; the first rule that applies to a node rewrites it.
 
     Raises:
-        RuleLoopError: the rules fire more than `firings_max` times, or go in a circle.
+        RuleLoopError: if the rules fire more than `firings_max` times, or form a cycle.
     """
     rewriting = _Rewriting(rules, _read_twice(root), firings_max)
     try:
@@ -166,7 +165,7 @@ class _Rewriting:
         return self._became[root]
 
     def _open_below(self, node: Node) -> list[Node]:
-        """Return the children of `node` that are not yet at rest, the first one last."""
+        """Return the children of `node` that are not final yet, in reverse order."""
         if node in self._replaced:
             return []
         below = self._below.get(node)
@@ -175,9 +174,9 @@ class _Rewriting:
         return [child for child in below if child not in self._became][::-1]
 
     def _replacement(self, node: Node) -> Node | None:
-        """Return the replacement of `node`, whose children no rule changes; None if it stays.
+        """Return the replacement of `node`, whose children are final; None if no rule applies.
 
-        A node that comes up again before its replacement is at rest is part of that replacement.
+        A node that is visited again before its replacement is final is part of that replacement.
         """
         replacement = self._replaced.get(node)
         if replacement is not None:

@@ -1,4 +1,4 @@
-"""An analysis: where equal values are the same value."""
+"""An analysis: for which types equal values are indistinguishable."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 def equal_means_same(kind: SqlType) -> bool:
     """Return whether no expression can distinguish equal values of the type.
 
-    -0.0 and 0.0 are equal and not the same (their texts and reciprocals differ), so FLOAT and DOUBLE are out.
+    -0.0 and 0.0 are equal, but their texts and reciprocals differ, so it is false for FLOAT and DOUBLE.
     """
     return not kind.contains(*FLOATING)

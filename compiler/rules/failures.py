@@ -1,6 +1,6 @@
 """An analysis: which operators can fail a row.
 
-A rule that keeps rows from an operator which might have failed them would change where a job stops.
+A rule that drops rows before an operator that might fail on them would change where a job stops.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def fallible_over(below: Plan, expression: Expression) -> bool:
     """Return whether `expression` over the rows of `below` can fail; False is a proof.
 
-    Event time as the table declares it cannot: rows on which it fails are malformed, and never come.
+    Event time as the table declares it cannot fail: rows on which it fails are malformed, and never reach it.
     """
     declared = declared_event_time(below)
     if declared is not None:
@@ -48,7 +48,7 @@ def failing_expressions(plan: Project) -> list[int]:
 def operator_fallible(plan: Plan) -> bool:
     """Return whether `plan` itself, apart from its inputs, can fail a row; False is a proof.
 
-    AssignWindows fails rows whose windows reach out of the years 1 to 9999.
+    AssignWindows fails rows whose windows extend beyond the years 1 to 9999.
     """
     match plan:
         case AssignWindows():
@@ -62,7 +62,7 @@ def operator_fallible(plan: Plan) -> bool:
 
 
 def aggregate_fallible(call: AggregateCall) -> bool:
-    """Return whether `call` can fail: its argument can, or its sum may overflow."""
+    """Return whether `call` can fail, because its argument can, or because its sum may overflow."""
     return sum_overflows(call) or any(map(fallible, call.arguments))
 
 

@@ -1,4 +1,4 @@
-"""Constants are computed once, here, instead of on every row."""
+"""Constants are computed once, when the script is compiled, instead of on every row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fold_constants(node: Expression) -> Expression | None:
-    """`f(1, 2)` → its value, if it has one.  An expression that fails is left to fail rows."""
+    """`f(1, 2)` → its value, if it has one.  An expression that fails is kept, and fails rows."""
     operands = [*_operands(node)]
     if not operands or not all(isinstance(operand, Literal) for operand in operands):
         return None

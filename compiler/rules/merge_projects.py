@@ -11,9 +11,9 @@ from fsql.compiler.rules.failures import failing_expressions
 def merge_projects(node: Project) -> Plan | None:
     """`Project(Project(x, es), fs)` → `Project(x, fs[es])`, if the same rows fail in the same way.
 
-    They do if no e can fail; or if fs only picks columns, and picks those that can fail in their
-    order, so that the leftmost failure, which is the one reported, stays the leftmost.  It is not done
-    where an expression would be computed more than once.
+    They do if no e can fail; or if fs only selects columns, and keeps the order of those that can fail, so
+    that the leftmost failure, which is the reported one, remains the leftmost.  The rule does not apply
+    if an expression would be computed more than once.
     """
     below = node.input
     if not isinstance(below, Project) or not _keeps_failures(below, node):

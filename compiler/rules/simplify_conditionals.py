@@ -1,4 +1,4 @@
-"""CASE, COALESCE and the tests for NULL where constants or NOT NULL decide them."""
+"""Simplifies CASE, COALESCE and tests for NULL that constants or NOT NULL decide."""
 
 from __future__ import annotations
 

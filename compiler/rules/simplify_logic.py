@@ -1,7 +1,7 @@
 """Three-valued Boolean algebra that preserves failures and lazy evaluation.
 
-`AND` and `OR` evaluate from left to right and end at the first operand that decides.  So an operand
-may be forgotten if it is decided by one before it, or if it cannot fail.
+`AND` and `OR` evaluate from left to right, up to the first operand that decides.  So an operand may be
+removed if an earlier one makes it irrelevant, or if it is irrelevant and cannot fail.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def simplify_not(node: Call) -> Expression | None:
     if opposite := _OPPOSITE.get(operand.function):
         return Call(BOOLEAN, operand.nullable, opposite, operand.arguments)
     if dual := _DUAL.get(operand.function):
-        # NOT decides nothing by itself: what ends the one chain ends the other at the same operand.
+        # NOT itself decides nothing: both chains end at the same operand.
         negated = tuple(Call(BOOLEAN, x.nullable, "not", (x,)) for x in operand.arguments)
         return Call(BOOLEAN, operand.nullable, dual, negated)
     return None

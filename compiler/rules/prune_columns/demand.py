@@ -1,4 +1,4 @@
-"""An analysis: which columns of each operator are made use of."""
+"""An analysis: which columns of each operator are used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Aggregating = logical.LateralAggregate | logical.Aggregate | logical.WindowAggre
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Which columns are made use of: `of` each operator by its readers.
+    """The used columns: `of` has those of each operator that its readers use.
 
     The late rows of `written_windows` are written somewhere, with all their columns.
     """
@@ -41,7 +41,7 @@ class Demand:
 
 
 def demanded_columns(job: logical.Job) -> Demand:
-    """Return which columns of the operators of `job` are made use of."""
+    """Return which columns of the operators of `job` are used."""
     found: dict[logical.Plan, Columns] = {}
     order: dict[logical.Plan, None] = {}
     written: set[logical.Plan] = set()
@@ -51,7 +51,7 @@ def demanded_columns(job: logical.Job) -> Demand:
         if LATE_OUTPUT in dict(insert.sink.options):
             written.update(operators(insert.query))
     demand = Demand(found, frozenset(written))
-    # Inputs come before their readers, so backwards every reader has spoken before its inputs' turn.
+    # Inputs precede their readers, so in reverse order all readers are handled before their inputs.
     for plan in reversed(order):
         for below, columns in zip(plan.inputs, demand.from_inputs(plan), strict=True):
             found[below] = found.get(below, frozenset()) | columns
@@ -59,10 +59,10 @@ def demanded_columns(job: logical.Job) -> Demand:
 
 
 def columns_read(job: logical.Job) -> dict[str, frozenset[str]]:
-    """Return which columns of its tables a job makes use of, by the names of both.
+    """Return the used columns of the tables of a job, by the names of both.
 
-    For a job before the rules, it is part of what the script means: a row is malformed by what is in a
-    column only if the column is read.
+    For a job before the rules, this is part of the meaning of the script: a malformed value makes a row
+    malformed only if its column is read.
     """
     demand = demanded_columns(job)
     read: dict[str, frozenset[str]] = {}
@@ -98,18 +98,18 @@ def _demands(plan: logical.Plan, wanted: Columns, *, late_rows: bool) -> tuple[C
 
 
 def kept_expressions(plan: logical.Project, wanted: Columns) -> list[int]:
-    """Return which expressions stay: those that are wanted, and those that can fail."""
+    """Return which expressions are kept: those that are wanted, and those that can fail."""
     return sorted(wanted.union(failing_expressions(plan)))
 
 
 def kept_values(plan: logical.ApplyChanges, wanted: Columns) -> list[int]:
-    """Return which values stay."""
+    """Return which values are kept."""
     first = len(plan.keys)
     return [i for i in range(len(plan.values)) if first + i in wanted]
 
 
 def kept_aggregates(plan: Aggregating, wanted: Columns) -> list[int]:
-    """Return which aggregates stay: those that are wanted, and those that can fail."""
+    """Return which aggregates are kept: those that are wanted, and those that can fail."""
     calls = aggregates(plan)
     first = len(plan.schema) - len(calls)
     return [i for i, call in enumerate(calls) if first + i in wanted or aggregate_fallible(call)]
@@ -123,10 +123,11 @@ def aggregates(plan: Aggregating) -> tuple[AggregateCall, ...]:
 
 
 def _depends_on_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
-    """Return whether columns of the input show in what `plan` does without being referred to.
+    """Return whether the result of `plan` depends on columns of the input that it does not refer to.
 
-    Changes are summed, and rows that share a position ordered, by all columns.  Late rows are written with
-    them; and where rows are taken back, a change of any column makes more of them, which are counted.
+    Changes are added up, and rows that share a position are ordered, by all columns.  Late rows are written
+    with all columns; and if rows are retracted, a change of any column causes more late rows, which are
+    counted.
     """
     match plan:
         case logical.Over(input=below):
@@ -145,7 +146,7 @@ def _depends_on_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
 
 
 def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
-    """Return what an operator with one input makes use of.
+    """Return the columns that an operator uses of its only input.
 
     Columns after those of the input are its own.
     """
@@ -198,6 +199,6 @@ def _join_demands(plan: logical.Join, wanted: Columns) -> tuple[Columns, Columns
 
 
 def _narrowest(plan: logical.Plan) -> int:
-    """Return a column that costs little to carry along."""
+    """Return a column that is cheap to keep."""
     wide = (*TEXTUAL, Kind.ARRAY, Kind.MAP)
     return min(range(len(plan.schema)), key=lambda i: (plan.schema[i].type.kind in wide, i))

@@ -32,8 +32,8 @@ REMEMBERING: Final = (
 def prune_columns(node: logical.Job) -> logical.Job | None:
     """`Job` → the same job, each of whose operators has only the columns that are read.
 
-    It is a rule about the whole job because an operator that several read keeps what any of them
-    wants, and so stays one operator.
+    This is a rule for the whole job, because an operator with several readers keeps the columns that any of
+    them uses, and so remains one operator.
     """
     narrowing = _Narrowing(demanded_columns(node), _computed_event_times(node))
     inserts = []
@@ -48,7 +48,7 @@ def prune_columns(node: logical.Job) -> logical.Job | None:
 
 
 class _Narrowing:
-    """What each operator became; inputs come first."""
+    """The narrowed form of each operator; inputs are narrowed first."""
 
     def __init__(
         self, demand: Demand, event_times: Mapping[logical.Plan, tuple[Expression, ...]]
@@ -79,7 +79,7 @@ class _Narrowing:
                 return narrow_operator(plan, wanted, self._input(plan, below))
 
     def _input(self, reader: logical.Plan, below: logical.Plan) -> Narrowed:
-        """Return what `reader` reads: of a table, and before it remembers rows, only what it uses."""
+        """Return the input of `reader`; from a table, and before it stores rows, only the used columns."""
         narrowed = self.done[below]
         if isinstance(reader, REMEMBERING):
             (used,) = self._demand.from_inputs(reader)

@@ -24,7 +24,7 @@ COMPUTED_NAME: Final = "event_time"
 class Narrowed:
     """A plan with fewer columns: `new_index` has the new index of each old column that is left.
 
-    New indexes are in the order of the old, so that rows still compare by their columns as they did.
+    New indexes are in the order of the old ones, so that rows compare by their columns as before.
     `computed` has the new index of each expression, over the old columns, that has become a column.
     """
 
@@ -33,7 +33,7 @@ class Narrowed:
     computed: Mapping[Expression, int] = field(default_factory=dict)
 
     def select_columns(self, columns: Columns, computed: Sequence[Expression] = ()) -> Narrowed:
-        """Return the plan with `columns` (old indexes) only, and what is to be computed of them."""
+        """Return the plan with only `columns` (old indexes), and the expressions to compute from them."""
         if columns == self.new_index.keys() and not computed:
             return self
         schema = self.plan.schema
@@ -48,11 +48,11 @@ class Narrowed:
         )
 
     def column(self, column: ColumnRef) -> ColumnRef:
-        """Return a reference to an old column as one to the new."""
+        """Return a reference to the new column for an old column."""
         return ColumnRef(column.type, column.nullable, self.new_index[column.index])
 
     def over(self, expression: Expression) -> Expression:
-        """Return an expression over the old columns as one over the new."""
+        """Return an expression over the old columns as one over the new columns."""
         by: dict[Node, Expression] = {}
         for node in walk(expression):
             if isinstance(node, ColumnRef):
@@ -64,5 +64,5 @@ class Narrowed:
 
 
 def new_indexes(columns: Columns) -> dict[int, int]:
-    """Return the new index of each of `columns` where nothing else is left."""
+    """Return the new index of each of `columns`, if only these are left."""
     return {column: index for index, column in enumerate(sorted(columns))}

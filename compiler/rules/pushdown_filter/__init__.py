@@ -1,7 +1,7 @@
 """Filters move down, so that rows are dropped as early as possible.
 
-Each file holds the rule for one operator that a filter moves below.  What they have in common: a filter
-does not move to where it keeps a row from failing, or where it fails a row that would not have come to
-it (`conjuncts.split_movable`, `failures`); and it never moves below a WindowAggregate, which counts the late
-rows that come to it, wanted or not.
+Each file has the rule for one operator below which a filter moves.  All have in common that a filter does not
+move to where it would drop a row that fails now, or fail on a row that it does not receive now
+(`conjuncts.split_movable`, `failures`); and that it never moves below a WindowAggregate, which counts all
+late rows that it receives.
 """

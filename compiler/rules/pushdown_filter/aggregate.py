@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def pushdown_filter_aggregate(node: Filter) -> Plan | None:
     """`Filter(Aggregate(x, ks), p AND q)` → `Filter(Aggregate(Filter(x, p[ks]), ks), q)`.
 
-    This is for p over the keys alone, so that it keeps or drops whole groups, and its value does not
-    depend on which row of a group it sees.  Keys and aggregates must not fail: the rows of dropped
-    groups would not come to them.  That excludes SUM of integers, which fails where it overflows.
+    This is for p over the keys alone, so that it keeps or drops whole groups, and has the same value for all
+    rows of a group.  Keys and aggregates must not fail, because they would not receive the rows of dropped
+    groups.  That excludes SUM of integers, which fails if it overflows.
     """
     below = node.input
     if not isinstance(below, Aggregate) or operator_fallible(below):

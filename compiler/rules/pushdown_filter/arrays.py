@@ -13,8 +13,8 @@ from fsql.compiler.rules.failures import operator_fallible
 def pushdown_filter_array(node: Filter) -> Plan | None:
     """`Filter(Unnest(x), p AND q)` → `Filter(Unnest(Filter(x, p)), q)`, if p is over x's columns.
 
-    Likewise below LateralAggregate.  The operator must not fail, since it would not see what p drops;
-    and p must not, since it comes to see the rows that have no elements.
+    Likewise below LateralAggregate.  The operator must not fail, because it would not receive the rows that p
+    drops; and p must not fail, because it would receive the rows that have no elements.
     """
     below = node.input
     if not isinstance(below, Unnest | LateralAggregate) or operator_fallible(below):

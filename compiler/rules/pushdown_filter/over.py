@@ -10,8 +10,8 @@ from fsql.compiler.rules.pushdown_filter.partitions import filter_below_partitio
 def pushdown_filter_over(node: Filter) -> Plan | None:
     """`Filter(Over(x, ks), p AND q)` → `Filter(Over(Filter(x, p), ks), q)`, if p is over ks alone.
 
-    Then p keeps or drops whole partitions.  Keys and running aggregates must not fail: the rows of
-    dropped partitions would not come to them.
+    Then p keeps or drops whole partitions.  Keys and running aggregates must not fail, because they would not
+    receive the rows of dropped partitions.
     """
     below = node.input
     if not isinstance(below, Over) or operator_fallible(below):

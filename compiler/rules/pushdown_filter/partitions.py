@@ -1,4 +1,4 @@
-"""Moves conditions on whole partitions below an operator that computes each partition by itself."""
+"""Moves conditions on whole partitions below an operator that computes each partition separately."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from fsql.compiler.rules.failures import operator_fallible
 def pushdown_filter_project(node: Filter) -> Plan | None:
     """`Filter(Project(x, es), p)` → `Project(Filter(x, p[es]), es)`, if no e can fail.
 
-    The predicate sees the very rows that it saw, so it may fail.  What it computes of es is computed
-    again after it; so it does not move where it would compute an expression twice by itself.
+    The predicate is evaluated on the same rows, so it may fail.  Expressions that it uses are computed
+    again after it; so it does not move if it would itself compute an expression twice.
     """
     below = node.input
     if not isinstance(below, Project) or operator_fallible(below):

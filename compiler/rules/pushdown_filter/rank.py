@@ -58,7 +58,7 @@ def _bounds(condition: Expression, rank: int) -> tuple[int, int | None] | None:
 def pushdown_filter_rank(node: Filter) -> Plan | None:
     """`Filter(Rank(x, ks), p AND q)` → `Filter(Rank(Filter(x, p), ks), q)`, if p is over ks alone.
 
-    Then p keeps or drops whole partitions.  Not of windows, which count the late rows that come to them.
+    Then p keeps or drops whole partitions.  It does not apply to windows, which count all late rows.
     """
     below = node.input
     if not isinstance(below, Rank) or below.window_end is not None or operator_fallible(below):

@@ -8,7 +8,7 @@ from fsql.compiler.logical import Filter, Plan, Union
 def pushdown_filter_union(node: Filter) -> Plan | None:
     """`Filter(Union(x, y), p)` → `Union(Filter(x, p), Filter(y, p))`.
 
-    The predicate sees the very rows that it saw, so it may fail.
+    The predicate is evaluated on the same rows, so it may fail.
     """
     below = node.input
     if not isinstance(below, Union):
