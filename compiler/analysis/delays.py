@@ -1,14 +1,14 @@
 """An analysis: the difference between event-time columns and the time of their row's root position.
 
-The **delay** of an event-time column is the most that it can be behind its row's root time, provided that
-no input row is later than its table's delay.  Windows over the column close this much after their end, so
-that they include all rows that are not late.  Most operators keep their input's delays.  A pair of a join
-with a time range may be emitted long after the earlier of its rows, so its delay is greater:
+The **delay** of an event-time column is the maximum by which it can be behind the time of its row's root,
+provided that no input row is later than its table's delay.  Windows over the column close this long after
+their end, so that they include all rows that are not late.  Most operators keep the delays of their input.  A
+pair of a join with a time range may be emitted long after the earlier of its rows, so its delay is greater:
 
     join on right_time in [left_time + low, left_time + high]        l, r: the delays of the two columns
     left_time     l, if the left row is the later one; otherwise left_time >= right_time - high: r + high
     right_time    r, if the right row is the later one; otherwise right_time >= left_time + low: l - low
-    others        their delay plus the most that their row's root may precede the other side's
+    others        their delay plus the maximum by which their row's root may precede that of the other side
 
 A column can also be **ahead** of its root: the end of an open window, by the window's size.  What is added
 to a delay is rounded up to the grain of the watermark.
@@ -55,9 +55,10 @@ DELAY_US_MAX: Final = 400_000_000_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """The most that a column can be behind and ahead of its row's root time.
+    """The maximum by which a column can be behind and ahead of the time of its row's root.
 
-    `window` is the operator that assigns the window whose end it is; in a union, that of each branch.
+    `window` is the operator that assigns the window of which the column is the end; in a union, that of each
+    branch.
     """
 
     behind_us: int
@@ -65,12 +66,12 @@ class Distance:
     window: object = None
 
     def at_least(self, behind_us: int) -> Distance:
-        """Return the distance with `behind_us` at least this great."""
+        """Return the distance with `behind_us` raised to at least this value."""
         return replace(self, behind_us=min(max(self.behind_us, behind_us), DELAY_US_MAX))
 
 
 Distances = tuple[Distance | None, ...]
-"""For each column of a plan: None where it is not event time."""
+"""The distance of each column of a plan, None if it is not event time."""
 
 
 def delay_us(plan: Plan, column: int) -> int:
@@ -155,7 +156,7 @@ def _assigned_distances(
 def _window_distances(plan: AssignWindows, below: Distances) -> Distances:
     """`window_start` is not event time; the others are behind their row's time by up to the size.
 
-    Windows of local times are longer by what the clock is put back.
+    Windows of local times are longer by the time by which the clock is set back.
     """
     time = below[plan.time_column]
     assert time is not None, "windows are over event time"
@@ -165,7 +166,7 @@ def _window_distances(plan: AssignWindows, below: Distances) -> Distances:
 
 
 def _expiry_distances(plan: AssignExpiry, below: Distances) -> Distances:
-    """The time is that of rows as they come when they expire: after the wait, up to the grain later."""
+    """The time is that of rows when they expire: after the wait, up to the grain later."""
     wait_us = _round_up(plan.wait_us, plan.grain_us) + plan.grain_us
     time = Distance(min(plan.delay_us + wait_us, DELAY_US_MAX))
     kept = (time if index == plan.time_column else None for index in range(len(below)))
@@ -173,7 +174,7 @@ def _expiry_distances(plan: AssignExpiry, below: Distances) -> Distances:
 
 
 def _session_distances(plan: AssignSessions, below: Distances) -> Distances:
-    """The rows of a session come when the watermark is behind its end, up to the grain later."""
+    """The rows of a session are emitted when the watermark is beyond its end, up to the grain later."""
     time = below[plan.time_column]
     assert time is not None, "sessions are over event time"
     end = Distance(min(time.behind_us + grain_us(plan), DELAY_US_MAX))
@@ -194,8 +195,8 @@ def _aggregate_distances(plan: WindowAggregate | Rank, below: Distances) -> Dist
 def _key_distance(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:
     """The row is emitted when the window closes, so its distance is that from the window's end.
 
-    Another time than a bound of the window is that of a row in it, whose root may precede the end by as much
-    as the end was ahead of it.
+    A time that is not a bound of the window is that of a row in it, whose root may precede the end by as much
+    as the end was ahead of the root.
     """
     ends = below[plan.window_end]
     time = below[key.index] if isinstance(key, ColumnRef) else None

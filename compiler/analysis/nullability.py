@@ -1,4 +1,4 @@
-"""Whether expressions may be NULL, computed again if that of the columns below has changed."""
+"""Recomputes whether expressions may be NULL, after that of the columns below has changed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 KEYS_MAX: Final = 16
-"""The number of keys can be exponential; the analysis keeps this many of the least."""
+"""The number of keys can be exponential; the analysis keeps this many, the least ones."""
 
 
 class Bound(enum.Enum):
@@ -155,7 +155,7 @@ def derived_keys(plan: Plan) -> tuple[Key, ...]:
 
 
 def latest_keys(plan: Plan) -> tuple[Key, ...]:
-    """Return keys of which `plan` has one row at a time that changes: groups that end may come again."""
+    """Return keys for which `plan` has at most one row at a time, although ended groups may begin again."""
     match plan:
         case Aggregate(idle_us=int()):
             return (tuple(range(len(plan.keys) - 1)),)
@@ -203,7 +203,7 @@ def _keys(
 def _keys_of_groups(
     plan: ApplyChanges | Aggregate | WindowAggregate, windows: WindowColumns
 ) -> list[frozenset[int]]:
-    """Return the keys of the groups; of the bounds of one window, one is enough where it is known by it.
+    """Return the keys of the groups; one bound of a window is enough if it determines the window.
 
     Sessions of two keys can have one bound in common, and so can a session that is closed and a later one.
     """
@@ -296,7 +296,7 @@ def _is_rank(plan: Plan, column: int) -> bool:
 
 
 def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:
-    """Return the keys of which every column is kept, as it is or cast to a type that has its values."""
+    """Return the keys of which every column is kept, unchanged or cast to a type that has its values."""
     places: dict[int, int] = {}
     for index, expression in enumerate(plan.expressions):
         source = _injective_source(expression, plan.input)
@@ -330,7 +330,7 @@ _KEPT_APART: Final[Mapping[Kind, Sequence[Kind]]] = {
     Kind.INT: (Kind.DOUBLE,),
     Kind.FLOAT: (Kind.DOUBLE,),
 }
-"""The kinds that have a value of its own for each value of another kind."""
+"""The kinds that have a distinct value for each value of another kind."""
 
 
 def _injective(source: SqlType, target: SqlType) -> bool:
@@ -346,7 +346,7 @@ def _injective(source: SqlType, target: SqlType) -> bool:
     if source.fields and target.fields:
         return all(map(_injective, source.field_types, target.field_types))
     if source.kind in INTEGER_RANGES and target.kind in {*INTEGER_RANGES, Kind.DECIMAL}:
-        # A value that does not fit fails its row, so two values never become one.
+        # A value that does not fit fails its row, so two values never become equal.
         return True
     return target.kind in _KEPT_APART.get(source.kind, ())
 
@@ -354,7 +354,7 @@ def _injective(source: SqlType, target: SqlType) -> bool:
 def _keys_of_parts(
     plan: Unnest | LateralAggregate | AssignWindows, below: Sequence[Key]
 ) -> list[frozenset[int]]:
-    """Rows derived from one row can differ in the appended columns only."""
+    """Rows derived from one row can only differ in the appended columns."""
     width = len(plan.input.schema)
     match plan:
         case Unnest(ordinality_name=None):
@@ -373,8 +373,8 @@ def _keys_of_parts(
 def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list[frozenset[int]]:
     """A pair is identified by both rows; by one alone if it joins with at most one other.
 
-    A row without a partner is returned once, with NULLs.  So the key of a side that is padded is not one of
-    the result; and in a FULL join a key of NULLs could be of a row of either side.
+    A row without a partner is returned once, with NULLs.  So the key of a side that is padded is not a key of
+    the result; and in a FULL join a key of NULLs could be that of a row of either side.
     """
     if not plan.kind.makes_pairs:
         return [frozenset(key) for key in left]
@@ -395,6 +395,6 @@ def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list
 
 
 def covers_key(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
-    """Return whether the equalities of a join fix a whole key of the side: a row has one partner there."""
+    """Return whether the equalities of a join fix a key of a side, so that a row has one partner there."""
     fixed = {_injective_source(expression) for expression in join_keys}
     return any(set(key) <= fixed for key in keys)

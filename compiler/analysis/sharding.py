@@ -1,7 +1,7 @@
-"""How the rows of a sharded table go to shards, and how shards are merged again.
+"""How the rows of a sharded table are assigned to shards, and how shards are merged.
 
-All rows of one root position that go to different shards can be ordered by their own columns.  So a
-shard can be written without knowledge of the others, and positions need no more than the root.
+Rows of one root position that are in different shards can be ordered by their own columns.  So a shard can be
+written without knowledge of the others, and positions consist only of the root.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def sharding_of(insert: Insert) -> Sharding | None:
 
 
 def _have_equal_paths(plan: Plan) -> bool:
-    """Return whether all rows of one root have the same path: own columns order them."""
+    """Return whether all rows of one root have the same path, so that their own columns order them."""
     while True:
         match plan:
             case Scan() | WindowAggregate() | Aggregate():

@@ -1,7 +1,7 @@
 """An analysis: units of which all times in a column are multiples.
 
-So a cast to fewer digits of fraction is known to keep values apart: bounds of windows of whole seconds, as
-`TIMESTAMP(0)`.  Where nothing is known, the unit is that of the type.
+They show that a cast to fewer digits of fraction keeps values distinct: for example, that of bounds of
+windows of whole seconds to `TIMESTAMP(0)`.  If nothing is known, the unit is that of the type.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An analysis of updating plans: until when rows of a window are added and removed.
 
-With EMIT CHANGES the rows of a window change until it closes, since rows after that are late.  Operators
-that only pass changes on emit theirs at the same positions.  So a join of such rows on equal bounds has no
-more changes of a window once it has closed on both sides, and needs its rows no longer.
+With EMIT CHANGES the rows of a window change until it closes, because rows after that are late.  Operators
+that only pass changes on emit theirs at the same positions.  So a join of such rows on equal bounds receives
+no more changes of a window once it has closed on both sides, and no longer needs its rows.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ def _branch_delays(below: Sequence[Delays]) -> Delays:
 
 
 def _join_delays(plan: Join, left: Delays, right: Delays) -> Delays:
-    """A pair changes when either of its rows does; so only the equal bounds limit until when.
+    """A pair changes when either of its rows does, so only the equal bounds limit the time of changes.
 
-    They are not those of a side that may be padded with NULLs.
+    The bounds of a side that may be padded with NULLs do not.
     """
     found: dict[int, int] = {}
     for equal in _equal_bounds(plan, left, right):

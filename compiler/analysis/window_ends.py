@@ -1,4 +1,4 @@
-"""An analysis of plans: which event-time columns are the end, or the time, of the window that a row is of."""
+"""An analysis of plans: which event-time columns are the end, or the time, of the window of a row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NONE: Final[Bounds] = {}
 def window_ends(plan: Plan) -> Bounds:
     """Return the columns of `plan` that are the end or the time of a window, and event time.
 
-    Unlike `window_columns` it does not state of which operator the windows are, so they may be of several.
+    Unlike `window_columns`, it does not state which operator assigned the windows: there may be several.
     """
     found: dict[Plan, Bounds] = {}
     for node in operators(plan):

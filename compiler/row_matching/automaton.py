@@ -2,8 +2,8 @@
 
     PATTERN (A B* C)       states A0 B1 C2       begin: A0      after A0, B1: B1, C2      after C2: the end
 
-The next states are in the order of preference: a greedy quantifier prefers to go on, a reluctant one to
-leave, an alternation its first part.  A bounded quantifier has its part several times.
+The next states are in the order of preference: a greedy quantifier prefers to continue, a reluctant one to
+leave, an alternation its first part.  The part of a bounded quantifier is repeated.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from fsql.compiler.row_pattern import (
 )
 
 END: Final = -1
-"""The state of a whole match."""
+"""The state of a complete match."""
 STATES_MAX: Final = 1_000
-"""The most states of an automaton."""
+"""The maximum number of states of an automaton."""
 PAIRS_MAX: Final = 20_000
-"""The most pairs of states that can follow each other: a row may cost a step for each."""
+"""The maximum number of pairs of successive states: a row may cost a step for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ order of their first rows, so each is found at the row that decides it and all b
     PATTERN (A B* C)      rows   A   B   C   D
                           threads    B,C B,C B     then no thread before the candidate A B C: a match
 
-Two threads of a partial match in one state, with equal registers, continue alike: the preferred one is kept.
-So a partial match has at most as many threads as the pattern has states, if no condition looks back.  Where
-the next match begins after the last row and no time is set, this holds for all partial matches together: of
-two in one state the later one can only find what the earlier one finds too.  So each row costs one pass over
-the states of the pattern.
+Two threads of a partial match in one state, with equal registers, continue in the same way: only the
+preferred one is kept.  So a partial match has at most as many threads as the pattern has states, if no
+condition refers to earlier rows.  If the next match begins after the last row and there is no time limit,
+this holds for all partial matches together: of two in one state, the later one can only find matches that the
+earlier one finds, too.  So each row costs one pass over the states of the pattern.
 
-A matching is immutable.  Its rows are those from the first open partial match on, and those before that which
-PREV may read; following them again gives the same matching, so a snapshot has the rows alone.
+A matching is immutable.  Its rows are those from the first open partial match on, and the rows before it that
+PREV may read; matching them again yields the same matching, so a snapshot has only the rows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.row_pattern import Navigation, RowPattern
 
 _SPARE_ROWS = 16
-"""How many rows more than needed are held before they are copied."""
+"""The number of unneeded rows that are held before the others are copied."""
 
 
 class MatchedRows(NamedTuple):
@@ -104,7 +104,7 @@ class Matcher:
             (each.offset for each in pattern.navigations if each.kind is NavigationKind.PREV),
             default=0,
         )
-        """How many rows before a match conditions may read."""
+        """The number of rows before a match that conditions may read."""
         self._conditions = [_Condition(each, pattern.width) for each in pattern.conditions]
         begun = {self._automaton.variables[state] for state in self._automaton.begin}
         self._begin_fields = [self._conditions[each].field for each in sorted(begun)]
@@ -170,7 +170,7 @@ class Matcher:
     def _expire(
         self, open_matches: Sequence[_PartialMatch], time: int, *, ends: bool
     ) -> Sequence[_PartialMatch]:
-        """Return the partial matches without the threads that would last too long."""
+        """Return the partial matches without the threads that exceed the time limit."""
         within = self._pattern.within_us
         if within is None:
             return [each._replace(threads=()) for each in open_matches] if ends else open_matches
@@ -234,7 +234,7 @@ class Matcher:
     def _take_decided(
         self, open_matches: Sequence[_PartialMatch], next_first: int, matches: list[MatchedRows]
     ) -> tuple[Sequence[_PartialMatch], int]:
-        """Take the partial matches that are decided, up to the first open one; return the others."""
+        """Move the decided partial matches, up to the first open one, to `matches`; return the others."""
         index = 0
         while index < len(open_matches) and not open_matches[index].threads:
             partial = open_matches[index]

@@ -1,7 +1,7 @@
 """Navigations: values of the rows of a match, kept up to date row by row.
 
-The registers of a match have an entry for each navigation; they are immutable, since several candidates
-share what they have in common.  Two candidates with equal registers see the same values from then on.
+The registers of a match have an entry for each navigation; they are immutable, because several candidates
+share entries.  Two candidates with equal registers have the same values from then on.
 """
 
 from __future__ import annotations
