@@ -1,7 +1,7 @@
-"""How much random tests try: a little by default, more on request.
+"""How much random tests try: as much as meets everything that the property is about, and more on request.
 
-FSQL_SEEDS=FIRST:LAST has tests with seeds try those from FIRST on, without LAST; FSQL_EXAMPLES=3 has tests
-over examples that Hypothesis draws try three times as many.
+FSQL_SEEDS=1000:2000 has tests with seeds try those from 1000 on, without 2000; FSQL_EXAMPLES=3 has tests over
+examples that Hypothesis draws try three times as many.
 """
 
 from __future__ import annotations
@@ -9,10 +9,20 @@ from __future__ import annotations
 import os
 
 
-def seeds(count: int) -> range:
+def chosen_seeds(count: int) -> range:
     """Return the first `count` seeds, or those that are asked for."""
     first, last = map(int, os.environ.get("FSQL_SEEDS", f"0:{count}").split(":"))
     return range(first, last)
+
+
+def seed_ranges(count: int, ranges: int = 1) -> list[range]:
+    """Return the seeds in ranges of at most `count`, each of which has to meet everything.
+
+    Args:
+        ranges: how many ranges there are by default.
+    """
+    chosen = chosen_seeds(count * ranges)
+    return [chosen[start : start + count] for start in range(0, len(chosen), count)]
 
 
 def examples(count: int) -> int:

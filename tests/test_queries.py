@@ -28,7 +28,7 @@ from fsql.tests.property.ways import window_schemas
 from fsql.tests.queries.examples import EXAMPLES, Example
 from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.oracle import evaluate_job
-from fsql.tests.seeds import seeds
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.runtime.batch import Batch
 
-SEEDS = seeds(2)
+SEEDS = chosen_seeds(2)
 
 each_example = pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES.keys())
 each_policy = pytest.mark.parametrize("policy", ["speculative", "ordered"])

@@ -22,10 +22,10 @@ from fsql.runtime.batch import PUNCTUATION, START, Root
 from fsql.runtime.kernels.keyed.incremental_snapshot import merge_snapshots
 from fsql.tests.property.bootstrap import compute
 from fsql.tests.property.check import random_schedule
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.snapshots import Snapshots, from_on, roots_of, run_with_snapshots, state_at
 from fsql.tests.property.test_snapshots import bytes_of, cases
 from fsql.tests.property.ways import Outcome, by_oracle, outcome_of
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from fsql.tests.property.cases import Case

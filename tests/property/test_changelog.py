@@ -21,10 +21,10 @@ from fsql.compiler.sqltypes import BIGINT
 from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.property.cases import Case, case_of
 from fsql.tests.property.check import check
-from fsql.tests.property.seeds import seed_ranges
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.test_ticks import check_layouts
 from fsql.tests.property.ways import by_oracle
+from fsql.tests.seeds import seed_ranges
 
 _COUNT = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
 

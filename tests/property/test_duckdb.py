@@ -21,8 +21,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.tests.property.by_duckdb import final_results
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.duckdb_expressions import ExcludedError
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.ways import by_oracle
+from fsql.tests.seeds import chosen_seeds
 
 
 def compare(kind: str, seed: int) -> Counter[str]:

@@ -30,10 +30,10 @@ from fsql.tests.property.duckdb_text import SETTINGS, duckdb_text, duckdb_type, 
 from fsql.tests.property.flow import computes_with_inexact, depending, inexact
 from fsql.tests.property.inputs import random_splits
 from fsql.tests.property.scripts import random_script
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.sql_expressions import LETTERS
 from fsql.tests.reference.oracle import Oracle
 from fsql.tests.reference.relations import END
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Plan

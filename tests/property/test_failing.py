@@ -28,8 +28,8 @@ from fsql.compiler.logical import (
 from fsql.runtime.batch import PUNCTUATION, origin_parts
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.cases import case_of
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.reference.oracle import evaluate_job
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job

@@ -26,10 +26,10 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.cases import case_of
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.reference.lines import timestamp_text
 from fsql.tests.reference.octets import base64_of, bytes_of
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from pathlib import Path

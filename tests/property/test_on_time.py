@@ -19,8 +19,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import Join, operators
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.cases import case_of
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.reference.oracle import evaluate_job, time_of
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,10 +30,10 @@ from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.plans import PlanMaker, random_rows, random_table
-from fsql.tests.property.seeds import seed_ranges
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.test_ticks import check_layouts
 from fsql.tests.property.ways import by_engine, by_oracle
+from fsql.tests.seeds import seed_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

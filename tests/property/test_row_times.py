@@ -18,9 +18,9 @@ from fsql.compiler.logical import AssignWindows, TimeKind, operators
 from fsql.runtime.simulation.run import Plan, run
 from fsql.tests.property.cases import Case, case_of
 from fsql.tests.property.check import check
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.ways import by_oracle
+from fsql.tests.seeds import chosen_seeds
 from fsql.tests.simulation.workloads import workload_of
 
 

@@ -27,9 +27,9 @@ from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
 from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.property.random_plans import random_inputs, random_job
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.values import NOON, SECOND
 from fsql.tests.property.ways import Outcome, by_oracle
+from fsql.tests.seeds import chosen_seeds
 from fsql.tests.unit.model import plans as p
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from fsql.tests.property.expressions import TYPES, random_call, random_expressio
 from fsql.tests.property.judged_functions import JUDGED
 from fsql.tests.property.judged_json import JSON
 from fsql.tests.property.judged_others import OTHERS
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.values import random_value
 from fsql.tests.reference import scalar
 from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.octets import OCTET_FUNCTIONS
 from fsql.tests.reference.order import row_key
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression, Value

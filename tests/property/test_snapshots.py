@@ -26,9 +26,9 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import PUNCTUATION, START, Root
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import random_schedule
-from fsql.tests.property.seeds import chosen_seeds, seed_ranges
 from fsql.tests.property.snapshots import check_snapshots, roots_of, state_at
 from fsql.tests.property.ways import by_oracle
+from fsql.tests.seeds import chosen_seeds, seed_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

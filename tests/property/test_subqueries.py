@@ -18,12 +18,12 @@ import pytest
 from fsql.tests.property.by_duckdb import comparable
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.subqueries import TABLES, random_subquery_case
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.reference.oracle import Oracle
 from fsql.tests.reference.relations import END
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from fsql.tests.property.subqueries import SubqueryCase

@@ -22,10 +22,10 @@ from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.reference.lines import json_text
+from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value

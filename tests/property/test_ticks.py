@@ -27,11 +27,11 @@ from fsql.compiler.rules.conjuncts import conjunction
 from fsql.compiler.sqltypes import BOOLEAN
 from fsql.runtime.batch import END
 from fsql.tests.property.check import random_schedule
-from fsql.tests.property.seeds import seed_ranges
 from fsql.tests.property.snapshots import Snapshots, from_on, roots_of, run_with_snapshots
 from fsql.tests.property.test_snapshots import cases
 from fsql.tests.property.ticks import Ticks
 from fsql.tests.property.ways import by_oracle
+from fsql.tests.seeds import seed_ranges
 from fsql.tests.simulation.mutants_of_fronts import (
     malformed_rows_beyond_the_position_are_sent_by_both_owners,
 )

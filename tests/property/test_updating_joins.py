@@ -17,9 +17,9 @@ from fsql.compiler import logical
 from fsql.runtime.kernels.join import equi_join, updates
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check
-from fsql.tests.property.seeds import chosen_seeds, seed_ranges
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.ways import by_oracle
+from fsql.tests.seeds import chosen_seeds, seed_ranges
 
 if TYPE_CHECKING:
     from fsql.tests.property.cases import Case

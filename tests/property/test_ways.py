@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from fsql.tests.property.cases import plan_case
 from fsql.tests.property.check import check, check_seeds
-from fsql.tests.property.seeds import seed_ranges
+from fsql.tests.seeds import seed_ranges
 
 if TYPE_CHECKING:
     from random import Random

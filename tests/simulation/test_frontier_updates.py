@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.simulation.run import Plan, run
-from fsql.tests.property.seeds import chosen_seeds
+from fsql.tests.seeds import chosen_seeds
 from fsql.tests.simulation.workloads import generated
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.plan_choices import choices_of
 from fsql.runtime.simulation.run import Plan, run
-from fsql.tests.property.seeds import chosen_seeds
 from fsql.tests.property.ways import pre_aggregating
+from fsql.tests.seeds import chosen_seeds
 from fsql.tests.simulation.workloads import generated
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.run import Plan, run
-from fsql.tests.property.seeds import seed_ranges
+from fsql.tests.seeds import seed_ranges
 from fsql.tests.simulation.workloads import generated
 
 PLAN = Plan(seconds=60)

@@ -20,7 +20,7 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.in_memory import run_in_memory
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.oracle import evaluate_job
-from fsql.tests.seeds import seeds
+from fsql.tests.seeds import chosen_seeds
 from fsql.tests.unit.dataflow.plans import (
     AT,
     DOUBLE_VALUE,
@@ -155,7 +155,7 @@ _CASES = {
 
 
 @pytest.mark.parametrize("name", _CASES)
-@pytest.mark.parametrize("seed", seeds(2))
+@pytest.mark.parametrize("seed", chosen_seeds(2))
 def test_released_bytes_are_the_oracles(name: str, seed: int) -> None:
     one = _CASES[name]
     random = Random(f"{name} {seed}")

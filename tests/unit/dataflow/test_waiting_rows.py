@@ -21,7 +21,7 @@ from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.messages import Address, Parcel, PortKind
 from fsql.runtime.dataflow.undo_log import Application
 from fsql.runtime.dataflow.waiting_rows import SMALL_ROWS, WaitingRows
-from fsql.tests.seeds import seeds
+from fsql.tests.seeds import chosen_seeds
 from fsql.tests.unit.dataflow.plans import KEY, SECOND, call, insert, over, table
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def rows_of(batches: list[Batch]) -> Rows:
     return sorted(found)
 
 
-@pytest.mark.parametrize("seed", seeds(10))
+@pytest.mark.parametrize("seed", chosen_seeds(10))
 def test_what_is_below_the_bound_is_taken_once(seed: int) -> None:
     random = Random(seed)
     waiting, known, bound = WaitingRows(), [], 0

@@ -29,7 +29,7 @@ from fsql.formats.csv.decoder import CsvDecoder
 from fsql.formats.csv.encoder import CsvEncoder
 from fsql.formats.csv.records import Dialect
 from fsql.runtime.arrow_types import to_arrow
-from fsql.tests.seeds import seeds
+from fsql.tests.seeds import chosen_seeds
 from fsql.tests.unit.connectors.reading import Read, read_bytes
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def shown(read: Read) -> tuple[list[tuple[int, str]], object]:
     return [(number, repr(row)) for number, row in sorted(read.rows.items())], read.dead_letters
 
 
-@pytest.mark.parametrize("seed", seeds(70))
+@pytest.mark.parametrize("seed", chosen_seeds(70))
 def test_the_fast_half_reads_what_the_exact_half_reads(seed: int) -> None:
     random = Random(seed)
     dialect = random.choice([PLAIN, PLAIN, ODD])
@@ -210,7 +210,7 @@ def _drawn(random: Random) -> tuple[Value, ...]:
 
 
 @pytest.mark.parametrize("dialect", [PLAIN, ODD], ids=["plain", "odd"])
-@pytest.mark.parametrize("seed", seeds(7))
+@pytest.mark.parametrize("seed", chosen_seeds(7))
 def test_what_is_written_is_read(dialect: Dialect, seed: int) -> None:
     random = Random(seed)
     rows = [_drawn(random) for _ in range(random.randrange(1, 50))]
