@@ -15,7 +15,6 @@ import gc
 import importlib
 import io
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from setproctitle import setproctitle
 
+from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.descriptor_table import STANDARD, take_descriptors
 
 if TYPE_CHECKING:
@@ -119,17 +119,13 @@ class Command(subprocess.Popen[Any]):
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
     def _internal_poll(self, **_: Any) -> int | None:
-        if (
-            self.returncode is None
-            and self._child_created
-            and select.select([self._status], [], [], 0)[0]
-        ):
+        if self.returncode is None and self._child_created and wait_readable([self._status], 0.0):
             self._handle_exitstatus(self._read_status())  # type: ignore[attr-defined]
         return self.returncode
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        timeout = 0 if wait_flags & os.WNOHANG else None
-        if select.select([self._status], [], [], timeout)[0]:
+        timeout = 0.0 if wait_flags & os.WNOHANG else None
+        if wait_readable([self._status], timeout):
             return self.pid, self._read_status()
         return 0, 0
 
@@ -179,7 +175,7 @@ def _serve(connection: socket.socket) -> Sequence[str] | None:
     """Fork a process for each request, and return its arguments there; None when nobody can ask any more."""
     descriptor, children = connection.fileno(), dict[int, tuple[int, int]]()
     while True:
-        ready = select.select([descriptor, *children], [], [])[0]
+        ready = wait_readable([descriptor, *children], None)
         for pidfd in children.keys() & set(ready):
             pid, told = children.pop(pidfd)
             status = os.waitpid(pid, 0)[1]

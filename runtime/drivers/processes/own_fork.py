@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.descriptor_table import take_descriptors
@@ -27,6 +28,19 @@ def can_fork() -> bool:
     """Return whether a fork of this process is as good as a new process."""
     standard = (sys.stdin, sys.stdout, sys.stderr)
     return hasattr(os, "pidfd_open") and None not in standard and threading.active_count() == 1
+
+
+def _execute_and_exit(execute: Callable[[], None]) -> NoReturn:
+    """Execute a function; exit.
+
+    Below are the stack frames of the parent.  They must not handle an exception and continue as the parent.
+    """
+    try:
+        execute()
+    except Exception:  # noqa: BLE001 - a process of its own
+        sys.excepthook(*sys.exc_info())
+        sys.exit(1)
+    os._exit(0)
 
 
 class ChildProcess:
@@ -59,8 +73,7 @@ class ChildProcess:
             take_descriptors(
                 (nothing, nothing, _STANDARD_ERROR, descriptor), (*range(3), descriptor)
             )
-            execute(descriptor)
-            os._exit(0)
+            _execute_and_exit(partial(execute, descriptor))
         self._pidfd = os.pidfd_open(self.pid)
         self._status: int | None = None
 

@@ -239,3 +239,19 @@ def test_forks_end_when_the_launcher_is_killed(serve: str, tmp_path: Path) -> No
     while any(Path(f"/proc/{pid}").exists() for pid in pids.read_text().split()):
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_a_fork_that_fails_ends_and_does_not_continue_as_the_launcher() -> None:
+    """The stack frames of the launcher are below those of its fork, and it handles errors of the system."""
+    launcher = LAUNCHER + (
+        "def fail(descriptor):\n"
+        "    raise OSError('out of order')\n"
+        "server = ForkServer(fail)\n"
+        "print('one launcher', server._server.process.wait())\n"
+        "server.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", launcher], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "one launcher 1\n"
+    assert done.stderr.splitlines()[-1] == "OSError: out of order"
