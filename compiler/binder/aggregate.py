@@ -1,9 +1,9 @@
 """Aggregates and groups.
 
 The expressions of a grouped SELECT are bound over the input rows, with a placeholder for each aggregate.
-Then the aggregate is built, and the expressions are rewritten over its rows: an expression that is equal to
-a key becomes a reference to that key's column, a placeholder one to its aggregate's column.  Any other
-column is refused, since rows of one group may differ in it.
+Then the aggregate is built, and the expressions are rewritten over its rows: an expression that is equal to a
+key becomes a reference to that key's column, a placeholder one to its aggregate's column.  Any other column
+is refused, because rows of one group may differ in it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 class AggregateCollector:
     """Collects the aggregates of a SELECT, each once, with its index.
 
-    With `may_be_empty` there is a group even without rows.  Over input that is not `append_only`,
-    aggregates that do not support retraction are refused; in a LATERAL, without `of_many_rows`, so are
-    those of several arguments.  With `grouping` the keys are those of a GROUP BY, which GROUPING may name.
+    With `may_be_empty`, a group exists even without rows.  Over input that is not `append_only`, aggregates
+    that do not support retraction are refused; in a LATERAL, without `of_many_rows`, so are those of several
+    arguments.  With `grouping`, the keys are those of a GROUP BY, and GROUPING may refer to them.
     """
 
     append_only: bool
@@ -82,7 +82,7 @@ class AggregateCollector:
         return complete_value(arguments, written, value)
 
     def names(self) -> tuple[str, ...]:
-        """Return a name for each aggregate: its function's, numbered where there are several."""
+        """Return a name for each aggregate: that of its function, numbered if several have the same."""
         return make_distinct_names([call.function.value.lower() for call in self.calls])
 
 
@@ -104,8 +104,8 @@ def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
 class Groups:
     """The columns of an aggregate's rows, in terms of the rows that it groups.
 
-    The first `passed` columns of the input are kept; then come the keys, then the aggregates.  `names` are
-    the names of the input's columns, for messages.
+    The first `passed` columns of the input are kept; they are followed by the keys, then the aggregates.
+    `names` are the names of the input's columns, for messages.
     """
 
     keys: Mapping[Expression, int]

@@ -1,8 +1,8 @@
 """Calls of aggregates: from syntax to `AggregateCall`.
 
-Synonyms, and aggregates that are defined by others, become one call here: COUNT_IF(p) is COUNT of a CASE,
-BOOL_AND is MIN, MAX_BY(x, y) is FIRST_VALUE(x ORDER BY y DESC), STRING_AGG joins an ARRAY_AGG,
-and MAP_AGG is the map of one.
+Synonyms, and aggregates that are defined in terms of others, become one call: COUNT_IF(p) is COUNT of a CASE,
+BOOL_AND is MIN, MAX_BY(x, y) is FIRST_VALUE(x ORDER BY y DESC), STRING_AGG joins the elements of an
+ARRAY_AGG, and MAP_AGG makes a map of them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BY_VALUE: Final = frozenset(
         *(AggregateFunction.BIT_OR, AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE),
     }
 )
-"""The functions to which it makes no difference how often a value occurs."""
+"""The functions whose result does not depend on how often a value occurs."""
 _COLLECTING: Final = frozenset(
     {AggregateFunction.ARRAY_AGG, AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
 )
@@ -57,7 +57,8 @@ _PERCENTILES: Final = frozenset(
     {AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC}
 )
 _WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
-"""The names of percentiles whose values are in WITHIN GROUP; others take the fraction second."""
+"""The names of percentiles whose values are in WITHIN GROUP; the fraction is the second argument of
+others."""
 _JOINED: Final = frozenset({"STRING_AGG", "LISTAGG"})
 """The names of ARRAY_AGG whose elements are joined to a text."""
 OF_ENTRIES: Final = frozenset({"MAP_AGG", "JSON_OBJECTAGG", "JSON_OBJECT_AGG"})
@@ -65,7 +66,7 @@ OF_ENTRIES: Final = frozenset({"MAP_AGG", "JSON_OBJECTAGG", "JSON_OBJECT_AGG"})
 _OF_JSON: Final = frozenset({"JSON_AGG", "JSON_ARRAYAGG", "JSON_OBJECTAGG", "JSON_OBJECT_AGG"})
 """The names of ARRAY_AGG whose array or map becomes a JSON text."""
 COMPLETED: Final = _JOINED | OF_ENTRIES | _OF_JSON
-"""The names of ARRAY_AGG of whose array a function makes the result; but for JSON_AGG without NULLs."""
+"""The names of ARRAY_AGG whose result a function computes from the array; all but JSON_AGG ignore NULLs."""
 _OF_CONDITION: Final = frozenset({"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "BOOL_OR"})
 _BY: Final = {"ARG_MIN": False, "MIN_BY": False, "ARG_MAX": True, "MAX_BY": True}
 """Names of FIRST_VALUE ordered by a second argument; whether descending."""
@@ -77,7 +78,7 @@ def make_aggregate(
 ) -> AggregateCall:
     """Return the aggregate; `arguments` binds its arguments, `empty` states whether there may be no rows.
 
-    Unless `append_only`, rows leave the group.
+    Unless `append_only`, rows may be removed from the group.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -130,7 +131,7 @@ def make_aggregate(
 def complete_value(
     arguments: ExpressionBinder, written: syntax.FunctionCall, collected: Expression
 ) -> Expression:
-    """Return what is made of the aggregate's value: the map of MAP_AGG, the text of STRING_AGG and LISTAGG.
+    """Return what is computed from the aggregate's value: the map of MAP_AGG, the text of STRING_AGG.
 
     Raises:
         Refusal: E403.
@@ -161,7 +162,7 @@ def complete_value(
 
 
 def _in_python(arguments: ExpressionBinder, name: str) -> PythonAggregate | None:
-    """Return the aggregate function of the script that has that name."""
+    """Return the aggregate function of that name that the script declares, if there is one."""
     declared = arguments.functions.get(name)
     function = None if declared is None else declared.function
     return function if isinstance(function, PythonAggregate) else None
@@ -249,7 +250,7 @@ def _argument(
 
 
 def _row_without_nulls(values: Sequence[Expression]) -> Expression:
-    """Return the row of the values; NULL, which is not counted, where one of them is NULL."""
+    """Return the row of the values; NULL, which is not counted, if one of them is NULL."""
     row = call("row", *values)
     present = [call("is_not_null", each) for each in values if each.nullable]
     return _where(row, combine_balanced("and", present)) if present else row
@@ -258,7 +259,7 @@ def _row_without_nulls(values: Sequence[Expression]) -> Expression:
 def _entry(
     arguments: ExpressionBinder, key: Expression | None, written: syntax.FunctionCall
 ) -> Expression:
-    """Return the entry of a map; NULL, which is left out, where the key is."""
+    """Return the entry of a map; NULL, which is left out, if the key is NULL."""
     assert key is not None
     if key.type.kind in STRUCTURED or key.type.kind is Kind.NULL:
         raise refusal(
@@ -279,7 +280,7 @@ def _entry(
 
 
 def _condition(arguments: ExpressionBinder, name: str, written: syntax.FunctionCall) -> Expression:
-    """Return the argument of an aggregate of conditions; COUNT_IF counts where it is TRUE."""
+    """Return the argument of an aggregate of conditions; COUNT_IF counts the rows for which it is TRUE."""
     (argument,) = written.arguments
     if isinstance(argument, syntax.Star):
         raise refusal("E404", f"{name} does not take *", argument.span)
@@ -361,7 +362,7 @@ def _fraction(
 def _apply_filter(
     binder: ExpressionBinder, argument: Expression | None, condition: syntax.Expression
 ) -> Expression:
-    """Return the argument where the condition is TRUE and NULL elsewhere, which aggregates ignore."""
+    """Return the argument if the condition is TRUE, otherwise NULL, which aggregates ignore."""
     kept = binder.bind_condition_and_check_size(condition)
     if argument is None:
         argument = Literal(BOOLEAN, nullable=False, value=True)

@@ -1,8 +1,8 @@
 """ASOF joins: `a ASOF JOIN b ON a.k = b.k AND a.at >= b.at`, with the last row of b up to the time of a.
 
 As in DuckDB and Snowflake, but over a stream: the times are event time, the rows of b are versions of their
-key (`versions.py`), and a row of a is joined when no row of b before it can come.  Of several rows of b at
-one time the last in the total order is joined.
+key (`versions.py`), and a row of a is joined when no earlier row of b can arrive.  If several rows of b have
+the same time, the last in the total order is joined.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _bound(
     None if the condition is not a comparison between the sides.
 
     Raises:
-        Refusal: E301 if it is `<` or `<=`, E304 if it compares what is not event time.
+        Refusal: E301 if it is `<` or `<=`, E304 if it compares columns that are not event time.
     """
     if not isinstance(condition, Call) or condition.function not in _SWAPPED:
         return None
@@ -129,12 +129,12 @@ def _bound(
 
 
 def _event_time(expression: Expression, side: Relation) -> int | None:
-    """Return the column of event time that an expression is."""
+    """Return the event-time column to which an expression refers."""
     if not isinstance(expression, ColumnRef):
         return None
     return expression.index if side.plan.schema[expression.index].time_attribute else None
 
 
 def _span(condition: Expression, clause: syntax.JoinClause, context: Context) -> Span:
-    """Return where a condition is written; of one that is not in the text, where the join is."""
+    """Return where a condition is written; for one that is not in the text, where the join is."""
     return next(iter(context.source_spans.of(condition)), clause.span)

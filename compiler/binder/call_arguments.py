@@ -1,4 +1,4 @@
-"""Checks of the arguments of calls: their types, and those that have to be constants."""
+"""Checks of the arguments of calls: their types, and whether they are constants where they must be."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def argument_error(
 def require_literal(
     function: Function, made: Expression, written: syntax.FunctionCall | syntax.Like
 ) -> Expression:
-    """Return the call, with a literal as the argument where the function needs one.
+    """Return the call, with a literal as the argument if the function requires one.
 
     Raises:
         Refusal: E403 if it is not constant, E405 if the function does not accept it.
@@ -53,7 +53,7 @@ def require_literals(
     arguments: Sequence[Expression],
     written: syntax.FunctionCall | syntax.Like,
 ) -> list[Expression]:
-    """Return the arguments of a function, with a literal where it needs one.
+    """Return the arguments of a function, with a literal where it requires one.
 
     Raises:
         Refusal: E403 if it is not constant, E405 if the function does not accept it.

@@ -1,4 +1,4 @@
-"""Calls of functions: which kind of function a name is, and calls that are not of scalar functions."""
+"""Calls of functions: which kind of function a name denotes, and calls of functions that are not scalar."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _bind_declared(
 def _bind_window_bound(
     binder: ExpressionBinder, window: syntax.FunctionCall, written: syntax.FunctionCall, name: str
 ) -> Expression:
-    """Bind TUMBLE_START and the like, which have the arguments of the window in GROUP BY."""
+    """Bind TUMBLE_START and similar functions, which have the arguments of the window in GROUP BY."""
     function = window.name.parts[-1].name.upper()
     if not name.startswith(f"{function}_") or written.arguments != window.arguments:
         raise refusal(
@@ -148,7 +148,7 @@ def _bind_window_bound(
 
 
 def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
-    """Raise for functions that are known but cannot be called."""
+    """Refuse functions that are known but cannot be called."""
     if name in NOT_DETERMINISTIC:
         raise refusal(
             "E402",
@@ -169,7 +169,7 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
 
 
 def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
-    """Raise for clauses that only aggregates have."""
+    """Refuse clauses that only aggregates have."""
     clauses = {
         "DISTINCT": written.distinct,
         "ORDER BY": bool(written.order_by),
@@ -205,7 +205,7 @@ def _bind_aggregate(
 
 
 def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
-    """Bind `GROUPING(key, …)`, which states which keys the row's grouping set lacks."""
+    """Bind `GROUPING(key, …)`, which returns which of the keys are not in the row's grouping set."""
     if binder.aggregates is None or not binder.aggregates.grouping:
         raise refusal(
             "E303",

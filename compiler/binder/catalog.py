@@ -1,7 +1,7 @@
-"""The catalog: the tables and views that a script declares, found by name.
+"""The catalog: the tables and views that a script declares, by name.
 
-Names are case-insensitive unless quoted.  A catalog may hide names of another, as the common
-tables of a WITH do: its names hide those after it.
+Names are case-insensitive unless quoted.  Catalogs can be nested, as for the common tables of a WITH: the
+names of the inner one hide those of the outer one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ComputedColumn:
 
 @dataclass(frozen=True, slots=True)
 class MetadataColumn:
-    """A column with what the connector knows of each row: the value of `key`.
+    """A column with metadata that the connector has for each row: the value of `key`.
 
     `index` is its index among all columns of the table, physical, computed and metadata.
     """
@@ -49,10 +49,10 @@ class MetadataColumn:
 class TableEntry:
     """A declared table: a checked CREATE TABLE.
 
-    `time` is None if neither an option nor a WATERMARK sets it; then it follows from the other tables of
-    the job.  With `row_time` a computed column has the time of the row.  `option_spans` has the span of each
-    option's value, for messages.  `declaration` is its CREATE TABLE with all elements; None for standard
-    output.  With `inferred` its columns are those that its input has.
+    `time` is None if neither an option nor a WATERMARK sets it; then it follows from the other tables of the
+    job.  With `row_time`, a computed column contains the time of the row.  `option_spans` are the spans of
+    the options' values, for messages.  `declaration` is its CREATE TABLE with all elements; None for standard
+    output.  With `inferred`, its columns are those of its input.
     """
 
     name: str
@@ -85,9 +85,9 @@ class TableEntry:
 class ViewEntry:
     """A view or common table: its plan, whose scans are numbered from 0.
 
-    `plan` is None if the declaration of the view or table was refused.  The error has been reported, and
-    references to it give no further errors.  `warnings` are shown where it is read.
-    `declaration` is the CREATE VIEW; a common table has none.
+    `plan` is None if the declaration of the view or table was refused. The error has been reported, and
+    references to it cause no further errors.  `warnings` are shown where it is read.  `declaration` is the
+    CREATE VIEW; a common table has none.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Tables whose rows are changes, as upserts or retractions: the kind of each row, and the table that results.
+"""Tables whose rows are changes, as upserts or retractions: the kind of each row, and the resulting table.
 
-A row has the kind of its change in a field that is not a column of the table, as a sink writes it.  NULL
-counts as `+U`, and `-U` is passed over, since the `+U` after it replaces the row: so upserts and
-retractions of one key are read alike.
+The kind of a change is in a field that is not a column of the table, as a sink writes it. NULL counts as
+`+U`, and `-U` is ignored, because the `+U` after it replaces the row. So upserts and retractions of one key
+are read in the same way.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _OPERATION: Final = ColumnRef(STRING, nullable=True, index=0)
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumns:
-    """The columns that are read of a table, and event time over them."""
+    """The columns that are read from a table, and event time as an expression over them."""
 
     columns: Schema
     event_time: Expression | None
 
 
 def is_change_source(entry: TableEntry) -> bool:
-    """Return whether the rows of a table, where it is read, are changes."""
+    """Return whether the rows that are read from a table are changes."""
     return _has_envelope(entry) or entry.option("changes") not in {None, Changes.APPEND.value}
 
 
@@ -48,7 +48,7 @@ def _has_envelope(entry: TableEntry) -> bool:
 
 
 def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColumns:
-    """Return what is read of a table: its columns, of changes with the kind before them.
+    """Return the columns that are read from a table; if its rows are changes, the kind is the first.
 
     Raises:
         Refusal: E301, E311, E223.
@@ -88,7 +88,7 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
 
 
 def apply_changes(entry: TableEntry, changes: Plan) -> Plan:
-    """Return the table that results from the changes, with its columns as declared."""
+    """Return the table that results from the changes, with the declared columns."""
     assert entry.primary_key is not None
     schema = changes.schema
     columns = [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(schema)]

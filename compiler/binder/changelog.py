@@ -32,11 +32,11 @@ _KINDS: Final[Mapping[str, str]] = {
     "UPDATE_AFTER": "+U",
     "DELETE": "-D",
 }
-"""The kinds of change that operations are mapped to, as what they do to the row of a key."""
+"""The kinds of change to which operations are mapped, with their effect on the row of a key."""
 
 
 def from_changelog(relation: Relation, given: Mapping[str, object], context: Context) -> Relation:
-    """Return the table that the rows of `relation` result in, without their operation.
+    """Return the table that results from the rows of `relation`, without their operation.
 
     Raises:
         Refusal: E203, E307, E310.
@@ -70,7 +70,7 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
     kind, failing = _kind(column_refs(below)[operation], codes)
     mapping = given.get("OP_MAPPING")
     context.source_spans.add(kind, data.span)
-    # The message of an operation that is not mapped shows those that are.
+    # The message for an operation that is not mapped lists those that are.
     context.source_spans.add(
         failing, mapping.span if isinstance(mapping, syntax.Syntax) else data.span
     )

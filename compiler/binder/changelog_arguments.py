@@ -32,7 +32,7 @@ _FORMS: Final[Mapping[str, str]] = {
 
 
 def changelog_function(written: syntax.TableFunction) -> str | None:
-    """Return which of both functions a table function is; None for another one."""
+    """Return which of the two functions a table function is; None for other functions."""
     name = written.name.parts[-1].name.upper()
     return name if name in _NAMES else None
 
@@ -75,7 +75,7 @@ def operation_name(function: str, written: object, span: Span) -> syntax.Identif
 
 
 def mapping_pairs(function: str, written: object) -> tuple[list[tuple[str, str]], Span]:
-    """Return the pairs of a MAP of constant texts, and its place.
+    """Return the pairs of a MAP of constant texts, and its span.
 
     Raises:
         Refusal: E307.

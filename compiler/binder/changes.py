@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
-    """Return the table as the query's sink, with the kind of changes and the key.
+    """Return the table as the sink of the query, with the kind of changes and the key.
 
     The default depends on the query: appends if it is append-only; otherwise upserts if the table has a
     PRIMARY KEY; otherwise all changes.
@@ -107,7 +107,7 @@ def _check_shards(table: TableEntry, operation: str) -> None:
 
 
 def _updating_refusal(table: TableEntry, query: Plan, span: Span) -> Refusal:
-    """Return the refusal of an updating query, with the operator that retracts rows."""
+    """Return the refusal of an updating query; its note names the operator that retracts rows."""
     reason = "the query retracts rows"
     for node in operators(query):
         if isinstance(node, Aggregate):

@@ -22,7 +22,7 @@ _NO_COMMON_RESULT = "results of CASE are {} and {}"
 
 
 def bind_case(binder: ExpressionBinder, case: syntax.Case) -> Expression:
-    """Bind both forms of CASE; the results are coerced to the type that they have in common."""
+    """Bind both forms of CASE; the results are coerced to their common type."""
     conditions = _conditions(binder, case)
     results = [(binder.bind(branch.result), branch.result.span) for branch in case.branches]
     if case.otherwise is None:
@@ -50,7 +50,7 @@ def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expr
 
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
-    """Bind CAST and TRY_CAST; one to VARCHAR(n) cuts the text, one to CHAR(n) also pads it."""
+    """Bind CAST and TRY_CAST; a cast to VARCHAR(n) cuts the text, a cast to CHAR(n) also pads it."""
     operand, target = binder.bind(cast.operand), bind_type(cast.type, binder.zone)
     inside = length_inside(cast.type)
     if inside is not None:

@@ -1,10 +1,10 @@
 """Queries that read no table: SELECT without FROM, and VALUES.
 
-They read a table at rest that has one row.  Several rows of VALUES are the elements of an array of that row:
+They read a static table of one row.  Several rows of VALUES are the elements of an array of that row:
 
     VALUES (1, 'a'), (2, 'b')        FROM one row CROSS JOIN UNNEST(ARRAY[ROW(1, 'a'), ROW(2, 'b')])
 
-so they come in the order of the text.
+so they are in the order of the text.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def one_row_entry(ordinal: int, declared: Declarations) -> TableEntry:
 
 
 def one_row(context: Context, span: Span) -> Relation:
-    """Return a relation with one row, and no column that has a name."""
+    """Return a relation with one row and no named columns."""
     return Relation(scan_table(context.one_row(), context, span), ())
 
 
 def one_row_of(select: syntax.Select, context: Context) -> Relation:
-    """Return what a SELECT without FROM reads.
+    """Return the relation that a SELECT without FROM reads.
 
     Raises:
         Refusal: E317, if it selects `*`.
@@ -169,7 +169,7 @@ def _column(values: list[tuple[Expression, Span]], wanted: SqlType | None) -> li
 
 
 def _coerce(value: Expression, wanted: SqlType) -> Expression:
-    """Return a value as one of the column that it is written to, if it can be; a literal stays exact."""
+    """Return a value as one of the column to which it is written, if possible; a literal remains exact."""
     exact, _ = exact_literals([value, Literal(wanted, nullable=True, value=None)])
     return coerce(exact, wanted) if accepts(exact, wanted) else exact
 

@@ -49,10 +49,10 @@ class ScanNumbers:
 class Context:
     """The context of binding a query: the report, the source spans and the catalog.
 
-    `declared` has the available connectors and formats.  `one_row` returns the table that queries without
-    FROM read, which is part of the job from then on.  `functions` are those in Python, `zone` is the time
-    zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is that of
-    the state of the query.
+    `declared` are the available connectors and formats.  `one_row` returns the table that queries without
+    FROM read; the first call adds it to the job.  `functions` are the declared functions in Python, `zone` is
+    the time zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is
+    that of the state of the query.
     """
 
     report: Report

@@ -59,7 +59,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     metadata = metadata_columns(table, options, context)
     readable = (*columns, *(each.column for each in metadata))
     computed = _computed_columns(table, readable, context)
-    # The form is checked also where another kind of time leaves the watermark without effect.
+    # The form is checked even if the watermark has no effect because of another kind of time.
     at = None if watermark is None else event_time(watermark, columns, computed)
     delay = 0 if watermark is None else delay_us(watermark, context.zone)
     if (
@@ -106,7 +106,7 @@ def create_view(view: syntax.CreateView, context: Context) -> None:
 
 
 def drop(written: syntax.Drop, context: Context) -> None:
-    """Remove the name of a table or view; what was made with it stays.
+    """Remove the name of a table or view; statements that already used it are not affected.
 
     Raises:
         Refusal: E201.
@@ -119,7 +119,7 @@ def drop(written: syntax.Drop, context: Context) -> None:
 
 
 def exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -> bool:
-    """Return whether the name exists already, where IF NOT EXISTS allows it.
+    """Return whether the name exists already and IF NOT EXISTS allows that.
 
     Raises:
         Refusal: E205, if it may not.
@@ -148,7 +148,7 @@ def exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) ->
 def _options_and_columns(
     table: syntax.CreateTable, context: Context
 ) -> tuple[TableOptions, Schema]:
-    """Return what a table declares; report what is wrong with both.
+    """Return the options and columns of a table; report the errors of both.
 
     Raises:
         Abandoned: where something was refused.
@@ -165,7 +165,7 @@ def _options_and_columns(
 def _with_inferred_columns(
     table: syntax.CreateTable, options: TableOptions, context: Context
 ) -> syntax.CreateTable:
-    """Return a table that declares none of the columns of its input, with these before its own.
+    """Return a table that declares no physical columns, with the columns of its input before its own.
 
     Raises:
         Refusal: E225, or E5xx if the input cannot be read.
@@ -221,7 +221,7 @@ def _check_names(table: syntax.CreateTable) -> None:
 
 
 def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Schema) -> None:
-    """Check that the columns are some that the connector can have.
+    """Check that the connector supports the columns.
 
     Raises:
         Refusal: E318.
@@ -266,7 +266,7 @@ def _watermark_of_row_time(watermark: syntax.Watermark) -> Refusal:
 def _time_kind(
     options: TableOptions, watermark: syntax.Watermark | None, span: Span
 ) -> TimeKind | None:
-    """Return the kind of time that the table's own declaration decides."""
+    """Return the kind of time that the table's own declaration determines."""
     asked = options.value("time")
     if asked == "event" and watermark is None:
         raise refusal(

@@ -1,4 +1,4 @@
-"""The functions in Python that a script declares, as expressions and FROM find them."""
+"""The functions in Python that a script declares, as they are found by expressions and FROM."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class DeclaredFunction:
 
 
 Functions: TypeAlias = Mapping[str, DeclaredFunction]
-"""The functions that are declared so far, by their names in capitals."""
+"""The functions declared so far, by their names in upper case."""
 NO_FUNCTIONS: Final[Functions] = {}

@@ -1,8 +1,8 @@
 """Expressions: syntax to bound expressions.
 
 An `ExpressionBinder` binds the expressions of one clause of a query: it has the scope of names, and
-determines whether aggregates are allowed.  Each kind of expression is bound in a module of its own, which
-calls back for the operands.
+determines whether aggregates are allowed. Each kind of expression is bound in a separate module, which calls
+the binder for the operands.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ class ExpressionBinder:
     """Binds the expressions of one clause: `clause` is its name in messages, `scope` resolves names.
 
     Aggregates are added to `aggregates`, running ones to `running`, subqueries to `subqueries`; without a
-    collector they are refused.  `navigations` are the calls that read a match in MATCH_RECOGNIZE.
-    `window` is the window of GROUP BY, whose bounds TUMBLE_START and the like are.
-    `spans` has the last span of every expression bound so far, for errors that are found later;
-    `source_spans` has the spans of the whole script, `functions` are those that it declares, `zone` is its
-    time zone.
+    collector they are refused.  `navigations` are the calls that read a match in MATCH_RECOGNIZE.  `window`
+    is the window of GROUP BY, whose bounds TUMBLE_START and similar functions return.  `spans` has the last
+    span of every expression bound so far, for errors that are found later; `source_spans` has the spans of
+    the whole script, `functions` are those that the script declares, `zone` is its time zone.
     """
 
     scope: Scope
@@ -68,11 +67,11 @@ class ExpressionBinder:
     navigations: Navigations | None = None
     spans: dict[Expression, Span] = field(default_factory=dict)
     aliases: Mapping[str, Expression] = field(default_factory=dict)
-    """Expressions of names that are not columns."""
+    """Expressions that names other than columns stand for."""
     hidden: Collection[str] = ()
-    """Names of items of SELECT, which the clause is computed before."""
+    """The names of items of SELECT that are computed after this clause."""
     parameters: Parameters = NO_PARAMETERS
-    """What the parameters of lambdas around the expression mean."""
+    """The values that parameters of the lambdas around the expression stand for."""
 
     def bind(self, expression: syntax.Expression) -> Expression:
         """Return the expression bound.

@@ -1,7 +1,8 @@
 """Frames that have rows after each row: `LEAD(x)`, `ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING`.
 
-Such a row comes with the last row that any frame may have, n rows later in the order of event time.  The last
-n rows of a partition have none: at the end of the input, n rows of padding follow instead.
+Such a row is emitted with the last row that any frame may include, n rows later in the order of event time.
+For the last n rows of a partition there is no such row: at the end of the input, n rows of padding follow
+instead.
 
     rows in order of time ─┬───────────────────────────────────────▶ UNION ALL ─▶ Over ─▶ Filter
                            └▶ the first of each partition, held until       ▲
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 FOLLOWING_MAX: Final = 1_000
-"""The most rows that a frame may have after its own: each partition is padded with that many."""
+"""The maximum number of rows of a frame after its own: each partition is padded with that many."""
 _TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)
 
 
@@ -64,7 +65,7 @@ Sequenced = tuple[tuple[Expression, ...], Expression | None]
 
 
 class InOrder(NamedTuple):
-    """Rows that are, by partition, in the order of the event-time column `time`; `span` is the ORDER BY."""
+    """Rows ordered by the event-time column `time` within each partition; `span` is that of the ORDER BY."""
 
     plan: Plan
     partition: tuple[Expression, ...]
@@ -75,7 +76,7 @@ class InOrder(NamedTuple):
 def take_following_calls(
     operators: dict[Sequenced, dict[int, OverCall]], written: Mapping[Expression, Span]
 ) -> tuple[Sequenced, dict[int, OverCall]] | None:
-    """Remove the calls with rows after each row, and others by rows that go with them, and return them.
+    """Remove the calls with rows after each row, and those computed with them, and return them.
 
     Raises:
         Refusal: E301 if they are not of one partition.
@@ -147,7 +148,7 @@ def add_following_frames(
 def _padding(
     ordered: InOrder, delay: int, names: tuple[str, ...], source_spans: SourceSpans
 ) -> Plan:
-    """Return as many rows for each partition as frames may end after their row, after all its rows."""
+    """Return, for each partition, the rows of padding that follow all of its rows."""
     plan, partition, time, span = ordered
     count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
     source_spans.add(count, span)
@@ -157,7 +158,7 @@ def _padding(
     end = Literal(column_refs(plan)[time].type, nullable=False, value=TIMESTAMP_MAX)
     keys = names[len(plan.schema) + 1 :]
     marks = Project(first, (column_refs(plan)[time], end, *partition), ("first", "end", *keys))
-    # The watermark passes the end of time where the input ends, after it has passed all rows.
+    # The watermark passes the end of time at the end of the input, after it has passed all rows.
     held = AssignSessions(marks, tuple(column_refs(marks)[2:]), 0, 1)
     source_spans.add(held, span)
     times = Literal(array_of(BIGINT), nullable=False, value=(1,) * delay)
@@ -199,12 +200,12 @@ def _exact(column: Expression) -> Expression:
 
 
 def _original_value(value: Expression, column: Column) -> Expression:
-    """Return a value of `_exact` as the column that it was."""
+    """Return a value of `_exact` as the original column."""
     if column.type.kind in FLOATING:
         value = Cast(column.type, value.nullable, value)
     return value if column.nullable else _not_null(value)
 
 
 def _not_null(value: Expression) -> Expression:
-    """Return a value that is never NULL where there is a row."""
+    """Return a value that is not NULL if there is a row."""
     return call("coalesce", value, instead_of_null(value.type)) if value.nullable else value

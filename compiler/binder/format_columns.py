@@ -1,4 +1,4 @@
-"""What formats require of the columns of tables."""
+"""Checks of the columns of tables against what their formats support."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASCII_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_format_columns(table: syntax.CreateTable, form: Format, columns: Schema) -> None:
-    """Check that a format can have the columns of a table.
+    """Check that the format of a table supports its columns.
 
     Raises:
         Refusal: E318.
@@ -61,6 +61,6 @@ def _field_names(sql_type: SqlType) -> Iterator[str]:
 
 
 def _has_other_keys(sql_type: SqlType) -> bool:
-    """Return whether there is a map in a type whose keys are not STRING."""
+    """Return whether a type contains a map whose keys are not STRING."""
     own = sql_type.kind is Kind.MAP and sql_type.key != STRING
     return own or any(map(_has_other_keys, sql_type.parts))

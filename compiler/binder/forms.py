@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
     Placed = tuple[Expression, Span]
-    """An expression, and where it is written."""
+    """An expression and its span."""
 
 
 def _nullif(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
-    """Return NULLIF(a, b): NULL where a equals b, else a."""
+    """Return NULLIF(a, b): NULL if a equals b, else a."""
     (value, span), other = placed
     equal = compare("=", (value, span), other)
     return make_case([(equal, Literal(value.type, nullable=True, value=None))], value)
@@ -47,7 +47,7 @@ def _if(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
 
 
 def _nvl2(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
-    """Return NVL2(x, a, b): a where x is not NULL, else b."""
+    """Return NVL2(x, a, b): a if x is not NULL, else b."""
     (value, _), *results = placed
     return _chosen(call("is_not_null", value), results, "NVL2")
 
@@ -70,7 +70,7 @@ def _same(left: Placed, right: Placed) -> Expression:
 
 
 def _decode(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
-    """Return DECODE(x, a, result, …, otherwise): the result of the first a that x is, also of NULL."""
+    """Return DECODE(x, a, result, …, otherwise): the result of the first a equal to x, as NULL is to NULL."""
     operand, *rest = placed
     count = len(rest) // 2
     otherwise = (
@@ -87,7 +87,7 @@ def _typeof(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
 
 
 def _count(test: str) -> Callable[[ExpressionBinder, Sequence[Placed]], Expression]:
-    """Return what counts the arguments that pass a test for NULL."""
+    """Return a function that counts the arguments that pass a test for NULL."""
 
     def made(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
         one, none = (Literal(BIGINT, nullable=False, value=value) for value in (1, 0))
@@ -100,7 +100,7 @@ def _count(test: str) -> Callable[[ExpressionBinder, Sequence[Placed]], Expressi
 
 
 class Form(NamedTuple):
-    """How many arguments a form takes at least and at most, and what it means."""
+    """The minimum and maximum number of arguments of a form, and the function that binds it."""
 
     least: int
     most: int
@@ -108,7 +108,7 @@ class Form(NamedTuple):
 
     @property
     def takes(self) -> str:
-        """Return how many arguments it takes, for messages."""
+        """Return the number of arguments that the form takes, for messages."""
         exactly = "" if self.least == self.most else "at least "
         return f"{exactly}{self.least} argument{'s'[: self.least > 1]}"
 
@@ -132,7 +132,7 @@ FORMS: Final[Mapping[str, Form]] = {
 
 
 def bind_form(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
-    """Bind a call that means an expression.
+    """Bind a call that stands for an expression.
 
     Raises:
         Refusal: E401 if it has too many or too few arguments.

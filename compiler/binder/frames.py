@@ -1,7 +1,8 @@
 """Frames of running aggregates: `ROWS 9 PRECEDING`, `ORDER BY at RANGE INTERVAL '1' MINUTE PRECEDING`.
 
-With ORDER BY, rows are first ordered by event time: sessions without a gap, by the partition,
-which the watermark releases.  What follows is in the total order, as without ORDER BY.
+With ORDER BY, rows are first ordered by event time: they are put into sessions without a gap for each
+partition, which the watermark releases. From there on, they are processed in the total order, as without
+ORDER BY.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 ROWS_MAX: Final = 1_000_000
-"""The most rows that a frame may have before its own: they are kept for each partition."""
+"""The maximum number of rows of a frame before its own: they are kept for each partition."""
 _WITHOUT_ORDER: Final = (
     "write ROWS 9 PRECEDING, ROWS UNBOUNDED PRECEDING, or ROWS BETWEEN UNBOUNDED PRECEDING AND 1"
     " PRECEDING"
@@ -37,8 +38,8 @@ _WITH_ORDER: Final = (
 class FrameBounds:
     """The bounds of a frame: see `logical.OverCall`; `by_time` if it is RANGE.
 
-    A frame `to_end` has the rows from its own one to the end of the partition; its own is left out
-    if `end` is `ONE_PRECEDING`.
+    A frame `to_end` has the rows from its own one to the end of the partition; its own row is left out if
+    `end` is `ONE_PRECEDING`.
     """
 
     end: FrameEnd
@@ -152,7 +153,7 @@ def _rows(frame: syntax.Frame, help_text: str) -> FrameBounds:
 
 
 def _rows_before(bound: syntax.FrameBound) -> int | None:
-    """Return how many rows before its row a bound is, less than 0 for FOLLOWING; None for the partition's."""
+    """Return how many rows before its row a bound is, negative for FOLLOWING; None if unbounded."""
     rows = _preceding(bound, None)
     if bound.side != "FOLLOWING":
         return rows
@@ -168,9 +169,9 @@ def _rows_before(bound: syntax.FrameBound) -> int | None:
 
 
 def _preceding(start: syntax.FrameBound, zone: str | None) -> int | None:
-    """Return how long before its row a frame begins; None for with the partition.
+    """Return how long before its row a frame begins; None if it begins with the partition.
 
-    It is a time in a script with the zone, or a number of rows if that is None.
+    The value is a duration in a script with the zone, or a number of rows if `zone` is None.
     """
     if start.side == "CURRENT ROW":
         return 0
@@ -198,7 +199,7 @@ def _preceding(start: syntax.FrameBound, zone: str | None) -> int | None:
 
 
 def whole_number(written: syntax.Expression) -> int | None:
-    """Return the number of rows that a literal is; None if it is none, or more than `ROWS_MAX`."""
+    """Return the number of rows that a literal stands for; None if it is not a number up to `ROWS_MAX`."""
     text = written.text if isinstance(written, syntax.NumberLiteral) else ""
     if not text.isdigit() or len(text) > len(str(ROWS_MAX)) or int(text) > ROWS_MAX:
         return None
@@ -255,7 +256,7 @@ def in_order_of_time(
         )
     width = len(plan.schema)
     names = tuple(column.name for column in plan.schema)
-    # A watermark may pass several times at once: then too, rows are in the order of their times.
+    # A watermark may pass several times at once: rows are in the order of their times even then.
     ordered = AssignSessions(plan, partition, time.index, time.index, order_column=time.index)
     source_spans.add(ordered, span)
     # Only the bounds of sessions are event time from here on.

@@ -54,7 +54,7 @@ _UPDATING_WINDOW: Final = (
     "of windows with EMIT CHANGES, only equal bounds on both sides limit what is kept"
 )
 _PADDING: Final = frozenset({"RIGHT", "FULL"})
-"""The joins that pad rows of the relations before them."""
+"""The joins that pad rows of the preceding relations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class FromBinder:
     bind_query: Callable[[syntax.Query, Context], Plan]
     bind_subquery: SubqueryBinder
     changes: bool = False
-    """Whether the SELECT ends with EMIT CHANGES."""
+    """Whether EMIT CHANGES is given."""
 
     def bind(self, select: syntax.Select) -> Source:
         """Return the join of the relations between commas; without FROM, one row.
@@ -180,7 +180,7 @@ class FromBinder:
         return source
 
     def _within(self, *, padded: bool) -> FromBinder:
-        """Return the binder of relations of which an outer join may pad the rows with NULL.
+        """Return the binder of relations whose rows an outer join may pad with NULL.
 
         Conditions of WHERE on such rows must not be applied below the join.
         """
@@ -232,7 +232,7 @@ class FromBinder:
     def _outer_join(
         self, kind: JoinKind, left: Source, right: Source, on: list[Expression], span: Span
     ) -> Source | None:
-        """Return the outer, semi or anti join of two relations; None if no equality connects them."""
+        """Return the outer, semi or anti join of two relations; None if there is no equality between them."""
         joined = outer_join(
             *(kind, left.relation, right.relation, on, self.context.source_spans),
             span=span,
@@ -290,7 +290,7 @@ class FromBinder:
         return joined
 
     def _join(self, left: Source, right: Source, on: list[Expression], span: Span) -> Source | None:
-        """Return the join of two relations; None if no equality connects them."""
+        """Return the join of two relations; None if there is no equality between them."""
         check_names(left.relation, right.relation, span)
         fields = side_by_side(left.relation, right.relation)
         where = self._where_between(left.relation, right.relation, fields)
@@ -315,7 +315,7 @@ class FromBinder:
         return Source(joined.relation, left.taken | taken | joined.taken)
 
     def _where_between(self, left: Relation, right: Relation, fields: Layer) -> list[Expression]:
-        """Return those conditions of WHERE that refer to both relations, over `fields`."""
+        """Return the conditions of WHERE that refer to both relations, over `fields`."""
         left_names, right_names = _qualifiers(left), _qualifiers(right)
         found: list[Expression] = []
         for condition in self.where:
@@ -330,7 +330,7 @@ class FromBinder:
         return found
 
     def _no_equality(self, left: Source, right: Source, span: Span, where: str) -> Refusal:
-        """Return the refusal of a join without a key, with an equality that could be one."""
+        """Return the refusal of a join without a key; its help proposes an equality."""
         fields = side_by_side(left.relation, right.relation)
         conditions = self._where_between(left.relation, right.relation, fields)
         late = fallible_key(left.relation, conditions, self.context.source_spans)
@@ -354,7 +354,7 @@ def _qualifiers(relation: Relation) -> frozenset[str]:
 
 
 def _versioned_table(clause: syntax.JoinClause) -> syntax.TableReference | None:
-    """Return the table whose versions a clause joins with; None for relations as they are."""
+    """Return the table whose versions a clause joins with; None if the clause does not join with versions."""
     table = clause.right
     if not isinstance(table, syntax.TableReference) or clause.kind not in {"INNER", "LEFT"}:
         return None

@@ -42,7 +42,8 @@ def make_group(
     """Return the aggregate of `plan` by `grouping`, released according to `emit`.
 
     Grouping by a window's end makes it a window aggregate, which is final unless EMIT CHANGES is given.
-    `written` is the clause that groups, with its span.  With a `lifetime`, groups without a window end.
+    `written` is the clause that groups, with its span.  With a `lifetime`, groups without a window are
+    removed after it.
 
     Raises:
         Refusal: E305, E306; E301 for a lifetime of rows that can be retracted.
@@ -102,7 +103,7 @@ def _window_instead(plan: Plan, keys: Sequence[Expression]) -> tuple[str, ...]:
 
 
 def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emit) -> None:
-    """Refuse EMIT CHANGES of sessions, whose rows come when they are closed.
+    """Refuse EMIT CHANGES of sessions, whose rows are emitted when they close.
 
     Raises:
         Refusal: E301.
@@ -150,7 +151,7 @@ def window_end_among(plan: Plan, keys: Sequence[Expression]) -> int | None:
 
 
 def complete_window_keys(plan: Plan, keys: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """Return the keys, with the end of each window of which they have another bound."""
+    """Return the keys, with the end of each window of which another bound is a key."""
     columns = window_columns(plan)
     indexes = [key.index for key in keys if isinstance(key, ColumnRef)]
     windows = {column.windows for index in indexes if (column := columns[index]) is not None}
@@ -166,7 +167,7 @@ def complete_window_keys(plan: Plan, keys: tuple[Expression, ...]) -> tuple[Expr
 
 
 def _identity(windows: AssignWindows | AssignSessions) -> tuple[Bound, ...]:
-    """Return the bounds that identify a window among the keys of groups."""
+    """Return the bounds among the keys of groups that identify a window."""
     if isinstance(windows, AssignSessions) or windows.known_by_one_bound:
         return (Bound.END,)
     return (Bound.START, Bound.END)
@@ -175,7 +176,7 @@ def _identity(windows: AssignWindows | AssignSessions) -> tuple[Bound, ...]:
 def check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, clause: str) -> None:
     """Refuse groups of windowed rows that would not close with the window.
 
-    Rows that are only ordered by event time are in no window.
+    Rows that are only ordered by event time do not belong to windows.
 
     Raises:
         Refusal: E305.

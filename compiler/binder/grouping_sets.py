@@ -1,4 +1,4 @@
-"""GROUPING SETS, ROLLUP and CUBE: each row once for each set, with the keys of other sets as NULL.
+"""GROUPING SETS, ROLLUP and CUBE: each row is repeated for each set, with NULL for the keys of other sets.
 
     GROUP BY w, ROLLUP (a)    →    UNNEST([0, 1]) AS s, GROUP BY w, CASE WHEN s = 0 THEN a END, s
 
@@ -41,9 +41,9 @@ SETS_MAX: Final = 64
 def bind_sets(
     elements: Elements, bind: Callable[[syntax.Expression], KeySet]
 ) -> tuple[KeySet, ...]:
-    """Return the grouping sets of a GROUP BY: one, if it has none of the forms.
+    """Return the grouping sets of a GROUP BY: one, if it uses none of the forms.
 
-    `bind` returns the keys of an expression, which is bound once where it is written once.
+    `bind` returns the keys of an expression; it is called once for each expression in the text.
 
     Raises:
         Refusal: E301.
@@ -98,7 +98,7 @@ def _too_many(count: int, span: Span) -> Exception:
 
 @dataclass(frozen=True, slots=True)
 class GroupKeys:
-    """The keys of GROUP BY, each once, and for each grouping set the keys that it has."""
+    """The keys of GROUP BY, each once, and the keys of each grouping set."""
 
     keys: tuple[Key, ...]
     sets: tuple[frozenset[Expression], ...]
@@ -116,7 +116,7 @@ class GroupKeys:
         return frozenset.intersection(*self.sets)
 
     def complete(self, plan: Plan, used: Iterable[Expression]) -> GroupKeys:
-        """Return the keys with the bounds of windows that those of every set imply."""
+        """Return the keys with the bounds of windows that the keys of every set imply."""
         common = [key for key in self.keys if key.expression in self._common]
         completed = complete_windows(plan, common, used)
         known = {key.expression for key in self.keys}
@@ -202,6 +202,6 @@ def _number(value: int) -> Expression:
 
 
 def _is_among(number: Expression, indexes: Sequence[int]) -> Expression:
-    """Return whether the set's number is one of some."""
+    """Return whether the set's number is one of the given numbers."""
     tests = [call("eq", number, Literal(INT, nullable=False, value=index)) for index in indexes]
     return combine_balanced("or", tests)

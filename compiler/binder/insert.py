@@ -1,4 +1,4 @@
-"""INSERT and bare SELECT: assigns a query's columns to those of a table."""
+"""INSERT and bare SELECT: assigns the columns of a query to those of a table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bind_insert(
 ) -> tuple[Insert, Plan]:
     """Bind an INSERT; return it together with its own query.
 
-    `earlier` are the queries of the INSERTs into the same table before it: its rows are added to theirs.
+    `earlier` are the queries of the preceding INSERTs into the same table, to whose rows its own are added.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -67,7 +67,7 @@ def bind_insert(
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
-    """Return the names of a result; one that comes again gets a number, as in Flink: k, k0, k1."""
+    """Return the names of a result; repeated ones get a number, as in Flink: k, k0, k1."""
     made: list[str] = []
     taken = set(names)
     for name in names:
@@ -88,7 +88,7 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
     query = bind_query(select.query, context)
     names = _distinct_names([column.name for column in query.schema])
     below, expressions = output_expressions(query)
-    # A column of NULL literals has no type of its own; it is printed like any other NULL.
+    # A column of NULL literals has no type; it is printed like any other NULL.
     typed = [coerce(each, STRING) if each.type == NULL else each for each in expressions]
     plan = project(below, typed, names)
     check_depth(plan, select.query.span)
@@ -117,7 +117,7 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
 
 
 def _bind_written(insert: syntax.Insert, table: TableEntry | None, context: Context) -> Plan:
-    """Return the query of an INSERT; values take the types of the columns that they are written to."""
+    """Return the query of an INSERT; values take the types of the columns to which they are written."""
     values = insert.query.body
     bare = insert.query == syntax.Query(insert.query.span, values)
     if table is None or not bare or not isinstance(values, syntax.Values):
@@ -131,7 +131,7 @@ def _bind_written(insert: syntax.Insert, table: TableEntry | None, context: Cont
 
 
 def _check_form(insert: syntax.Insert) -> None:
-    """Refuse clauses that only other systems have.
+    """Refuse clauses that only other systems support.
 
     Raises:
         Refusal: E301.
@@ -152,7 +152,7 @@ def _check_form(insert: syntax.Insert) -> None:
 
 
 def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
-    """Return the table that an INSERT names.
+    """Return the table into which an INSERT writes.
 
     Raises:
         Refusal: E201, E217, E225.
@@ -240,7 +240,7 @@ def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: i
 
 
 def converts(given: SqlType, wanted: SqlType) -> bool:
-    """Return whether INSERT casts a type to another one; of a ROW, ARRAY or MAP also its parts."""
+    """Return whether INSERT casts a type to another one; for a ROW, ARRAY or MAP also its parts."""
     if given.kind is wanted.kind and given.parts and len(given.parts) == len(wanted.parts):
         pairs = zip(given.parts, wanted.parts, strict=True)
         return all(coercible(*pair) or converts(*pair) for pair in pairs)

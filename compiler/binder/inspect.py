@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE: what a script has declared so far, as lists."""
+"""SHOW and DESCRIBE: lists of what a script has declared so far."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def show(written: syntax.Show, context: Context) -> Listing:
 
 
 def show_create(written: syntax.ShowCreate, context: Context, source: SourceText) -> Listing:
-    """Return the statement that declares a table or view, as the script has it.
+    """Return the text of the statement that declares a table or view.
 
     Raises:
         Refusal: E201.

@@ -1,8 +1,8 @@
 """Interval joins: LEFT, RIGHT, FULL, SEMI and ANTI joins whose ON bounds the time between the sides.
 
-When the watermark has passed the time up to which a row could be joined, its matches are known.  The pairs
-are those of the inner join, and come as there.  The rows of a side, and the pairs that they are in, make
-groups that close then:
+When the watermark has passed the time up to which a row could be joined, its matches are known. The pairs are
+those of the inner join, and are emitted as there. Each row of a side forms a group with its pairs, which
+closes at that time:
 
     x LEFT JOIN y ON x.k = y.k AND y.at BETWEEN x.at AND x.at + INTERVAL '1' HOUR
         →  pairs
@@ -11,8 +11,8 @@ groups that close then:
            →  WindowAggregate by the row of x: ARRAY_AGG of the first mark, COUNT of the second
            →  Filter: no pair  →  Unnest the first marks  →  with NULLs
 
-So results are final, and what is kept is bounded by the range.  Rows that are equal in all columns are one
-group, and their number is that of the first marks.
+So results are final, and the range bounds the state.  Rows that are equal in all columns are one group, and
+their number is that of the first marks.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class IntervalJoin:
     time_range: TimeRange
 
     def plan(self) -> Plan:
-        """Return the columns of both sides, of SEMI and ANTI those of the left side."""
+        """Return the columns of both sides; for SEMI and ANTI those of the left side."""
         if not self.kind.makes_pairs:
             return self._expire(of_left=True, matched=self.kind is JoinKind.SEMI)
         names = tuple(column.name for column in self.pairs.schema)
@@ -69,7 +69,7 @@ class IntervalJoin:
         return Union(tuple(branches))
 
     def _expire(self, *, of_left: bool, matched: bool) -> Plan:
-        """Return the rows of a side that have a match, or have none, when no other can come."""
+        """Return the rows of a side that have a match, or those that have none, when it is known."""
         side, first = (self.left, 0) if of_left else (self.right, len(self.left.schema))
         width, names = len(side.schema), tuple(column.name for column in side.schema)
         in_pairs = column_refs(self.pairs)[first : first + width]
@@ -107,12 +107,13 @@ class IntervalJoin:
             (bounds.left_time, bounds.high_us) if of_left else (bounds.right_time, -bounds.low_us)
         )
         delay = max(delay_us(self.left, bounds.left_time), delay_us(self.right, bounds.right_time))
-        # A row that could be joined before its own time only is known to have no match when it is on time.
+        # If a row can only be joined with earlier rows, it is known to have no match as soon as it is on
+        # time.
         return AssignExpiry(both, time, max(wait_us, 0), delay, grain_us(both))
 
 
 def has_interval_join(plan: Plan) -> bool:
-    """Return whether rows of `plan` are released when they can no longer be joined."""
+    """Return whether `plan` releases rows when they can no longer be joined."""
     return any(isinstance(node, AssignExpiry) for node in operators(plan))
 
 

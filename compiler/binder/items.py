@@ -74,7 +74,7 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
 
 
 def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str:
-    """Return the name of a column or field as it is declared."""
+    """Return the name of a column or field as declared."""
     found, inside = binder.resolve(reference)
     type_ = found.column.type
     name = found.name
@@ -84,7 +84,7 @@ def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str
 
 
 def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
-    """Yield an item for each column in view; of one relation, if the star has a qualifier."""
+    """Yield an item for each visible column; for those of one relation, if the star has a qualifier."""
     if len(star.qualifier) > 1:
         raise not_implemented("fields of ROW values", star.span)
     qualifier = star.qualifier[0] if star.qualifier else None
@@ -120,7 +120,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
 def _check_named_columns(
     star: syntax.Star, names: Sequence[syntax.Identifier], fields: Layer
 ) -> None:
-    """Check that each name after a star is one of its columns, and occurs once.
+    """Check that each name after a star is one of the star's columns, and occurs once.
 
     Raises:
         Refusal: E203, E205, E209 if no column is left.
@@ -152,7 +152,7 @@ def bind_key(
     element: syntax.Expression | syntax.GroupingSets,
     items: Sequence[Item],
 ) -> Key:
-    """Return a key of GROUP BY: a position among the items, one's alias, or an expression.
+    """Return a key of GROUP BY: the number or alias of an item, or an expression.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -169,7 +169,7 @@ def bind_key(
 def _item_meant(
     binder: ExpressionBinder, element: syntax.Expression, items: Sequence[Item]
 ) -> Item | None:
-    """Return the select item that a key refers to by position or alias; None if it is an expression."""
+    """Return the select item to which a key refers by number or alias; None if it is an expression."""
     if isinstance(element, syntax.NumberLiteral) and element.text.isdigit():
         position = int(element.text) if len(element.text) < 9 else 0
         if not 1 <= position <= len(items):
@@ -211,7 +211,7 @@ def _check_key(item: Item, span: Span) -> Expression:
 
 
 def _key_name(expression: Expression, items: Sequence[Item], binder: ExpressionBinder) -> str:
-    """Return the name of the select item that is the key, or of the column that it is."""
+    """Return the name of the select item that equals the key, or of the column to which the key refers."""
     for item in items:
         if item.expression is expression:
             return item.name
@@ -241,12 +241,12 @@ class Grouping:
 
     @property
     def key_indexes(self) -> dict[Expression, int]:
-        """Return the index of each key among the keys."""
+        """Return the index of each key among the distinct keys."""
         return {key: index for index, key in enumerate(self.keys)}
 
 
 def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]) -> Grouping:
-    """Return the grouping by `keys` that computes all aggregates collected.
+    """Return the grouping by `keys` that computes all collected aggregates.
 
     An aggregate that is a select item has the name of the item.  For a group without any column, COUNT(*) is
     added, so that it has a column.

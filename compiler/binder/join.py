@@ -51,7 +51,7 @@ def side_by_side(left: Relation, right: Relation) -> Layer:
 
 
 def check_names(left: Relation, right: Relation, span: Span) -> None:
-    """Check that no two relations have one name.
+    """Check that the relations have distinct names.
 
     Raises:
         Refusal: E205.
@@ -71,7 +71,7 @@ def check_names(left: Relation, right: Relation, span: Span) -> None:
 class BoundJoin:
     """The join of two relations, and the conditions of WHERE that it includes.
 
-    `half_bounded` means that time is bounded in one direction only, which does not bound the state.
+    `half_bounded` states that time is bounded in one direction only, which does not bound the state.
     """
 
     relation: Relation
@@ -93,7 +93,7 @@ def join(  # noqa: PLR0913 - the parts of a join
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
     Conditions of `on` that are neither keys nor a time range become a filter above the join.  With
-    `lifetimes` a join whose time is not bounded otherwise keeps rows that long.
+    `lifetimes`, a join without a time range keeps rows for that long.
 
     Raises:
         Refusal: E309; E301 for lifetimes of rows that can be retracted.
@@ -134,7 +134,7 @@ def fallible_key(left: Relation, where: Sequence[Expression], source_spans: Sour
 def equality_keys(
     conditions: Sequence[Expression], width: int, source_spans: SourceSpans
 ) -> dict[Expression, list[tuple[Expression, Expression]]]:
-    """Return the equalities between the sides, each with its keys over each side's own columns.
+    """Return the equalities between the sides, each with its keys over the columns of each side.
 
     The left side has `width` columns.
     """
@@ -152,7 +152,7 @@ def equality_keys(
 
 
 def _equality(condition: Expression) -> tuple[Expression, Expression] | None:
-    """Return the operands of an equality, by `=` or by IS NOT DISTINCT FROM; None for other conditions."""
+    """Return the operands of an equality, by `=` or IS NOT DISTINCT FROM; None for other conditions."""
     match condition:
         case Call(function="eq", arguments=(one, other)):
             return one, other
@@ -184,10 +184,10 @@ def null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression,
 
 
 def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> FoundRange | None:
-    """Return the time range of a join by conditions.
+    """Return the time range of a join that the conditions imply.
 
-    An equality of window ends that are not multiples of the grain bounds no time: such a window closes after
-    its end, when a row at the end itself would be too late.
+    An equality of window ends that are not multiples of the grain does not bound the time: such a window
+    closes after its end, when a row at the end itself would be late.
     """
     grain = max(grain_us(left), grain_us(right))
     windows = [
@@ -268,7 +268,7 @@ def renumber(
 
 
 def keeps_rows(plan: Plan, *sides: Plan) -> bool:
-    """Return whether a join, whose operators are those of `plan` above the sides, keeps rows forever."""
+    """Return whether a join keeps rows forever; its operators are those of `plan` above the sides."""
     below = {node for side in sides for node in operators(side)}
     made = [node for node in operators(plan) if node not in below]
     joins = [

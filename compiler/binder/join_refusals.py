@@ -22,7 +22,7 @@ def cross_join(span: Span) -> Refusal:
 
 
 def equality_help(clause: str, left: Relation, right: Relation) -> str:
-    """Return how to add an equality: with two columns of equal name and type, if there are any."""
+    """Return help that adds an equality: with two columns of equal name and type, if there are any."""
     names = {field.name.lower(): field for field in left.fields}
     for field in right.fields:
         mate = names.get(field.name.lower())
@@ -33,7 +33,7 @@ def equality_help(clause: str, left: Relation, right: Relation) -> str:
 
 
 def time_names(left: Relation, right: Relation) -> list[str]:
-    """Return the name of an event-time column of each side; none if a side has none."""
+    """Return the name of an event-time column of each side; nothing if a side has none."""
     times = [
         next((f"{f.qualifier}.{f.name}" for f in side.fields if f.column.time_attribute), None)
         for side in (left, right)

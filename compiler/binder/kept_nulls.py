@@ -1,4 +1,4 @@
-"""Aggregates that ignore NULLs are made to keep them: each value is wrapped in a row of one field.
+"""Makes aggregates that ignore NULLs keep them: each value is wrapped in a row of one field.
 
 ARRAY_AGG(x) FILTER (WHERE p)     →  TRANSFORM(ARRAY_AGG(CASE WHEN p THEN ROW(x) END) IGNORE NULLS, e -> e.f1)
 LAST_VALUE(x) RESPECT NULLS       →  LAST_VALUE(ROW(x)).f1
@@ -28,7 +28,8 @@ def keeps_nulls(
 ) -> bool:
     """Return whether an aggregate has to keep NULLs and leave out other rows.
 
-    ARRAY_AGG keeps NULLs by itself unless it `ignores` them, but a FILTER makes NULLs of the rows left out.
+    ARRAY_AGG keeps NULLs unless it `ignores` them, but a FILTER turns the values of the rows left out into
+    NULLs.
     """
     if function is AggregateFunction.ARRAY_AGG:
         return written.filter is not None and not ignores
@@ -37,7 +38,7 @@ def keeps_nulls(
 
 
 def unwrap_rows(collected: Expression) -> Expression:
-    """Return the values of the rows that an aggregate has returned, one row or an array of them."""
+    """Return the values in the rows that an aggregate has returned: one row, or an array of rows."""
     row = collected.type.element
     if row is None:
         (value,) = collected.type.field_types

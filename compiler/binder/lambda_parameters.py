@@ -1,4 +1,4 @@
-"""The parameters of lambdas: what their names refer to, and where they are refused."""
+"""The parameters of lambdas: the placeholders that their names stand for, and where they are refused."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Parameters(NamedTuple):
-    """What the names of the lambdas around an expression mean, and how many placeholders they have.
+    """The parameters of the lambdas around an expression by name, and the number of their placeholders.
 
-    `kinds` has the types of the accumulators in the outermost of these lambdas, as far as they are known: its
-    body may be bound twice, and with it those inside, which without this would be bound 4, 8, 16 times.
+    `kinds` has the types of the accumulators in the outermost of these lambdas, as far as they are known. Its
+    body may be bound twice, together with the lambdas inside, which would otherwise be bound 4, 8, 16 times.
     """
 
     values: Mapping[str, Expression]
@@ -29,7 +29,7 @@ class Parameters(NamedTuple):
     kinds: dict[Span, SqlType]
 
     def get(self, name: syntax.Identifier) -> Expression | None:
-        """Return what a name means; None if no parameter has that name."""
+        """Return the placeholder of a parameter; None if there is no parameter of that name."""
         return self.values.get(name.name if name.quoted else name.name.lower())
 
 

@@ -1,8 +1,8 @@
 """Functions that take a lambda: TRANSFORM, FILTER, REDUCE and similar ones, over arrays and maps.
 
 The body of a lambda is bound like any expression, with a placeholder for each parameter.  Then it is closed:
-its parameters, and what else it reads of the row, become the columns that it is computed over.  A map is the
-array of its entries, and its keys and values are their fields.
+its parameters, and the values of the row that it captures, become the columns over which it is computed.  A
+map is the array of its entries, and its keys and values are their fields.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Call(NamedTuple):
         return bound, False
 
     def lambdas(self, count: int) -> list[syntax.Lambda]:
-        """Return the lambdas, which are all arguments from the second on."""
+        """Return the lambdas: all arguments but the first."""
         found = self.written.arguments[1:]
         lambdas = [each for each in found if isinstance(each, syntax.Lambda)]
         if len(lambdas) != count or len(found) != count:
@@ -101,7 +101,7 @@ class _Call(NamedTuple):
     def body(
         self, written: syntax.Lambda, names: Sequence[Expression]
     ) -> tuple[ExpressionBinder, syntax.Expression]:
-        """Return what binds the body of a lambda whose parameters mean `names`."""
+        """Return the function that binds the body of a lambda with parameters that stand for `names`."""
         if len(written.parameters) != len(names):
             raise refusal(
                 "E401",
@@ -166,7 +166,7 @@ _LEAVES: Final = (ColumnRef, AggregateValue, RunningValue, GroupingValue)
 def _close_body(
     body: Expression, own: tuple[ParameterValue, ...], source_spans: SourceSpans
 ) -> tuple[LambdaBody, tuple[Expression, ...]]:
-    """Return the body over its parameters and what it captures, and what it captures."""
+    """Return the body over its parameters and the captured values, and these values."""
     captured: dict[Expression, int] = {}
 
     def replacement(part: Expression) -> Expression | None:
@@ -330,7 +330,7 @@ def _step(
 
 
 def _accumulator_type(start: SqlType, result: SqlType) -> SqlType | None:
-    """Return the type that accumulators need; DECIMAL has all its digits, as that of SUM."""
+    """Return the type that accumulators need; a DECIMAL has the digits of the type of SUM."""
     common = common_type([start, result])
     if common is not None and common.kind is Kind.DECIMAL:
         return decimal_type(DECIMAL_DIGITS_MAX, common.scale)

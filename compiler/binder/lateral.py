@@ -1,7 +1,7 @@
-"""LATERAL: what is computed for each row from its own arrays.
+"""LATERAL: relations that are computed for each row from its own arrays.
 
-`UNNEST(array)` returns a row for each element.  A LATERAL subquery over UNNEST either filters and computes
-with the elements, a row for each, or aggregates them, which is one operator.
+`UNNEST(array)` returns a row for each element.  A LATERAL subquery over UNNEST either filters and projects
+the elements, with a row for each, or aggregates them, in one operator.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 class _Elements:
     """The elements of a row's array, as columns after the row's own.
 
-    `names` are those of the element and, if there is one, of the ordinal.  An element that is a row shows
-    its fields.
+    `names` are those of the element and, if there is one, of the ordinal.  The fields of an element that is a
+    row are visible.
     """
 
     array: Expression
@@ -62,7 +62,7 @@ class _Elements:
 
 
 Elements = syntax.Unnest | syntax.TableFunction
-"""What has a row for each element of an array of the row before it: UNNEST, or a table function."""
+"""A relation with a row for each element of an array of the row before it: UNNEST, or a table function."""
 
 
 def gives_elements(written: syntax.Relation, functions: Functions) -> TypeGuard[Elements]:
@@ -141,7 +141,7 @@ def _element_names(written: Elements, default: list[str], what: str) -> list[str
 
 
 def unnest(outer: Relation, written: Elements, context: Context, *, left: bool = False) -> Relation:
-    """Return a row for each element of each row's array; with `left` one, of NULLs, where there is none.
+    """Return a row for each element of each row's array; with `left`, a row of NULLs if there is none.
 
     Raises:
         Refusal: E2xx.
@@ -154,7 +154,7 @@ def unnest(outer: Relation, written: Elements, context: Context, *, left: bool =
 
 
 def _unnest_left(outer: Relation, elements: _Elements) -> Relation:
-    """Return `outer LEFT JOIN UNNEST(array) ON TRUE`: an empty array counts as one that holds a NULL."""
+    """Return `outer LEFT JOIN UNNEST(array) ON TRUE`: an empty array counts as one that contains a NULL."""
     array = elements.array
     zero = Literal(BIGINT, nullable=False, value=0)
     filled = call("gt", call("cardinality", array), zero)

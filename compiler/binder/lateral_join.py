@@ -3,8 +3,8 @@
     t, LATERAL (SELECT x.a FROM x WHERE x.k = t.k ORDER BY x.b LIMIT 3)
         →  t JOIN (SELECT x.a, x.k FROM x, the first 3 rows of each k by b) ON k = t.k
 
-The conditions of WHERE that name columns of the rows before are equalities, by which the subquery's rows are
-ranked and joined.
+The conditions of WHERE that refer to columns of the preceding relations are equalities, by which the
+subquery's rows are ranked and joined.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def reads_tables(written: syntax.Relation, functions: Functions) -> bool:
-    """Return whether a lateral relation is a subquery over more than the arrays of a row."""
+    """Return whether a lateral relation is a subquery that reads tables, and not only arrays of a row."""
     if not isinstance(written, syntax.Derived) or not isinstance(written.query.body, syntax.Select):
         return False
     return not all(gives_elements(each, functions) for each in written.query.body.relations)
@@ -100,7 +100,7 @@ def _first_rows(
     keys: list[Expression],
     context: Context,
 ) -> Rank:
-    """Return the rows of the subquery that ORDER BY and LIMIT keep of each key.
+    """Return the rows of the subquery that ORDER BY and LIMIT keep for each key.
 
     Raises:
         Refusal: E301 without one of the two.

@@ -1,6 +1,6 @@
 """`ORDER BY … LIMIT … OFFSET …` of a query: its first rows, as an updating result.
 
-Without ORDER BY, the first rows are those that come first; of an append-only query they stay the first.
+Without ORDER BY, the first rows are those that arrive first; for an append-only query they remain the first.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -
 
 
 def row_bounds(query: syntax.Query) -> tuple[int, int | None]:
-    """Return how many rows are skipped, and the number of the last that is kept; None without LIMIT.
+    """Return the number of rows that are skipped, and that of the last row that is kept; None without LIMIT.
 
     Raises:
         Refusal: E405.
@@ -91,7 +91,7 @@ def _count(written: syntax.Expression, clause: str) -> int:
 def _bind_order(
     query: syntax.Query, context: Context, bind_body: BodyBinder
 ) -> tuple[Plan, tuple[OrderKey, ...], int]:
-    """Return the plan, its order, and how many of its columns are the query's: others are ordered by."""
+    """Return the plan, its order, and the number of the query's columns; further ones are ordered by."""
     body = query.body
     if not isinstance(body, syntax.Select) or body.distinct:
         plan = bind_body(body, context)
@@ -125,7 +125,7 @@ def _bind_order(
 
 
 def _resolve_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
-    """Return the expression that an item of ORDER BY means: a name may be the alias of a select item."""
+    """Return the expression to which an item of ORDER BY refers: a name may be the alias of a select item."""
     if isinstance(expression, syntax.ColumnReference) and len(expression.parts) == 1:
         items = (item for item in select.items if isinstance(item, syntax.SelectItem))
         for item in items:
@@ -135,7 +135,7 @@ def _resolve_alias(expression: syntax.Expression, select: syntax.Select) -> synt
 
 
 def resolve_item(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
-    """Return what an expression means: a number is the position of an item, a name may be an alias."""
+    """Return the expression to which an item refers: a number is a position, a name may be an alias."""
     if isinstance(expression, syntax.NumberLiteral) and expression.text.isdigit():
         position = int(expression.text[:_DIGITS_MAX])
         item = select.items[position - 1] if 1 <= position <= len(select.items) else None
@@ -151,7 +151,7 @@ def _written_position(item: syntax.OrderItem) -> int | None:
 
 
 def _column_index(item: syntax.OrderItem, width: int) -> int | None:
-    """Return the column that an item of ORDER BY gives by its number; None if it is an expression.
+    """Return the column to which an item of ORDER BY refers by its number; None if it is an expression.
 
     Raises:
         Refusal: E316.

@@ -1,4 +1,4 @@
-"""Limits on bound plans, so that no script exhausts the compiler's time or stack.
+"""Limits of bound plans, so that no script exhausts the time or stack of the compiler.
 
 The parser bounds the text; but views and operators that repeat an operand can make a small text a large
 plan.  Plans within these limits can be walked recursively.
@@ -26,9 +26,9 @@ EXPRESSION_SIZE_MAX: Final = 100_000
 """Counted as a tree: a part that an operator repeats counts each time."""
 PLAN_DEPTH_MAX: Final = 500
 RELATIONS_MAX: Final = 100
-"""Between the commas of one FROM."""
+"""For the relations between the commas of one FROM."""
 SCANS_MAX: Final = 1_000
-"""Tables in the FROM clauses of one INSERT, with views and common tables expanded."""
+"""For the tables in the FROM clauses of one INSERT, with views and common tables expanded."""
 
 
 def check_size(expression: Expression, span: Span) -> None:

@@ -50,11 +50,11 @@ _UNIT_US: Final[Mapping[str, int]] = {
 }
 _UNIT_MONTHS: Final[Mapping[str, int]] = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _GREATEST: Final = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}
-"""The greatest number of a unit after a longer one."""
+"""The maximum number of a unit after a longer one."""
 _QUANTITY: Final = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,6}))?")
 _PART: Final = re.compile(r"([+-]?[0-9.]+) *([A-Za-z]+)")
 _PARTS: Final = re.compile(rf" *(?:{_PART.pattern} *)+")
-"""Quantities with their units, as PostgreSQL writes intervals."""
+"""Quantities with units, in the form in which PostgreSQL writes intervals."""
 _HEX: Final = re.compile(r"[0-9A-Fa-f]*")
 _INTEGER_DIGITS_MAX: Final = 20
 
@@ -191,7 +191,7 @@ def _interval_of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int
 
 
 def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
-    """Return the months or microseconds of a text such as `1 hour 30 minutes`, and which they are."""
+    """Return the months or microseconds of a text such as `1 hour 30 minutes`, and which of them they are."""
     parts = _PART.findall(written.value)
     units = [unit.upper().removesuffix("S") for _, unit in parts]
     of_months = all(unit in _UNIT_MONTHS for unit in units)
@@ -215,7 +215,7 @@ def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
 
 
 def _months(quantity: syntax.StringLiteral) -> int:
-    """Return a number of units of whole months."""
+    """Return a number of units in whole months."""
     match = _QUANTITY.fullmatch(quantity.value.strip(" "))
     if match is None or match[3]:
         raise refusal(

@@ -1,12 +1,12 @@
-"""MATCH_RECOGNIZE: rows in the order of event time, and the matches of a pattern among them.
+"""MATCH_RECOGNIZE: finds the matches of a pattern among rows in the order of event time.
 
     rows in order of time ─┬──────────────────────────────▶ UNION ALL ─▶ Over ─▶ Unnest ─▶ Project
                            └▶ a timer for each time, held      ▲         MATCH_RECOGNIZE   MEASURES
                               until matches from there expire ─┘
 
-Over follows the rows of each partition, and gives each row the matches that it decides.  Timers state how far
-time is where no further row comes: with WITHIN, matches that began longer ago are over; without, a timer for
-each partition comes where the input ends.
+Over matches the rows of each partition, and appends to each row the matches that it decides. Timers advance
+the time if no further row arrives: with WITHIN, they end matches that began longer ago; without it, each
+partition has a timer at the end of the input.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _COUNT: Final = Navigation(NavigationKind.COUNT, (), None, 0, BIGINT, BOOLEAN)
 
 
 class _Input(NamedTuple):
-    """Rows in the order of time, by partition, and what MATCH_RECOGNIZE reads of them."""
+    """Rows in the order of time within each partition, and the parts of them that MATCH_RECOGNIZE reads."""
 
     plan: Plan
     keys: tuple[Expression, ...]
@@ -291,7 +291,7 @@ def _matches(
     inner = ("is_row", "at", *(f"field_{index}" for index in range(len(fields))))
     inner += tuple(f"key_{index}" for index in range(len(rows.keys)))
     time = column_refs(rows.plan)[rows.time]
-    # Timers are of computed times, which have all digits.
+    # The times of timers are computed, and so have all digits.
     at = coerce(time, time.type.without_fraction)
     given = Project(rows.plan, (_TRUE, at, *fields, *rows.keys), inner)
     both = Union((given, _timers(rows, pattern, fields, given, spans)))
@@ -343,7 +343,7 @@ def _timers(
         )
     marks = Project(plan, (time, end, *rows.keys), names)
     columns = column_refs(marks)
-    # A session for each time of a partition: it ends where matches that begin there do.
+    # There is a session for each time of a partition: it ends when matches that begin at that time do.
     partition = tuple(columns[2:]) if within is None else (*columns[2:], columns[0])
     held = AssignSessions(marks, partition, 0, 1)
     spans.add(held, rows.span)
@@ -359,7 +359,7 @@ def _timers(
 
 
 def _begins(pattern: RowPattern, fields: tuple[Expression, ...]) -> list[Expression]:
-    """Return a condition of the rows with which a match may begin; none if it needs more than the row."""
+    """Return a condition for rows with which a match may begin; none if it depends on more than the row."""
     automaton = automaton_of(pattern.pattern)
     variables = dict.fromkeys(automaton.variables[state] for state in automaton.begin)
     found: list[Expression] = []

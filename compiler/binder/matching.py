@@ -1,4 +1,4 @@
-"""Matching of texts with patterns: LIKE and ILIKE."""
+"""Pattern matching of texts: LIKE and ILIKE."""
 
 from __future__ import annotations
 

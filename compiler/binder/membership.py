@@ -41,7 +41,7 @@ class Test:
 
 
 def read_test(condition: syntax.Expression) -> Test | None:
-    """Return the test that a condition is; None for any other condition."""
+    """Return the IN or EXISTS that a condition consists of; None for any other condition."""
     negated = False
     while isinstance(condition, syntax.Not):
         negated = not negated
@@ -144,7 +144,7 @@ def _name(test: Test) -> str:
 def pair_values(
     test: Test, subquery: Subquery, binder: ExpressionBinder
 ) -> list[tuple[Expression, Expression]]:
-    """Return the values that IN compares, each with the subquery's item, of one type; none for EXISTS.
+    """Return the pairs of a value that IN compares and the subquery's item, of one type; none for EXISTS.
 
     Raises:
         Refusal: E2xx, E209 if their numbers differ; E301 for the row of an aggregate.

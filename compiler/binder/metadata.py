@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.options import TableOptions
 
 _SYNONYMS: Final[Mapping[str, str]] = {"file.name": "file", "offset": "row"}
-"""Names that other systems have, of Flink's files and of Kafka."""
+"""The names of metadata in other systems: those of Flink's files and of Kafka."""
 _OF_THE_MACHINE: Final = frozenset(
     {"file.path", "file.size", "file.modification-time", "timestamp"}
 )

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 FIRST_FIELD: Final = 2
-"""The fields of a row before those that are read: see `fsql.compiler.row_pattern`."""
+"""The number of fields of a row before those that are read: see `fsql.compiler.row_pattern`."""
 OFFSET_MAX: Final = 1_000
-"""The greatest offset of FIRST, LAST and PREV."""
+"""The maximum offset of FIRST, LAST and PREV."""
 _EDGES: Final = frozenset({"FIRST", "LAST", "PREV", "NEXT"})
 _SIMPLE: Final = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
 _OF_MATCH: Final = frozenset({"CLASSIFIER", "MATCH_NUMBER", "MATCH_ROWTIME", "MATCH_PROCTIME"})
@@ -112,7 +112,7 @@ class Navigations:
         return self._with_navigations(bound)
 
     def bind(self, written: syntax.FunctionCall, name: str) -> Expression | None:
-        """Return a call that reads the match; None if it is one of the row.
+        """Return a call that reads the match; None for a call that is computed from the row.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -173,7 +173,7 @@ class Navigations:
         return tuple(found)
 
     def _with_navigations(self, bound: Expression) -> Expression:
-        """Return an expression in which columns of other rows are navigations, and others the row's."""
+        """Return an expression with a navigation for each column of another row, and a field for others."""
         width = self.relation.width
 
         def replacement(part: Expression) -> Expression | None:
@@ -193,7 +193,7 @@ class Navigations:
 
     def _field(self, own: Expression) -> ColumnRef:
         """Return a reference to the field that has a value of the row."""
-        # The time that orders rows has no declared digits: TIMESTAMP(3) is a field of its own.
+        # The time that orders rows has no declared digits: TIMESTAMP(3) is a separate field.
         if isinstance(own, ColumnRef) and own.index == self.time and own.type.fraction is None:
             return ColumnRef(own.type, nullable=False, index=TIME)
         index = self.fields.setdefault(own, FIRST_FIELD + len(self.fields))
@@ -207,7 +207,7 @@ class Navigations:
         offset: int,
         of: SqlType | None = None,
     ) -> NavigationValue:
-        """Return the placeholder of a navigation of type `of`, as a rule that of its argument."""
+        """Return the placeholder of a navigation of type `of`, which is usually that of its argument."""
         taken = BOOLEAN if argument is None else argument.type
         index = None if argument is None else self._field(argument).index
         made = Navigation(kind, variables, index, offset, of or taken, taken)
@@ -217,7 +217,7 @@ class Navigations:
     def _argument(
         self, written: syntax.Expression | syntax.Star, name: str
     ) -> tuple[int, Expression]:
-        """Return the symbol of an argument, -1 for all rows, and its value of the row."""
+        """Return the symbol of an argument, -1 for all rows, and the argument over the row's fields."""
         if isinstance(written, syntax.Star):
             raise refusal("E404", f"{name} does not take *", written.span)
         scope = Scope((self._columns(of_match=False),))
@@ -340,7 +340,7 @@ def unknown_variable(span: Span, symbols: Sequence[Symbol]) -> Refusal:
 
 
 def find_symbol(name: syntax.Identifier, symbols: Sequence[Symbol]) -> int | None:
-    """Return the index of the symbol of that name; None if no symbol has it."""
+    """Return the index of the symbol of that name; None if there is none."""
     for index, each in enumerate(symbols):
         if matches(name, each.name):
             return index

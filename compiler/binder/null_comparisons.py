@@ -1,4 +1,4 @@
-"""Warns of comparisons with NULL, which are NULL whatever is compared: nothing is equal to NULL."""
+"""Warns of comparisons with NULL, whose result is NULL for every operand."""
 
 from __future__ import annotations
 

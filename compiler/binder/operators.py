@@ -1,7 +1,7 @@
 """Operators of values: arithmetic and `||`; their types, and the functions that construct calls.
 
-Chains of AND, OR and `||`, which can be long, become balanced trees.  All three are associative, also in
-which operands they evaluate and which failure is reported.
+Chains of AND, OR and `||`, which can be long, become balanced trees.  All three are associative, even with
+regard to the operands that they evaluate and the failure that is reported.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ARITHMETIC: Final[Mapping[str, str]] = {
 
 
 def make_call(name: str, *arguments: Expression) -> Expression | None:
-    """Return the call of a function of the table, arguments coerced; None if no signature fits."""
+    """Return the call of a built-in function, with coerced arguments; None if no signature fits."""
     if any(argument.type.zone for argument in arguments):
         return zoned_call(name, arguments, _make_call)
     return _make_call(name, *arguments)
@@ -99,10 +99,10 @@ def unify(
 ) -> list[Expression]:
     """Return the operands coerced to their common type.
 
-    If they are `compared` only, their types may differ in digits of fraction: TIMESTAMP(3) and TIMESTAMP.
+    If they are only `compared`, their types may differ in digits of fraction: TIMESTAMP(3) and TIMESTAMP.
 
     Raises:
-        Refusal: E206 if there is none, E215 for text that cannot be read as the time expected.
+        Refusal: E206 if there is none, E215 for text that cannot be read as the expected time.
     """
     exact = exact_literals([expression for expression, _ in operands])
     operands = [(each, span) for each, (_, span) in zip(exact, operands, strict=True)]
@@ -135,7 +135,7 @@ def unify(
 
 
 def _expected_type(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
-    """Return the time, ARRAY or MAP among the operands to which quoted text or a constructor is coerced."""
+    """Return the operand type to which quoted text and constructors are coerced: a time, ARRAY or MAP."""
     for expression, _ in operands:
         kinds = {*OF_QUOTED, Kind.ARRAY, Kind.MAP}
         if expression.type.kind in kinds and not _is_convertible(expression):
@@ -230,7 +230,7 @@ def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
 
 
 def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
-    """Bind `a + b - c` from the left; neighbouring `||` become one balanced tree."""
+    """Bind `a + b - c` from the left; adjacent `||` become one balanced tree."""
     texts = [binder.bind(chain.first)]
     span = chain.first.span
     for link in chain.links:
@@ -283,7 +283,7 @@ def _arithmetic(
 ) -> Expression:
     made = make_call(_ARITHMETIC[link.operator], left, right)
     if made is None and link.operator in {"+", "*"}:
-        # The table of functions has only TIMESTAMP + INTERVAL and INTERVAL * BIGINT.
+        # The table of functions only has TIMESTAMP + INTERVAL and INTERVAL * BIGINT.
         made = make_call(_ARITHMETIC[link.operator], right, left)
     if made is not None and made.type.kind is Kind.DATE:
         _check_days((left, left_span), (right, link.operand.span))
@@ -310,7 +310,7 @@ def _arithmetic_help(operator: str, left: SqlType, right: SqlType) -> str | None
 
 
 def _check_days(*operands: tuple[Expression, Span]) -> None:
-    """Refuse a DATE moved by an interval that is not of whole days, which a DATE does not show."""
+    """Refuse to move a DATE by an interval that is not of whole days, which a DATE cannot represent."""
     for operand, span in operands:
         if operand.type == INTERVAL and isinstance(operand, Literal):
             assert isinstance(operand.value, int)

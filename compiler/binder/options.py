@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _OF_FOLLOWED: Final = {"on_truncate", "idle", "max_ahead", "log_mib"}
-"""Options of files that are followed, and of no others."""
+"""Options that require files that are followed."""
 _NO_BROKER: Final = "brokers are not read or written: pipe their rows through 'stdin' or 'socket'"
 _NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
 _OTHER_CONNECTORS: Final[Mapping[str, str]] = {
@@ -260,7 +260,7 @@ def _check_required(
 
 
 def _check_disjoint(options: TableOptions) -> None:
-    """Check that the values of options differ that would be confused with each other.
+    """Check that options whose values could be confused with each other have different values.
 
     Raises:
         Refusal: E223.
@@ -281,7 +281,7 @@ def _check_disjoint(options: TableOptions) -> None:
 
 
 def _warn_of_suffix(options: TableOptions, context: Context) -> None:
-    """Warn of a path whose suffix is that of another format, if no format is written."""
+    """Warn of a path with the suffix of another format, if the table declares no format."""
     if options.format is None or "format" in options.spans or "path" not in options.spans:
         return
     path = options.value("path") or ""

@@ -1,11 +1,11 @@
-"""LEFT, RIGHT, FULL, SEMI and ANTI joins: what their ON decides.
+"""LEFT, RIGHT, FULL, SEMI and ANTI joins: the effect of the conditions of ON.
 
-All conditions of ON decide which rows match, and none of them drops a row that is kept.  Equalities between
+All conditions of ON determine which rows match; none of them drops a row that is kept.  Equalities between
 the sides are keys.  A condition on one side alone filters that side if only its partners are returned; if the
 side is kept, it becomes a key that is NULL, and so matches nothing, where the condition is not TRUE.
 
 Any other condition is over both sides, so that a row has a match only if one of its pairs has.  Then the
-result is composed of the pairs, and of the rows that none of the pairs begins with:
+result is composed of the pairs, and of the rows that are not in any pair:
 
     x LEFT JOIN y ON p   →   pairs UNION ALL (x ANTI JOIN pairs ON all columns of x, with NULLs)
 
@@ -65,9 +65,9 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
 ) -> Relation | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
-    Not `keyed`, the key may be a constant: where no condition is over both sides, all rows match.
-    With `changes`, a join with a time range is updating, as without one.  With `lifetimes`, one without a
-    time range keeps rows that long, and is final.
+    Unless `keyed`, the key may be a constant: if no condition is over both sides, all rows match.  With
+    `changes`, a join with a time range is updating, like one without. With `lifetimes`, a join without a time
+    range keeps rows for that long, and is final.
 
     Raises:
         Refusal: E309; E301 for lifetimes of rows that can be retracted, or with `changes`.
@@ -120,7 +120,7 @@ def _with_time_range(
     span: Span,
     source_spans: SourceSpans,
 ) -> Plan | None:
-    """Return the join with a time range of rows that are never retracted; None for others."""
+    """Return the join with a time range of rows that are never retracted; None for other rows."""
     if not (append_only(left.plan) and append_only(right.plan)):
         return None
     joined = join(left, right, on, (), span, source_spans)
@@ -156,8 +156,8 @@ def _join_while_kept(
 
 
 def with_columns(fields: Layer, plan: Plan) -> Relation:
-    """Return the relation of a join: the fields have the nullability that the join gives their columns."""
-    # A name of a ROW's field keeps the field's column, which may be NULL anyway.
+    """Return the relation of a join: its fields are as nullable as the columns of the join."""
+    # The name of a field of a ROW keeps the column of the field, which may be NULL in any case.
     return Relation(
         plan,
         tuple(f if f.member else replace(f, column=plan.schema[f.index]) for f in fields),
@@ -175,7 +175,7 @@ def zero_where(condition: Expression) -> Expression:
 
 
 def _by_pairs(kind: JoinKind, left: Plan, right: Plan, matching: Plan) -> Plan:
-    """Return the join of which `matching` are the pairs."""
+    """Return the join whose pairs are `matching`."""
     if not kind.makes_pairs:
         return _join_pairs(kind, left, matching, 0)
     width = len(left.schema)
@@ -191,7 +191,7 @@ def _by_pairs(kind: JoinKind, left: Plan, right: Plan, matching: Plan) -> Plan:
 
 
 def _join_pairs(kind: JoinKind, side: Plan, matching: Plan, first: int) -> Plan:
-    """Return the rows of a side that are (SEMI) or are not (ANTI) in the columns of pairs from `first` on."""
+    """Return the rows of a side that are (SEMI) or are not (ANTI) in the pairs' columns from `first` on."""
     in_pairs = column_refs(matching)[first : first + len(side.schema)]
     pairs = [
         pair

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class RunningCollector:
-    """Collects the running aggregates and the ranks of a SELECT, each with its partition, each once.
+    """Collects the running aggregates and the ranks of a SELECT with their partitions, each once.
 
     Over `append_only` input, ROW_NUMBER without ORDER BY is the running COUNT(*).
     """
@@ -178,7 +178,7 @@ class RunningCollector:
     def _order(
         self, binder: ExpressionBinder, window: syntax.WindowSpecification, *, any_order: bool
     ) -> Expression | None:
-        """Return the expression that rows ascend by; in `any_order` None if they ascend by none."""
+        """Return the expression by which rows ascend; in `any_order`, None if there is none."""
         written = None if any_order and not ascends(window) else order_of(window)
         if written is None:
             return None

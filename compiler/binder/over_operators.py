@@ -1,4 +1,4 @@
-"""The operators of OVER: those of running aggregates and ranks, added to the plan of a SELECT."""
+"""The operators of OVER, which are added to the plan of a SELECT for running aggregates and ranks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _names(calls: Mapping[int, OverCall]) -> tuple[str, ...]:
 
 @dataclass
 class _Grouped:
-    """Running aggregates with equal partition and order, by how their frames are found."""
+    """Running aggregates with equal partition and order, by the way in which their frames are found."""
 
     in_sequence: dict[Sequenced, dict[int, OverCall]] = field(default_factory=dict)
     by_rank: dict[_Order, dict[int, OverCall]] = field(default_factory=dict)
@@ -89,9 +89,8 @@ def add_running(
     """Return `plan` with running aggregates and ranks, and the function that resolves placeholders.
 
     `carry` rewrites an expression of the SELECT over the columns of `plan`.  There is an operator for each
-    partition and order, in the order of the text but those in the total order first, and then one for each
-    rank; ROW_NUMBERs come before the others.
-    `emit` determines when ranks by window are released.
+    partition and order, first those in the total order, then the others, each in the order of the text; then
+    one for each rank, ROW_NUMBERs first.  `emit` determines when ranks by window are released.
     """
     grouped = _group_calls(plan, collector, carry)
     columns: dict[int, int] = {}
@@ -104,7 +103,7 @@ def add_running(
             )
         plan = _in_sequence(plan, grouped, collector.source_spans, columns)
         plan = _in_any_order(plan, grouped, (emit, report, collector.first_span), columns)
-    # Only ROW_NUMBER depends on how rows of equal order are ordered, and the first one sees their positions.
+    # Only ROW_NUMBER depends on how rows of equal order are ordered; the first one has their positions.
     for rank_call, (index, span) in sorted(
         collector.ranks.items(), key=lambda each: each[0].function is not RankFunction.ROW_NUMBER
     ):

@@ -1,4 +1,4 @@
-"""Placeholders for aggregates, subqueries, parameters and the like, while a SELECT is bound.
+"""Placeholders for aggregates, subqueries, parameters and similar values, while a SELECT is bound.
 
 They are replaced by column references when the operators that compute them have been built, and never leave
 the binder.
@@ -35,14 +35,14 @@ class RunningValue(Expression):
 
 @dataclass(frozen=True, eq=False)
 class GroupingValue(Expression):
-    """A bit for each argument, the last one lowest: 1 where the row's grouping set lacks that key."""
+    """One bit for each argument, the last one lowest: 1 if the row's grouping set lacks that key."""
 
     arguments: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class SubqueryValue(Expression):
-    """A column of the subquery at `index` among those of the clause; NULL where that has no row."""
+    """A column of the subquery at `index` among those of the clause; NULL if the subquery has no row."""
 
     index: int
     column: int
@@ -57,7 +57,7 @@ class NavigationValue(Expression):
 
 @dataclass(frozen=True, eq=False)
 class ParameterValue(ColumnRef):
-    """The value of a parameter of a lambda; `index` is its position among those of all lambdas around it."""
+    """The value of a parameter of a lambda; `index` is its position among those of all enclosing lambdas."""
 
 
 def replace_pending(
@@ -67,7 +67,7 @@ def replace_pending(
 ) -> Expression:
     """Return `expression` with each largest part that has a replacement replaced.
 
-    The parts of the result get the spans of the original parts.
+    The new parts get the spans of the original parts.
     """
     results: dict[Node, Node] = {}
     waiting: list[tuple[Node, bool]] = [(expression, False)]

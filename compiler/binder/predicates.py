@@ -76,7 +76,7 @@ def bind_is_distinct(binder: ExpressionBinder, test: syntax.IsDistinct) -> Expre
 
 
 def bind_is(binder: ExpressionBinder, test: syntax.Is) -> Expression:
-    """Bind `a IS [NOT] NULL`, and TRUE, FALSE and UNKNOWN: none of them is ever NULL."""
+    """Bind `a IS [NOT] NULL`, and IS TRUE, FALSE and UNKNOWN: none of them is ever NULL."""
     if test.value in {"NULL", "UNKNOWN"}:
         bind = binder.bind if test.value == "NULL" else binder.bind_condition
         return call("is_not_null" if test.negated else "is_null", bind(test.operand))
@@ -99,7 +99,7 @@ def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expressio
 
 
 def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression:
-    """Bind `a [NOT] IN (b, c)`: adjacent constants are a set, other items comparisons."""
+    """Bind `a [NOT] IN (b, c)`: adjacent constants become a set, other items become comparisons."""
     operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
     value, *items = unify(operands, compared=True)
     found = combine_balanced("or", _membership_terms(value, items))

@@ -1,4 +1,4 @@
-"""The arguments of PRINTF: as many as its pattern has directives, each of a type that fits, as texts."""
+"""The arguments of PRINTF: one for each directive of its pattern, of a type that fits, converted to text."""
 
 from __future__ import annotations
 

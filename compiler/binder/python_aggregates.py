@@ -1,4 +1,4 @@
-"""Calls of aggregate functions in Python: the aggregate of the accumulator, and the result made of it."""
+"""Calls of aggregate functions in Python: the aggregate of the accumulator, and the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_python_aggregate(
 ) -> AggregateCall:
     """Return the accumulator of a group; `binder` binds the arguments.
 
-    Rows that the aggregate ignores have NULL as its argument: those that FILTER leaves out, and, if the
+    The argument is NULL for rows that the aggregate ignores: those that FILTER leaves out, and, if the
     function is strict, those with a NULL among their arguments.
 
     Raises:
@@ -93,5 +93,5 @@ def _arguments(
 
 
 def python_result(function: PythonAggregate, accumulator: Expression) -> Expression:
-    """Return what the function makes of an accumulator."""
+    """Return the result that the function computes from an accumulator."""
     return call(function.result.name, accumulator)

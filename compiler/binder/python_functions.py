@@ -1,4 +1,4 @@
-"""CREATE FUNCTION: functions written in Python, and how calls find them."""
+"""CREATE FUNCTION: the functions in Python that a script declares."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def create_function(
     load: Load,
     zone: str,
 ) -> None:
-    """Add a function to those of the script, also if it is refused; calls then give no further errors.
+    """Add a function to those of the script, even if it is refused; calls then cause no further errors.
 
     Raises:
         Refusal: E205, E216, E301, E402, E411, E608.
@@ -74,7 +74,7 @@ def _register(
     types: Types | None,
     load: Callable[[str], PythonFunction | LoadedAggregate],
 ) -> DeclaredFunction:
-    """Return the function of a module, as the statement declares it.
+    """Return the function of a module, with the types that the statement declares.
 
     Raises:
         LoadError, FsqlError: as `load` and `register`.
@@ -143,7 +143,7 @@ def declared_types(written: syntax.CreateFunction, zone: str) -> Types | None:
 
 
 def _type_of(name: syntax.TypeName, zone: str) -> SqlType:
-    """Return a type of a parameter or result: times have microseconds in Python, whatever their digits."""
+    """Return the type of a parameter or result: times have microseconds in Python, whatever their digits."""
     return bind_type(name, zone).without_fraction
 
 

@@ -1,4 +1,4 @@
-"""Queries: WITH, set operations, and the SELECTs that they are made of."""
+"""Queries: WITH, set operations, and the SELECTs of which they consist."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def bind_view(
 
 
 def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) -> Context:
-    """Return the context with the common tables, each visible to those after it."""
+    """Return the context with the common tables, each of which is visible to those after it."""
     catalog = Catalog(outer=context.catalog)
     context = context.with_catalog(catalog)
     for table in tables:
@@ -87,7 +87,7 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
 
 
 def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Plan:
-    """Bind `a UNION ALL b EXCEPT c`, from the left; neighbouring UNION ALLs are one operator."""
+    """Bind `a UNION ALL b EXCEPT c` from the left; adjacent UNION ALLs become one operator."""
     branches: list[tuple[Plan | None, Span]] = []
     with context.report.whole():
         for body in (operation.first, *(term.right for term in operation.terms)):

@@ -1,7 +1,6 @@
 """Ranks: `ROW_NUMBER() OVER (PARTITION BY k ORDER BY x)`, and the rows that ORDER BY … LIMIT keeps.
 
-Ranks by the bounds of a window are of the window: they are final when it closes, unless EMIT CHANGES
-is given.
+Ranks partitioned by the bounds of a window are final when it closes, unless EMIT CHANGES is given.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class RankCall:
     order: tuple[OrderKey, ...]
 
     def expressions(self) -> Iterator[Expression]:
-        """Yield what rows are partitioned and ordered by."""
+        """Yield the expressions by which rows are partitioned and ordered."""
         yield from self.partition
         yield from (key.expression for key in self.order)
 
@@ -47,7 +46,7 @@ class RankCall:
 
 
 def bind_order(binder: ExpressionBinder, items: Sequence[syntax.OrderItem]) -> tuple[OrderKey, ...]:
-    """Return the keys of an ORDER BY; by default NULL comes last ascending, and first descending.
+    """Return the keys of an ORDER BY; by default NULL is last if ascending, and first if descending.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -56,13 +55,13 @@ def bind_order(binder: ExpressionBinder, items: Sequence[syntax.OrderItem]) -> t
 
 
 def order_key(expression: Expression, item: syntax.OrderItem) -> OrderKey:
-    """Return the key of an ORDER BY whose expression is bound."""
+    """Return the key of an ORDER BY for a bound expression."""
     first = item.descending if item.nulls_first is None else item.nulls_first
     return OrderKey(expression, item.descending, first)
 
 
 def check_rank_call(written: syntax.FunctionCall, window: syntax.WindowSpecification) -> None:
-    """Check what is written with a ranking function.
+    """Check the clauses of a ranking function.
 
     Raises:
         Refusal: E401, E404.
@@ -81,7 +80,7 @@ def check_rank_call(written: syntax.FunctionCall, window: syntax.WindowSpecifica
 
 
 def refuse_frame(name: str, window: syntax.WindowSpecification) -> None:
-    """Check that no frame is written.
+    """Check that no frame is given.
 
     Raises:
         Refusal: E404.

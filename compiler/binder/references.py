@@ -1,4 +1,4 @@
-"""What an expression refers to, found in the syntax before it is bound."""
+"""The names to which an expression refers, found in the syntax before it is bound."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Condition:
     def connects(self, left: frozenset[str], right: frozenset[str]) -> bool:
         """Return whether the condition may be one between two relations with these qualifiers.
 
-        A name that is neither's may be a column of either, whose field is meant.
+        A qualifier of neither may be the name of a column of either, whose field is accessed.
         """
         if self.qualifiers is None:
             return True
@@ -34,7 +34,7 @@ class Condition:
 
 
 def read_condition(expression: syntax.Expression) -> Condition:
-    """Return the condition with the relations that it names."""
+    """Return the condition with the relations to which it refers."""
     qualifiers: set[str] = set()
     for part in parts_of(expression):
         if isinstance(part, syntax.ColumnReference):
@@ -69,7 +69,7 @@ def outer_reference(
 
 
 def parts_of(expression: syntax.Syntax) -> Iterator[syntax.Syntax]:
-    """Yield the expression and all parts of it, those of subqueries too."""
+    """Yield the expression and all of its parts, including those in subqueries."""
     waiting: list[object] = [expression]
     while waiting:
         value = waiting.pop()

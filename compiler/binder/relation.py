@@ -33,7 +33,7 @@ class Relation:
 
     @property
     def scope(self) -> Scope:
-        """Return the scope in which the relation's columns are all that is visible."""
+        """Return the scope in which only the relation's columns are visible."""
         return Scope((self.fields,), self.row_time)
 
     @property

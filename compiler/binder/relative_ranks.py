@@ -2,9 +2,9 @@
 
 They are computed from a rank, or a running total, and the number of rows of the whole partition:
 
-    PERCENT_RANK()  =  (RANK() - 1) / (COUNT(*) of the partition - 1), 0 of one row
+    PERCENT_RANK()  =  (RANK() - 1) / (COUNT(*) of the partition - 1), 0 for a single row
     CUME_DIST()     =  COUNT(*) up to the row and its peers / COUNT(*) of the partition
-    NTILE(n)        =  the bucket of ROW_NUMBER(); the first ones have a row more if n does not divide them
+    NTILE(n)        =  the bucket of ROW_NUMBER(); the first have one more row if n does not divide them
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def bind_relative_rank(
     up_to: Callable[[], Expression],
     total: Expression,
 ) -> Expression:
-    """Return the value by a rank, the number of rows `up_to` the row, and the `total` of the partition.
+    """Return the value from a rank, the number of rows `up_to` the row, and the `total` of the partition.
 
     Raises:
         Refusal: E401, E405.
@@ -58,7 +58,7 @@ def bind_relative_rank(
 def check_relative_rank(
     written: syntax.FunctionCall, name: str, window: syntax.WindowSpecification
 ) -> None:
-    """Check what is written with it.
+    """Check the clauses of the function.
 
     Raises:
         Refusal: E404.
@@ -96,7 +96,7 @@ def _bucket(number: Expression, total: Expression, buckets: Expression) -> Expre
     size, greater = call("divide", total, buckets), call("modulo", total, buckets)
     in_greater = call("multiply", greater, call("add", size, _ONE))
     first = call("divide", before, call("add", size, _ONE))
-    # Without rows in other buckets their size may be 0, and is not divided by.
+    # If the other buckets have no rows, their size is 0, by which nothing is divided.
     later = call("divide", call("subtract", before, in_greater), size)
     bucket = make_case([(call("lt", before, in_greater), first)], call("add", greater, later))
     return call("add", bucket, _ONE)

@@ -26,7 +26,7 @@ _QUOTE_CHARACTERS_MAX: Final = 40
 
 
 class Refusal(Exception):  # noqa: N818 - it is reported as a diagnostic
-    """A part of the script cannot be bound; has the diagnostic.
+    """A part of the script cannot be bound; carries the diagnostic.
 
     The text at `quoted` replaces `…` in the help of the diagnostic.
     """
@@ -38,7 +38,7 @@ class Refusal(Exception):  # noqa: N818 - it is reported as a diagnostic
 
 
 class Abandoned(Exception):  # noqa: N818 - not an error by itself
-    """A part of the script depends on a part that was refused; that has been recorded already."""
+    """A part of the script depends on a refused part, whose refusal has been recorded already."""
 
 
 class Report:
@@ -96,7 +96,7 @@ class Report:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Collect the refusals of the parts within; raise `Abandoned` at the end if there were any."""
+        """Collect the refusals of parts inside the block; raise `Abandoned` at its end if there were any."""
         before = self._refusals_count
         yield
         if self._refusals_count > before:
@@ -139,7 +139,7 @@ def no_column(
 ) -> Refusal:
     """Return the refusal of a name that is not among the columns `names` (E203).
 
-    With `text_help`, the help mentions string literals: other dialects allow them in double quotes.
+    With `text_help`, the help mentions string literals, because other dialects allow them in double quotes.
     `preferred_help` replaces the other helps.
     """
     near = near_name(name.name, names)

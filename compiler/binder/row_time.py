@@ -1,8 +1,8 @@
 """PROCTIME(), NOW() and similar functions: the time of a row in the total order.
 
-That time is the time of the row's root position: the logged arrival of the row, or the greatest event time
-of its split so far.  Fronts add it to the rows of a table as a column.  A call is that column, so it is
-allowed where the rows come directly from one table: in a computed column, or in a SELECT from that table
+That time is the time of the row's root position: the logged arrival of the row, or the greatest event time of
+its split so far.  Fronts add it to the rows of a table as a column.  A call refers to that column, so it is
+allowed where the rows are read directly from one table: in a computed column, or in a SELECT from that table
 alone.
 """
 
@@ -43,30 +43,30 @@ TYPES: Final[Mapping[str, SqlType]] = {
     "CURRENT_TIME": TIME,
     "LOCALTIME": TIME,
 }
-"""The functions of the time of a row, with the types of their values."""
+"""The functions that return the time of a row, with the types of their values."""
 
 _SECONDS: Final = "UNIX_TIMESTAMP"
-"""The function that, without arguments, is the time of a row in seconds since 1970."""
+"""The function that returns the time of a row in seconds since 1970 if it has no arguments."""
 
 
 _INSTANTS: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "CURRENT_ROW_TIMESTAMP"})
-"""Those that are TIMESTAMP_LTZ in a script with a time zone, where the others are local times."""
+"""The functions whose type is TIMESTAMP_LTZ in a script with a time zone; the others return local times."""
 
 
 def row_time(index: int) -> ColumnRef:
-    """Return the time of a row, where it is the column at an index."""
+    """Return the time of a row as the column at an index."""
     return ColumnRef(TIMESTAMP, nullable=False, index=index)
 
 
 def is_row_time(plan: Plan, column: int) -> bool:
-    """Return whether a column of a table as it is read is the time of its rows."""
+    """Return whether a column of a table that is read has the time of its rows."""
     if not isinstance(plan, Project) or not isinstance(plan.input, Scan):
         return False
     return plan.expressions[column] == row_time(len(plan.input.table.columns))
 
 
 def calls_row_time(part: object) -> bool:
-    """Return whether a part of the text, other than its subqueries, calls one of the functions."""
+    """Return whether a part of the text, without its subqueries, calls one of the functions."""
     waiting: list[object] = [part]
     while waiting:
         value = waiting.pop()
@@ -80,13 +80,13 @@ def calls_row_time(part: object) -> bool:
 
 
 def select_calls_row_time(select: syntax.Select) -> bool:
-    """Return whether a SELECT calls one of the functions, other than in FROM and in subqueries."""
+    """Return whether a SELECT calls one of the functions, except in FROM and in subqueries."""
     parts = [getattr(select, field.name) for field in fields(select) if field.name != "relations"]
     return any(map(calls_row_time, parts))
 
 
 def is_row_time_call(written: syntax.FunctionCall) -> bool:
-    """Return whether this is a call of one of the functions."""
+    """Return whether an expression is a call of one of the functions."""
     name = _name(written)
     return name in TYPES or (name == _SECONDS and not written.arguments)
 
@@ -106,7 +106,7 @@ def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Exp
 
 
 def _time(name: str, time: Expression, zone: str) -> Expression:
-    """Return the value of a function, of the time of a row."""
+    """Return the value of a function, computed from the time of a row."""
     if name == _SECONDS:
         return call("unix_timestamp", time)
     if zone != "UTC" and name != "PROCTIME":
@@ -117,7 +117,7 @@ def _time(name: str, time: Expression, zone: str) -> Expression:
 
 
 def _digits(name: str, written: syntax.FunctionCall) -> int | None:
-    """Return the digits of fraction that are asked for, as in CURRENT_TIMESTAMP(3).
+    """Return the requested digits of fraction, as in CURRENT_TIMESTAMP(3).
 
     Raises:
         Refusal: E401.

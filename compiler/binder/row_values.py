@@ -1,12 +1,12 @@
-"""Functions OVER that read the value of one row: `LAG(x)`, `LEAD(x)`, `NTH_VALUE(x, 2)`.
+"""Functions with OVER that read the value of one row: `LAG(x)`, `LEAD(x)`, `NTH_VALUE(x, 2)`.
 
-LAG(x, n) is the FIRST_VALUE of the frame of one row, n rows before; its default is for frames without a row.
-LEAD is the same with n rows after:
+LAG(x, n) is the FIRST_VALUE of the frame of one row, n rows before; its default is the value for frames
+without a row. LEAD is the same with n rows after:
 
     CASE WHEN FIRST_VALUE(TRUE) OVER (… ROWS BETWEEN n PRECEDING AND n PRECEDING)
     THEN FIRST_VALUE(x) OVER (the same) ELSE default END
 
-`LAG(x) IGNORE NULLS` is the LAST_VALUE of the rows before, which ignores NULLs.
+`LAG(x) IGNORE NULLS` is the LAST_VALUE of the preceding rows, which ignores NULLs.
 """
 
 from __future__ import annotations

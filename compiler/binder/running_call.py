@@ -1,4 +1,4 @@
-"""One running aggregate of a SELECT, and how the rows of its frames are found."""
+"""One running aggregate of a SELECT, and the way in which the rows of its frames are found."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class RunningCall:
     """A running aggregate of a SELECT.
 
-    `order` is the expression that rows ascend by; None for the total order, for that of `keys` if it is
-    another one, and for the aggregate of a `whole` partition.  A frame with `peers` has all rows that are
-    equal to its row in the order; one `to_end` is not from the beginning of the partition but to its end.
+    `order` is the expression by which rows ascend; None for the total order, for another order, given by
+    `keys`, and for the aggregate of a `whole` partition.  A frame with `peers` has all rows that are equal to
+    its row in the order; a frame `to_end` extends to the end of the partition instead of from its beginning.
     """
 
     partition: tuple[Expression, ...]
@@ -40,7 +40,7 @@ class RunningCall:
         return not self._is_in_order_of_time(plan)
 
     def is_total(self, plan: Plan) -> bool:
-        """Return whether its frame is one end of the partition, and another row of `plan` may change it."""
+        """Return whether its frame extends to one end of the partition, so that other rows may change it."""
         if self.whole or not self.keys or self.call.preceding is not None:
             return False
         return self.to_end or not self._is_in_order_of_time(plan)

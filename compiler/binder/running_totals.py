@@ -1,14 +1,14 @@
 """Running totals in an order that is not that of event time: `SUM(x) OVER (PARTITION BY k ORDER BY y)`.
 
-Each row may come before others, and so change their totals.  The result is updating, and is composed of
-operators that are, by the positions that rows have in the order:
+Each row may precede others, and so change their totals.  The result is updating, and is composed of updating
+operators, by the positions of rows in the order:
 
     SUM(x) OVER (PARTITION BY k ORDER BY y)
         →  positions: SELECT DISTINCT k, y FROM rows
         →  rows JOIN (SELECT positions.k, positions.y, SUM(x) FROM rows JOIN positions ON k = k AND y <= y
                       GROUP BY positions.k, positions.y) ON k = k AND y = y
 
-With ROWS, rows that are equal in the order are numbered, which gives each a position of its own.
+With ROWS, rows that are equal in the order are numbered, so that each has a distinct position.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Totals:
         self._positions = group_rows(rows, self.own_position(), ())
 
     def own_position(self) -> tuple[Expression, ...]:
-        """Return the position of each row, over the columns of the rows."""
+        """Return the expression of each row's position, over the columns of the rows."""
         return (*self._partition, *(key.expression for key in self._order))
 
     def position_columns(self) -> tuple[Expression, ...]:
@@ -158,7 +158,7 @@ class _Totals:
 
 
 def _before(one: Expression, other: Expression, key: OrderKey) -> Expression:
-    """Return whether a value comes before another one in the order."""
+    """Return whether one value precedes another in the order."""
     less = call("gt" if key.descending else "lt", one, other)
     if not (one.nullable or other.nullable):
         return less

@@ -1,4 +1,4 @@
-"""Calls of scalar functions: their arguments, brought to the form of a signature."""
+"""Calls of scalar functions: prepares their arguments for a signature."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
 def _prepare_arguments(
     function: Function, written: syntax.FunctionCall, name: str, arguments: list[Expression]
 ) -> list[Expression]:
-    """Return the arguments of a call, brought to the form of the function's signatures.
+    """Return the arguments of a call in the form that the function's signatures require.
 
     Raises:
         Refusal: E206, E401, E403, E405.
@@ -107,10 +107,10 @@ def _make_call(
 def _documents(
     function: Function, arguments: list[Expression], written: syntax.FunctionCall
 ) -> list[Expression]:
-    """Return the arguments of JSON_OBJECT and the like: other values are converted to JSON documents.
+    """Return the arguments of JSON_OBJECT and similar functions, converted to JSON documents.
 
     Raises:
-        Refusal: E401 for a key without a value, or what cannot be written as JSON.
+        Refusal: E401 for a key without a value, or a value that cannot be written as JSON.
     """
     paired = function.name == "json_object"
     if paired and len(arguments) % 2:
@@ -167,7 +167,7 @@ _BARE_WORDS: Final = frozenset({"unit", "form"})
 def _quote_word(
     function: Function, index: int, argument: syntax.Expression | syntax.Star
 ) -> syntax.Expression | syntax.Star:
-    """Return a bare word where the function takes one as a text in quotes."""
+    """Return a word without quotes as a literal, if the function accepts one there."""
     wanted = index == function.literal_index and function.literal_word in _BARE_WORDS
     if wanted and isinstance(argument, syntax.ColumnReference) and len(argument.parts) == 1:
         return syntax.StringLiteral(argument.span, argument.parts[0].name)

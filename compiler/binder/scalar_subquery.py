@@ -4,8 +4,8 @@
     EXISTS (… WHERE b.k = a.k)                →    (SELECT COUNT(*) … WHERE b.k = a.k) > 0
     x IN (SELECT y … WHERE b.k = a.k)         →    EXISTS (… WHERE b.k = a.k AND y = x), or NULL
 
-What is computed from aggregates is computed after the join, so that it has a value for no rows too: there
-the aggregates are NULL, and counts, which are never NULL, are 0.
+Expressions over aggregates are computed after the join, so that they also have a value if there are no rows:
+then the aggregates are NULL, and counts, which are never NULL, are 0.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Value:
 class SubqueryCollector:
     """Collects the subqueries in the expressions of a clause.
 
-    `bind_subquery` binds one over the columns of its outer query as well.
+    `bind_subquery` binds one, also over the columns of the outer query.
     """
 
     context: Context
@@ -99,7 +99,7 @@ class SubqueryCollector:
     ) -> Expression:
         """Return the value of IN or EXISTS, with placeholders for counts of rows.
 
-        Of IN it is NULL if no row is equal, and one would be if the NULLs on either side were other values.
+        IN is NULL if no row is equal, but one could be if the NULLs on either side were known values.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -137,7 +137,7 @@ class SubqueryCollector:
         pairs: Sequence[tuple[Expression, Expression]],
         by: tuple[list[Expression], list[Expression]],
     ) -> list[Expression]:
-        """Return when IN without an equal row is NULL: y is NULL in a row, or x is and there are rows.
+        """Return when IN without an equal row is NULL: y is NULL in a row, or x is NULL and there are rows.
 
         Raises:
             Refusal: E301.
@@ -164,7 +164,7 @@ class SubqueryCollector:
         keys: list[Expression],
         counted: Sequence[Expression | None],
     ) -> list[Expression]:
-        """Return how many rows with the keys there are, and how many with a value that is not NULL."""
+        """Return the number of rows with the keys, and the number of those with a value that is not NULL."""
         calls = tuple(
             AggregateCall(AggregateFunction.COUNT, each, BIGINT, nullable=False) for each in counted
         )
@@ -195,7 +195,7 @@ class SubqueryCollector:
     def _keys(self, subquery: Subquery) -> tuple[list[Expression], list[Expression]]:
         """Return the keys of the outer query, and those of the subquery.
 
-        Further keys of the outer query, for which the subquery has none, are 0 or NULL: its rows have 0.
+        Additional keys of the outer query are 0 or NULL; the subquery has 0 for all of its rows.
         """
         rows, spans = subquery.rows, self.context.source_spans
         equalities = equality_keys(rows.correlated, rows.width, spans)
@@ -210,7 +210,7 @@ class SubqueryCollector:
         return [outer for _, outer in pairs] + only_outer, [inner for inner, _ in pairs]
 
     def _aggregate(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
-        """Return the groups by the keys, and the value of a group or of no rows."""
+        """Return the groups by the keys, and the expression of the value, of a group or of no rows."""
         assert subquery.aggregates is not None
         collector, spans = subquery.aggregates, self.context.source_spans
         relation = subquery.rows.relation
@@ -244,7 +244,7 @@ class SubqueryCollector:
         return plan, item
 
     def _single(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
-        """Return the rows of which at most one has each key, with the keys first, and the value."""
+        """Return the rows, of which at most one has each key, with the keys first; and the value."""
         below = subquery.rows.relation.plan
         (item,) = subquery.items
         names = [*make_distinct_names(["key"] * len(keys)), item.name]
@@ -255,7 +255,7 @@ class SubqueryCollector:
         return SubqueryValue(of.type, nullable=True, index=len(self.values), column=column)
 
     def outer_expressions(self) -> Iterator[Expression]:
-        """Yield what the subqueries compare their rows with."""
+        """Yield the expressions with which the subqueries compare their rows."""
         for value in self.values:
             yield from value.outer_keys
 
@@ -289,7 +289,7 @@ class SubqueryCollector:
 
 
 def _check_rows(query: syntax.Query, subquery: Subquery, keys: list[Expression]) -> None:
-    """Check that a subquery has at most one row of each key.
+    """Check that a subquery has at most one row for each key.
 
     Raises:
         Refusal: E324.
@@ -320,7 +320,7 @@ def _is_one_row(body: syntax.QueryBody) -> bool:
 
 
 def _spans_at(span: Span) -> Mapping[Expression, Span]:
-    """Return the spans of expressions that are all written there."""
+    """Return the spans of expressions that are all written at one span."""
     return defaultdict(lambda: span)
 
 

@@ -27,7 +27,7 @@ class Field:
     """A column that a name can refer to: column `index` of the scope's plan.
 
     With `member`, the name refers to a field of that column: the column's type, and the field's index in it.
-    A column that USING has `merged` with another is found with its qualifier only.
+    A column that USING has `merged` with another is only found with its qualifier.
     """
 
     qualifier: str | None
@@ -39,7 +39,7 @@ class Field:
 
     @property
     def expression(self) -> Expression:
-        """Return the value that the name refers to."""
+        """Return the expression for the value to which the name refers."""
         if self.member is None:
             return ColumnRef(self.column.type, self.column.nullable, self.index)
         type_, index = self.member
@@ -77,7 +77,7 @@ class Scope:
 
     @property
     def fields(self) -> Layer:
-        """Return the fields of the innermost layer, which `*` expands to."""
+        """Return the fields of the innermost layer, to which `*` expands."""
         return self.layers[0]
 
     def find(self, name: Identifier, qualifier: Identifier | None = None) -> Layer:
@@ -99,7 +99,7 @@ class Scope:
         return ()
 
     def qualifiers(self) -> tuple[str, ...]:
-        """Return the names of the relations in view, each once."""
+        """Return the names of the visible relations, each once."""
         names = (field.qualifier for layer in self.layers for field in layer)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 

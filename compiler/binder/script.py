@@ -1,4 +1,4 @@
-"""Scripts: a list of statements to one job."""
+"""Scripts: from a list of statements to one job."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
 _STAGES: Final = ("logical", "graph", "tick")
-"""The stages that EXPLAIN shows, of those in `fsql.job.stages`."""
+"""The stages that EXPLAIN supports, among those in `fsql.job.stages`."""
 _CHANGES: Final = "changelog_mode"
-"""How Flink asks for the changes of each operator, which the logical plan has."""
+"""The way to request the changes of each operator in Flink; here the logical plan shows them."""
 _STACK_DEPTH: Final = 10_000
 """200 nested subqueries, the limit of the parser, need about 3,000 nested calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundScript:
-    """A bound script: its job, the warnings about it, and the spans of its parts.
+    """A bound script: its job, its warnings, and the spans of its parts.
 
-    `inspections` are what its SHOW, DESCRIBE and EXPLAIN ask for, in their order.
+    `inspections` are the results of SHOW, DESCRIBE and EXPLAIN, in their order.
     """
 
     job: Job
@@ -74,11 +74,11 @@ def bind(
     ordinals: Mapping[str, int] = NO_ORDINALS,
     surroundings: Surroundings = NO_SURROUNDINGS,
 ) -> BoundScript:
-    """Return the job of the script's INSERTs and its last SELECT; it may be empty with SHOW or the like.
+    """Return the job of the script's INSERTs and its last SELECT; it may be empty if there is a SHOW.
 
     `declared` has the available connectors and formats.  `ordinals` are those of tables that a job had
-    before: others get the numbers that are free, in the order of their declaration.  `surroundings`
-    are asked for what is not in the text.
+    before: others get the numbers that are free, in the order of their declaration.  `surroundings` provide
+    what is not in the text.
 
     Raises:
         FsqlError: E2xx to E4xx, up to 20 diagnostics.
@@ -102,7 +102,7 @@ def bind(
 
 @contextmanager
 def _deep_stack() -> Iterator[None]:
-    """Raise the recursion limit to the depth that the text may have."""
+    """Raise the recursion limit to the depth that the text may require."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _STACK_DEPTH))
     try:
@@ -113,7 +113,7 @@ def _deep_stack() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A table that is written: its last INSERT, the position of the first among all, the queries of all."""
+    """A table that is written: its last INSERT, the position of that, and the queries of all its INSERTs."""
 
     span: Span
     position: int
@@ -236,7 +236,7 @@ class _ScriptBinder:
                 return self._explain(statement, context)
 
     def _explain(self, statement: syntax.Explain, context: Context) -> Explanation:
-        """Return the job of the query alone, to be shown at a stage.
+        """Return the job of only the query, to be shown at a stage.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -287,7 +287,7 @@ class _ScriptBinder:
                 schema = bind_query(query, context.with_own_scan_numbers()).schema
                 spans = output_spans(query, len(schema))
                 statement = with_columns_of(statement, schema, spans)
-            if statement.query is not None:  # it was refused
+            if statement.query is not None:  # It was refused.
                 self._declare(name)
                 return
         ordinal = self._ordinal(statement.name.parts[-1].name)
@@ -298,19 +298,19 @@ class _ScriptBinder:
             self._insert(syntax.Insert(statement.span, statement.name, (), query), context)
 
     def _ordinal(self, name: str) -> int:
-        """Return the ordinal of a table: the one that the job had before, or a free one."""
+        """Return the ordinal of a table: the previous one of the job, or a free one."""
         known = self._ordinals.get(name)
         return next(self._free_ordinals) if known is None else known
 
     def _one_row(self) -> TableEntry:
-        """Return the table that queries without FROM read; the first of them adds it to the job."""
+        """Return the table that queries without FROM read; the first call adds it to the job."""
         if self._single is None:
             self._single = one_row_entry(self._ordinal(ONE_ROW), self._declared)
             self._catalog.hide(self._single)
         return self._single
 
     def _declare(self, name: syntax.Identifier) -> None:
-        """Add an entry for a table that was refused, so that references to it give no further errors."""
+        """Add an entry for a refused table, so that references to it cause no further errors."""
         if self._catalog.find_here(name) is None:
             self._catalog.add(ViewEntry(name.name, name.span, None))
 

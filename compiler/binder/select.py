@@ -245,7 +245,7 @@ class _SelectBinder:
         return self._distinct(plan) if self._select.distinct else plan
 
     def _having(self, items: list[Item]) -> list[Expression]:
-        """Return the condition of HAVING, which may name items of groups by their aliases."""
+        """Return the condition of HAVING, in which items of groups can be named by their aliases."""
         having: list[Expression] = []
         if self._select.having is not None:
             self._having_binder.aliases = {
@@ -262,7 +262,7 @@ class _SelectBinder:
         return having
 
     def _qualify(self, items: list[Item]) -> list[Expression]:
-        """Return the condition of QUALIFY, which may name items by their aliases."""
+        """Return the condition of QUALIFY, in which items can be named by their aliases."""
         qualify: list[Expression] = []
         if self._select.qualify is not None:
             self._qualify_binder.aliases = _aliases(items)

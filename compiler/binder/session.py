@@ -1,7 +1,7 @@
 """Sessions: SESSION in FROM in both forms, and in GROUP BY.
 
-The end of a session with one row alone, its time plus the gap, is a column below the operator: it fails like
-any other expression, and determines when the session closes.
+The end of a session of a single row, its time plus the gap, is a column below the operator: it fails like any
+other expression, and determines when the session closes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 SESSION_END: Final = "session_end"
-"""The name of the column with the end of a row's own session; late rows are written with it."""
+"""The name of the column with the end of a session of only that row; late rows are written with it."""
 
 
 def assign_sessions(
@@ -74,7 +74,7 @@ def assign_sessions(
 def partition_of_group(
     select: syntax.Select, relation: Relation, context: Context
 ) -> list[Expression]:
-    """Return the keys of GROUP BY other than its session, over the relation below: its partition.
+    """Return the partition of a session: the other keys of GROUP BY, over the relation below it.
 
     Keys that are refused are left out here, and reported when the keys of the group are bound.
     """
@@ -96,7 +96,7 @@ def partition_of_group(
 def _resolve_key(
     element: syntax.Expression | syntax.GroupingSets, select: syntax.Select, relation: Relation
 ) -> syntax.Expression | syntax.GroupingSets | None:
-    """Return the expression of a key, also where it is the position or the alias of a select item."""
+    """Return the expression of a key, even if it is the position or the alias of a select item."""
     items = [item for item in select.items if isinstance(item, syntax.SelectItem)]
     if isinstance(element, syntax.NumberLiteral):
         number = int(element.text) if element.text.isdigit() and len(element.text) < 9 else 0
@@ -116,7 +116,7 @@ def _resolve_key(
 def partition_of_table(
     relation: Relation, written: Sequence[syntax.Expression], context: Context
 ) -> list[Expression]:
-    """Return the keys of `TABLE t PARTITION BY …`; several are in brackets.
+    """Return the keys of `TABLE t PARTITION BY …`; several keys are in brackets.
 
     Raises:
         Refusal: E2xx to E4xx.

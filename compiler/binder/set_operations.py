@@ -149,7 +149,7 @@ def bind_counts(left: Branch, right: Branch, term: SetTerm, context: Context) ->
 
 
 def _number_rows(plan: Plan) -> Plan:
-    """Return the rows with a number for each of several equal ones, from 1."""
+    """Return the rows with a number that distinguishes equal ones, from 1."""
     rows = tuple(column_refs(plan))
     if append_only(plan):
         return Over(plan, rows, (OverCall(_COUNT_ALL, FrameEnd.CURRENT_ROW),), ("number",))
@@ -168,7 +168,7 @@ def output_expressions(plan: Plan) -> tuple[Plan, list[Expression]]:
 
 
 def with_types(plan: Plan, types: Sequence[SqlType], names: Sequence[str]) -> Plan:
-    """Return `plan` with its columns coerced to `types`; the caller has checked that they can be."""
+    """Return `plan` with its columns coerced to `types`; the caller has checked that this is possible."""
     below, expressions = output_expressions(plan)
     assert all(accepts(each, type_) for each, type_ in zip(expressions, types, strict=True))
     coerced = [coerce(each, type_) for each, type_ in zip(expressions, types, strict=True)]

@@ -1,7 +1,7 @@
 """SET: settings of other systems, and what corresponds to them in fsql.
 
-A setting that cannot change results is ignored with a warning.  One that could is refused, unless its
-value is what fsql does anyway.
+A setting that cannot change results is ignored with a warning. Others are refused, unless their value stands
+for the behaviour of fsql.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PREFIXES_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "rest.": "fsql has no such server",
     "metrics.": "use fsql stats",
 }
-"""The same, by the beginning of their names."""
+"""Prefixes of settings that do not change results, with what to use instead."""
 
 _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "execution.runtime-mode": (
@@ -86,14 +86,15 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "table.exec.source.cdc-events-duplicate": (("false", "true"), ""),
     "table.exec.unbounded-over.version": (("1", "2"), ""),
 }
-"""Settings that change results: the values for what fsql does, in lower case, and advice for others."""
+"""Settings that change results: the values that stand for the behaviour of fsql, in lower case, and advice
+for others."""
 
 
 def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:
-    """Warn of a setting without effect; ignore one that asks for what fsql does.  `zone` is the script's.
+    """Warn of a setting without effect; ignore one that is the behaviour of fsql.  `zone` is the script's.
 
     Raises:
-        Refusal: E224, if the setting is unknown or asks for other results.
+        Refusal: E224, if the setting is unknown or would change results.
     """
     if is_zone_setting(written):
         check_zone_setting(written, zone)

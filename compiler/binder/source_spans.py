@@ -43,7 +43,7 @@ class SourceSpans:
         return tuple(sorted({source.line_column(span.start)[0] for span in self.of(node)}))
 
     def copy(self, before: Node, after: Node) -> None:
-        """Give the parts of `after` the spans of the parts of `before` that they were made of."""
+        """Give the parts of `after` the spans of the parts of `before` from which they were made."""
         waiting = [(before, after)]
         while waiting:
             old, new = waiting.pop()
@@ -57,7 +57,7 @@ class SourceSpans:
 
 
 def _key(node: Node) -> Hashable:
-    # The times of tables are decided last, which replaces their scans and the operators above them.
+    # The kinds of time of tables are decided last, which replaces their scans and the operators above them.
     if isinstance(node, Scan):
         return Scan, node.table.ordinal, node.scan_number
     if isinstance(node, AssignWindows):

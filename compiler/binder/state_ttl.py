@@ -1,16 +1,16 @@
 """The time to live of state: how long groups and rows of joins are kept after the row that touched them.
 
-Time is that of the rows' root positions, so what is forgotten is part of the result.
+The time is that of the rows' root positions, so the result defines which state is dropped.
 
-A group lives as long as each of its rows comes at most the time to live after the one before it.  A later row
-begins a new group with the same keys.  The time of the first row of its group distinguishes them:
+A group lives as long as each of its rows arrives at most the time to live after the preceding one.  A later
+row begins a new group with the same keys.  The time of the first row of its group distinguishes them:
 
     SELECT k, COUNT(*) … GROUP BY k
         →  AssignRowTime  →  Over: MAX(row_time) of the rows of k before this one
-           →  row_time where the row before it is too old, else NULL  →  Over: MAX of that = group_start
+           →  row_time if the row before it is too old, else NULL  →  Over: MAX of that = group_start
            →  Aggregate by k and group_start  →  without group_start
 
-A join of rows with a time to live is one with a time range over the times of both sides' rows.
+A join of rows with a time to live is a join with a time range over the times of the rows of both sides.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _INSIDE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """How long the groups of a query are kept after their last row, and where that is written."""
+    """How long the groups of a query are kept after their last row, and the span that sets it."""
 
     idle_us: int
     span: Span
@@ -62,7 +62,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class SideLifetimes:
-    """How long the rows of the two sides of a join are kept, and where that is written."""
+    """How long the rows of the two sides of a join are kept, and the span that sets it."""
 
     left_us: int
     right_us: int
@@ -70,7 +70,7 @@ class SideLifetimes:
 
 
 def aggregate_while_alive(whole: Aggregate, lifetime: Lifetime) -> Plan:
-    """Return the aggregate whose groups end when no row comes for a time; it has the same columns.
+    """Return the aggregate whose groups end when no row arrives for a time; it has the same columns.
 
     Raises:
         Refusal: E301, if rows can be retracted.

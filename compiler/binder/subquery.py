@@ -1,8 +1,8 @@
-"""Subqueries in expressions: how one depends on the query around it, the outer query.
+"""Subqueries in expressions: how a subquery depends on the query around it, the outer query.
 
 The WHERE of a subquery may compare its columns with those of the outer query; then the subquery is
-**correlated**.  Such conditions are kept apart from the others: they are what the outer query joins the
-subquery's rows by.  All else in a subquery is bound as in any query.
+**correlated**.  Such conditions are kept separate: by them the outer query is joined with the subquery's
+rows. The other parts of a subquery are bound as in any query.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class Rows:
     """The rows of FROM and WHERE.
 
-    `correlated` are the conditions over columns of the outer query too: these come after the first `width`
-    columns of the relation.
+    `correlated` are the conditions that also refer to columns of the outer query, which follow the first
+    `width` columns of the relation.
     """
 
     relation: Relation
@@ -44,7 +44,7 @@ class Rows:
     def over_both(
         self, expression: Expression, outer_width: int, source_spans: SourceSpans
     ) -> Expression:
-        """Return an expression of the subquery over the outer query's columns, then the subquery's."""
+        """Return an expression of the subquery over the outer query's columns, then those of the subquery."""
         return renumber(
             expression,
             lambda index: index + outer_width if index < self.width else index - self.width,
@@ -54,9 +54,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Subquery:
-    """A subquery, bound up to its select items: they are over the columns of `rows`.
+    """A subquery, bound up to its select items, which are over the columns of `rows`.
 
-    Its SELECT is None where `rows` are those of the whole subquery.  Aggregates among the items are in
+    Its SELECT is None if `rows` are those of the whole subquery.  Aggregates among the items are in
     `aggregates`; `spans` are those of the items' parts.
     """
 
@@ -70,7 +70,7 @@ class Subquery:
 
     @property
     def is_aggregate(self) -> bool:
-        """Return whether the subquery has the one row of an aggregate without GROUP BY."""
+        """Return whether the subquery is an aggregate without GROUP BY, which has one row."""
         return self.aggregates is not None and bool(self.aggregates.calls or self.having)
 
 
@@ -86,7 +86,7 @@ def correlatable(query: syntax.Query) -> syntax.Select | None:
 
 
 def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> None:
-    """Refuse columns of the outer query in a part of a subquery in which they are not implemented.
+    """Refuse columns of the outer query in a part of a subquery that does not support them.
 
     Raises:
         Refusal: E301.
@@ -105,7 +105,8 @@ def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> N
 def refuse_aggregate(query: syntax.Query) -> None:
     """Refuse an aggregate without GROUP BY in a subquery that is not a plain SELECT.
 
-    Its row for no rows, which the outer query would have to make, can be hidden by what is around it.
+    The outer query would have to add its row if there are no rows, but the query around it may remove that
+    row.
 
     Raises:
         Refusal: E301.

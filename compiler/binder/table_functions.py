@@ -1,4 +1,4 @@
-"""Table functions in FROM: windows, FROM_CHANGELOG and TO_CHANGELOG, and those that read one row."""
+"""Table functions in FROM: windows, FROM_CHANGELOG and TO_CHANGELOG, and those computed from one row."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _PARTS: Final = ("CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "WATERMARKS")
 _ABSENT: Final = ("DISTRIBUTION", "PARTITIONS")
-"""Parts that tables of other systems have; there is nothing to take over."""
+"""Parts of tables of other systems, which tables here do not have."""
 _OVERWRITABLE: Final = ("GENERATED", "METADATA", "OPTIONS", "WATERMARKS")
 _INCLUDING, _EXCLUDING, _OVERWRITING = "INCLUDING", "EXCLUDING", "OVERWRITING"
 

@@ -75,7 +75,7 @@ def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False)
 
 
 def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: bool = False) -> Plan:
-    """Return the scan of a table, with its computed columns; with `row_time`, the last one is that.
+    """Return the scan of a table, with its computed columns; with `row_time`, that is the last column.
 
     Raises:
         Refusal: E217, E301, E311, E315.

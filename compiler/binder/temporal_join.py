@@ -1,4 +1,4 @@
-"""Temporal joins: `JOIN t FOR SYSTEM_TIME AS OF o.at ON o.k = t.k`, with the version of that time.
+"""Temporal joins: `JOIN t FOR SYSTEM_TIME AS OF o.at ON o.k = t.k`, with the version valid at that time.
 
 Each row of the right table is a version of its key, from its event time on (`versions.py`).
 """
@@ -92,7 +92,7 @@ def join_versions(
 
 
 def _version_time(plan: Plan) -> int | None:
-    """Return the column from which versions are valid: event time as declared, else the time of rows."""
+    """Return the column with the time from which versions are valid: event time, else the time of rows."""
     times = [i for i, column in enumerate(plan.schema) if column.time_attribute]
     return min(times, key=lambda i: (is_row_time(plan, i), i), default=None)
 

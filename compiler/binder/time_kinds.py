@@ -1,8 +1,8 @@
 """The kind of time of each of a job's tables.
 
 A table with a WATERMARK has event time; an option sets the kind explicitly.  Without either, a live table has
-the arrival of its rows if a query asks for the time of a row.  The default is static if some table of the job
-has event time or arrivals, and row numbers otherwise.
+the arrival times of its rows if a query uses the time of a row.  The default is static if some table of the
+job has event time or arrival times, and row numbers otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TIMES_OF_CLOCKS: Final = (TimeKind.EVENT, TimeKind.ARRIVAL)
 def decide_times(
     inserts: Sequence[Insert], entries: Mapping[int, TableEntry]
 ) -> tuple[Insert, ...]:
-    """Return the INSERTs with the time of every table decided; `entries` are those by ordinal.
+    """Return the INSERTs with the kind of time of every table decided; `entries` are the tables by ordinal.
 
     Raises:
         Refusal: E312, if the kinds cannot be combined.
@@ -80,10 +80,10 @@ def decide_times(
 
 
 def _own_time(entry: TableEntry, *, timed: bool, lasting: bool) -> TimeKind | None:
-    """Return the kind of time of a table, None if it depends on the others.
+    """Return the kind of time of a table, None if it depends on the other tables.
 
     Raises:
-        Refusal: E327, if a query needs the time of its rows and they have none.
+        Refusal: E327, if a query needs the time of rows that have none.
     """
     if not (timed or lasting) or entry.time in _TIMES_OF_CLOCKS:
         return entry.time

@@ -69,12 +69,12 @@ _UPPER: Final[Mapping[str, tuple[int, int]]] = {
 }
 
 WindowStarts: TypeAlias = "Mapping[int, tuple[int, int]]"
-"""The starts of windows among columns: for each the column that has the window's end, and the size."""
+"""The starts of windows among columns: for each, the column that has the window's end, and the size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The columns of both sides, those below `left_width` the left side's, and starts of windows."""
+    """The columns of both sides, first the `left_width` of the left side, and starts of windows."""
 
     schema: Schema
     left_width: int

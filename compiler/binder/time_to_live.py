@@ -1,4 +1,4 @@
-"""What a script says about the time to live of state: SET 'table.exec.state.ttl'."""
+"""The time to live of state, as a script sets it: SET 'table.exec.state.ttl'."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TimeToLive:
-    """How long the state of queries is kept, by SET; None means forever."""
+    """How long the state of queries is kept, as set by SET; None means forever."""
 
     of_groups: Lifetime | None = None
 
     @property
     def of_sides(self) -> SideLifetimes | None:
-        """Return how long the rows of both sides of a join are kept; None means forever."""
+        """Return how long the rows of each side of a join are kept; None means forever."""
         given = self.of_groups
         return None if given is None else SideLifetimes(given.idle_us, given.idle_us, given.span)
 
     def check_all_ends(self, query: Plan, span: Span) -> None:
-        """Check that SET bounds all state of a query.
+        """Check that the setting bounds all state of a query.
 
         Raises:
             Refusal: E301.
@@ -73,7 +73,7 @@ def is_setting(key: syntax.StringLiteral) -> bool:
 
 
 def read_setting(written: syntax.SetOption) -> Lifetime | None:
-    """Return the time to live that SET gives all state; None for 0, which keeps it.
+    """Return the time to live that SET gives all state; None for 0, which keeps it forever.
 
     Raises:
         Refusal: E224.

@@ -1,9 +1,9 @@
-"""The time zone of a script, and what functions of times do with TIMESTAMP_LTZ.
+"""The time zone of a script, and its effect on functions of times.
 
-A script has one zone, that of SET 'table.local-time-zone', or UTC.  A function computes on instants if it
-is about elapsed time: `at + INTERVAL '1' HOUR` is an hour later, whatever clocks do.  All others, such as
-HOUR and DATE_FORMAT, and what counts in months, see the local time.  A time that they return is local, and is
-cast back.
+A script has one zone, that of SET 'table.local-time-zone', or UTC.  A function computes on instants if it is
+about elapsed time: `at + INTERVAL '1' HOUR` is an hour later, whatever clocks do.  All others, such as HOUR,
+DATE_FORMAT and functions that count months, use the local time. A time that they return is local, and is cast
+back.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SETTING: Final = "table.local-time-zone"
 _OF_UNITS: Final = frozenset({"timestamp_add", "timestamp_diff"})
 _ROUNDED: Final = frozenset({"date_trunc", "date_ceil"})
 _ELAPSED: Final = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR")
-"""Units that are the same time everywhere."""
+"""Units of a fixed duration."""
 _DAYS: Final = ("DAY", "WEEK")
-"""Units that are 24 hours, or 7 times that, where they are added, and begin at a local midnight."""
+"""Units that are 24 hours, or 7 times that, when they are added, and begin at a local midnight."""
 
 
 def zone_of_script(script: syntax.Script) -> str:
@@ -103,7 +103,7 @@ def bind_at_time_zone(binder: ExpressionBinder, written: syntax.AtTimeZone) -> E
 
 
 def constant_zone(expression: Expression, span: Span, name: str) -> str:
-    """Return the zone that a constant names.
+    """Return the zone that a constant expression names.
 
     Raises:
         Refusal: E301, E405.

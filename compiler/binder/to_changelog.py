@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 def to_changelog(relation: Relation, given: Mapping[str, object], context: Context) -> Relation:
-    """Return the changes of `relation`, each a row with its operation.
+    """Return the changes of `relation` as rows with an operation.
 
     Raises:
         Refusal: E203, E204, E307.
@@ -85,14 +85,14 @@ def to_changelog(relation: Relation, given: Mapping[str, object], context: Conte
 
 
 def _visible(relation: Relation) -> Plan:
-    """Return the rows with the columns that have names, of which a change shows."""
+    """Return the rows with only the named columns, which are those of a change."""
     values = [field.expression for field in relation.fields]
     typed = [coerce(each, STRING) if each.type == NULL else each for each in values]
     return project(relation.plan, typed, [field.name for field in relation.fields])
 
 
 def _partition(relation: Relation, data: syntax.TableArgument, context: Context) -> tuple[int, ...]:
-    """Return the places of the columns that PARTITION BY names."""
+    """Return the indexes of the columns that PARTITION BY names."""
     keys = partition_of_table(relation, data.partition_by, context)
     places = {field.expression: place for place, field in enumerate(relation.fields)}
     if not all(key in places for key in keys):
@@ -103,7 +103,7 @@ def _partition(relation: Relation, data: syntax.TableArgument, context: Context)
 
 
 def _changes(below: Plan, partition: tuple[int, ...]) -> tuple[Plan, tuple[int, ...] | None]:
-    """Return the changes with their kinds in a last column, and the key by which they are updates."""
+    """Return the changes with their kinds in a last column, and the key by which they are labelled."""
     keys = derived_keys(below) or (() if append_only(below) else latest_keys(below))
     key = partition or (keys[0] if keys else None)
     if append_only(below):
@@ -132,7 +132,7 @@ def _codes(written: object) -> dict[str, str]:
 
 
 def _full_deletes(written: object) -> bool:
-    """Return whether rows of DELETE have all their columns."""
+    """Return whether rows of DELETE have the values of all columns."""
     if written is None:
         return True
     if not isinstance(written, syntax.BooleanLiteral):
@@ -142,7 +142,7 @@ def _full_deletes(written: object) -> bool:
 
 
 def _is_mapped(changes: Plan, codes: Mapping[str, str]) -> Sequence[Expression]:
-    """Return the condition that a change is mapped; none if all are."""
+    """Return the condition that a change is mapped; nothing if all are."""
     kinds = ["+I"] if append_only(changes.inputs[0]) else [*_KINDS.values()]
     if all(kind in codes for kind in kinds):
         return ()
@@ -154,7 +154,7 @@ def _is_mapped(changes: Plan, codes: Mapping[str, str]) -> Sequence[Expression]:
 
 
 def _code(kind: Expression, codes: Mapping[str, str]) -> Expression:
-    """Return the code of a kind of change, of which only those that are mapped are left."""
+    """Return the code of a kind of change; only mapped kinds are left."""
     *first, (_, last) = codes.items()
     if not first:
         return _text(last)
@@ -163,7 +163,7 @@ def _code(kind: Expression, codes: Mapping[str, str]) -> Expression:
 
 
 def _unless_deleted(column: Expression, kind: Expression) -> Expression:
-    """Return NULL for a row that is deleted by its key."""
+    """Return an expression that is NULL for a row that is deleted by its key."""
     nothing = Literal(column.type, nullable=True, value=None)
     deleted = (call("eq", kind, _text("-D")), nothing)
     return Case(column.type, nullable=True, branches=(deleted,), otherwise=column)

@@ -89,7 +89,7 @@ _LATER: Final[Mapping[str, str | None]] = {
     "MULTISET": None,
     "JSON": "STRING",
 }
-"""Types that are not implemented, with an alternative."""
+"""Types that are not implemented, with alternatives."""
 
 _OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "JSONB": "STRING",
@@ -103,7 +103,7 @@ _OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "NUMBER": "DECIMAL(p, s)",
     "BLOB": "BYTES",
 }
-"""Types of other SQL dialects, with the nearest."""
+"""Types of other SQL dialects, with the nearest types."""
 
 ZONED: Final = (
     "TIMESTAMP_LTZ",
@@ -111,9 +111,9 @@ ZONED: Final = (
     "TIMESTAMP WITH TIME ZONE",
     "TIMESTAMP WITH LOCAL TIME ZONE",
 )
-"""Names of the type of instants, whose zone is that of the script."""
+"""The names of the type of instants, which are shown in the time zone of the script."""
 PADDED: Final = frozenset({"CHAR", "CHARACTER", "BINARY"})
-"""Types whose casts pad a value that is shorter than their length."""
+"""The types to which casts pad a value that is shorter than their length."""
 _BINARY: Final = frozenset({"BINARY", "VARBINARY"})
 _LENGTH_MAX: Final = {
     "VARCHAR": 2**31 - 1,
@@ -122,7 +122,7 @@ _LENGTH_MAX: Final = {
 }
 _DECIMAL: Final = ("DECIMAL", "DEC", "NUMERIC")
 _DECIMAL_DIGITS: Final = 10
-"""The digits of DECIMAL without numbers, as in Flink."""
+"""The digits of DECIMAL without arguments, as in Flink."""
 
 
 def bind_type(name: TypeName, zone: str) -> SqlType:
@@ -163,8 +163,8 @@ def bind_type(name: TypeName, zone: str) -> SqlType:
 def text_length(name: TypeName) -> int | None:
     """Return the n of VARCHAR(n), CHAR(n), VARBINARY(n) or BINARY(n), None for other types.
 
-    CHAR and BINARY are of length 1.  Such a type is STRING or BYTES, and a column of it has values of any
-    length, as is Flink's default: only a cast makes values of the length.
+    CHAR and BINARY have length 1. Such a type is STRING or BYTES, and a column of it can have values of any
+    length, as is the default of Flink: only a cast changes values to the length.
 
     Raises:
         Refusal: E216 for a length that is not valid.
@@ -184,7 +184,7 @@ def text_length(name: TypeName) -> int | None:
 
 
 def length_inside(name: TypeName) -> TypeName | None:
-    """Return a type with a length inside of an ARRAY, ROW or MAP, if there is one."""
+    """Return a type with a length inside an ARRAY, ROW or MAP, if there is one."""
     for part in name.arguments:
         found = part if text_length(part) is not None else length_inside(part)
         if found is not None:
@@ -267,7 +267,7 @@ def _decimal(name: TypeName) -> SqlType:
 
 
 def _digits_fit(name: TypeName) -> bool:
-    """Return whether the number after the type's name is one of digits of fraction."""
+    """Return whether the number after the type's name is a valid number of digits of fraction."""
     return (
         name.name.startswith("TIME")
         and len(name.numbers) == 1

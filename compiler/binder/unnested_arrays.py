@@ -1,6 +1,6 @@
-"""The arrays of UNNEST, one or several side by side, and of GENERATE_SERIES.
+"""The arrays of UNNEST, one or several in parallel, and of GENERATE_SERIES.
 
-Of several, the elements of one index are a row, with NULL where an array is shorter:
+If there are several, the elements at one index become a row, with NULL for shorter arrays:
 
     UNNEST(a, b)   →   UNNEST(TRANSFORM(SEQUENCE(1, n, 1), i -> ROW(a[i], b[i]))), n the greatest length
 """
@@ -50,7 +50,7 @@ def bind_arrays(binder: ExpressionBinder, unnest: syntax.Unnest) -> Expression:
 
 
 def _side_by_side(indexes: Expression, arrays: Sequence[Expression]) -> Expression:
-    """Return the array of rows of the elements at each index."""
+    """Return the array of rows that consist of the elements at each index."""
     index = ColumnRef(BIGINT, nullable=True, index=0)
     elements = [
         call("element_at", ColumnRef(array.type, nullable=True, index=1 + place), index)
@@ -64,7 +64,7 @@ def _side_by_side(indexes: Expression, arrays: Sequence[Expression]) -> Expressi
 
 
 def _bind_array(binder: ExpressionBinder, written: syntax.Expression) -> Expression:
-    """Return one array; of a map that of its entries.
+    """Return one array; for a map, that of its entries.
 
     Raises:
         Refusal: E2xx to E4xx.

@@ -1,8 +1,8 @@
-"""Frames whose rows are not in the order of event time: of ranks, and whole partitions.
+"""Frames whose rows are not in the order of event time: frames by ranks, and whole partitions.
 
 The total order and the order of event time only grow at their end, so that a frame is known when its row
-comes.  In any other order, and over rows that can be retracted, each row may change the frames of others.
-Then the result is updating, and is composed of operators that are:
+arrives.  In any other order, and over rows that can be retracted, each row may change the frames of others.
+Then the result is updating, and is composed of updating operators:
 
     SUM(x) OVER (PARTITION BY k ORDER BY y DESC ROWS 2 PRECEDING)
         →  ranked: ROW_NUMBER by k and y; each row is in the frames of its rank and the two after
@@ -11,7 +11,7 @@ Then the result is updating, and is composed of operators that are:
 
     SUM(x) OVER (PARTITION BY k)    →    rows JOIN (SELECT k, SUM(x) FROM rows GROUP BY k) ON k
 
-All rows of a window are known when it closes: the aggregate of the window has its rows in an array.
+All rows of a window are known when it closes: the aggregate of the window collects them in an array.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def add_row_frames(
     calls: Sequence[OverCall],
     span: Span,
 ) -> Plan:
-    """Return `plan` with a column for each call; the frames are of rows, with both ends.
+    """Return `plan` with a column for each call, whose frame has numbers of rows at both ends.
 
     Raises:
         Refusal: E301 within windows; E307.
@@ -139,7 +139,7 @@ def join_groups(
     kind: JoinKind,
     aggregates: Sequence[AggregateCall],
 ) -> Plan:
-    """Return `rows` with the aggregates of their groups; a LEFT join has those of no rows as well."""
+    """Return `rows` with the aggregates of their groups; a LEFT join also has those of empty groups."""
     joined = join_rows(rows, grouped, pairs, kind)
     columns = column_refs(joined)
     values = [
@@ -181,7 +181,7 @@ def add_partition_aggregates(
 def _join_whole(
     plan: Plan, partition: tuple[Expression, ...], aggregates: Sequence[AggregateCall]
 ) -> Plan:
-    """Return the rows with the aggregates of their partition, both updating."""
+    """Return the rows with the aggregates of their partition; both are updating."""
     width = len(plan.schema)
     grouped = group_rows(plan, partition, aggregates)
     joined = join_rows(
@@ -211,7 +211,7 @@ def _aggregate_windows(
     end: int,
     aggregates: Sequence[AggregateCall],
 ) -> Plan:
-    """Return the rows of each window with its aggregates, when it closes."""
+    """Return the rows of each window with its aggregates, when the window closes."""
     schema = plan.schema
     kind = row_of((column.name, column.type) for column in schema)
     row = Cast(kind, nullable=False, argument=call("row", *column_refs(plan)))
@@ -224,7 +224,7 @@ def _aggregate_windows(
     array = column_refs(grouped)[-1]
     unnested = Unnest(grouped, array, "row", ordinality_name=None)
     columns = column_refs(unnested)
-    # Only keys are event time after it.
+    # After the aggregate, only keys are event time.
     in_key = {
         key.index: columns[index] for index, key in enumerate(keys) if isinstance(key, ColumnRef)
     }
@@ -249,7 +249,7 @@ def group_rows(
 def equal_keys(
     keys: tuple[Expression, ...], grouped: Aggregate
 ) -> list[tuple[Expression, Expression]]:
-    """Return the keys of a join with the groups of these keys; NULL equals NULL."""
+    """Return the keys of a join with the groups, where NULL equals NULL."""
     groups = column_refs(grouped)[: len(keys)]
     return [pair for each in zip(keys, groups, strict=True) for pair in null_safe_keys(*each)]
 
@@ -257,7 +257,7 @@ def equal_keys(
 def join_rows(
     left: Plan, right: Plan, pairs: Sequence[tuple[Expression, Expression]], kind: JoinKind
 ) -> Join:
-    """Return the join by pairs of keys."""
+    """Return the join of rows by pairs of keys."""
     lefts, rights = tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
     return Join(left, right, lefts, rights, None, kind)
 
@@ -271,7 +271,7 @@ def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCa
         aggregate,
         function=AggregateFunction.FIRST_VALUE if last else aggregate.function,
         others=tuple(key.expression for key in order),
-        # The last one is the first one of the opposite order.
+        # The last value is the first one in the opposite order.
         directions=tuple((key.descending != last, key.nulls_first != last) for key in order),
     )
 

@@ -1,7 +1,7 @@
-"""USING and NATURAL: joins by columns of one name, which the result has once.
+"""USING and NATURAL: joins by columns of the same name, which the result contains once.
 
-The merged column is the left one, of RIGHT JOIN the right one, of FULL JOIN the first that is not NULL.  The
-columns that it stands for are found with their qualifier only.
+The merged column is the left one, for RIGHT JOIN the right one, for FULL JOIN the first that is not NULL. The
+original columns are only found with their qualifiers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def merged_columns(left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Pair]:
-    """Return the columns of both sides that USING names, or those of equal names.
+    """Return the columns of both sides that USING names, or those with equal names.
 
     Raises:
         Refusal: E202 if a side has no such column, E204 if it has several.
@@ -74,7 +74,7 @@ def _only(side: Relation, name: Identifier, which: str) -> Field:
 def equalities(
     pairs: Sequence[Pair], left_width: int, clause: syntax.JoinClause
 ) -> list[Expression]:
-    """Return the condition that each pair is equal, over the columns of both sides.
+    """Return the conditions that the columns of each pair are equal, over the columns of both sides.
 
     Raises:
         Refusal: E206 if the types of a pair have no common type.
@@ -87,7 +87,7 @@ def equalities(
 
 
 def merge(joined: Relation, pairs: Sequence[Pair], left_width: int, kind: JoinKind) -> Relation:
-    """Return the join with each pair as one column, before all others."""
+    """Return the join with one column for each pair, before all others."""
     if not kind.makes_pairs:
         return joined
     hidden = {one.index for one, _ in pairs} | {left_width + other.index for _, other in pairs}
@@ -113,7 +113,7 @@ def merge(joined: Relation, pairs: Sequence[Pair], left_width: int, kind: JoinKi
 
 
 def _value(joined: Relation, left: int, right: int, kind: JoinKind) -> Expression:
-    """Return the value of a merged column, of the common type of both."""
+    """Return the value of a merged column, in the common type of both columns."""
     refs = column_refs(joined.plan)
     both = call("coalesce", refs[left], refs[right])
     if kind is JoinKind.FULL:

@@ -1,14 +1,14 @@
-"""Joins of rows with the last version before them, of which temporal joins and ASOF joins are composed.
+"""Joins of rows with the last version before them: the basis of temporal joins and ASOF joins.
 
-The rows of both sides are ordered by event time, by key, and what is joined is the last version
-before each row of the left:
+The rows of both sides are ordered by event time for each key, and each row of the left is joined with the
+last version before it:
 
     left, right   →  UNION ALL of (left columns, NULL, time, 1, key) and (NULLs, version, time, 0, key)
                   →  AssignSessions without a gap, ordered by the side: versions before rows of one time
                   →  Over: LAST_VALUE(version) by key
                   →  Filter: rows of the left, with a version unless the join is LEFT
 
-So late rows, waiting, and what state is kept are those of sessions and of running aggregates.
+So late rows, waiting and state are handled by sessions and running aggregates.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def with_versions(
     *,
     before: bool = False,
 ) -> Plan:
-    """Return the columns of the left, then those of the version at the row's time.
+    """Return the columns of the left, then those of the version valid at the row's time.
 
-    With `before`, a version counts for rows of later times only.
+    With `before`, a version is only valid for rows with a later time.
     """
     of_versions, of_rows = (1, 0) if before else (0, 1)
     own, versions = left.plan.schema, right.plan.schema
@@ -124,7 +124,7 @@ def rename_fields(fields: Layer, plan: Plan) -> Layer:
 def _order(
     left: VersionedSide, right: VersionedSide
 ) -> tuple[Sequence[Expression], Sequence[Expression]]:
-    """Return the time and the keys of both sides, each pair with the greater number of digits of fraction."""
+    """Return the time and the keys of both sides; each pair gets the greater number of digits of fraction."""
     pairs: list[list[Expression]] = []
     ordered = [(column_refs(each.plan)[each.time], *each.keys) for each in (left, right)]
     for pair in zip(*ordered, strict=True):
@@ -141,7 +141,7 @@ def _branch(
     order: Sequence[Expression],
     names: Sequence[str],
 ) -> Plan:
-    """Return the rows of a side with the columns that both have."""
+    """Return the rows of a side with the columns that both sides have."""
     which = Literal(BIGINT, nullable=False, value=number)
     return Project(side.plan, (*first, order[0], which, *order[1:]), tuple(names))
 

@@ -1,7 +1,7 @@
-"""FROM and WHERE: the rows that a SELECT computes from, and the subqueries in WHERE.
+"""FROM and WHERE: the rows on which a SELECT operates, and the subqueries in WHERE.
 
-The conditions that WHERE connects by AND apply in the order of the text, so that none of them is computed on
-a row that an earlier one has dropped.
+The conditions that WHERE connects by AND apply in the order of the text, so that none of them is evaluated
+for a row that an earlier one has dropped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def bind_rows(
     select: syntax.Select, context: Context, bind_query: QueryBinder, outer: Layer = ()
 ) -> Rows:
-    """Return the result of FROM and WHERE; conditions that are refused are recorded.
+    """Return the result of FROM and WHERE; refused conditions are recorded.
 
     `outer` are the columns of the outer query, if the SELECT is a subquery whose WHERE may name them.
     """
@@ -105,7 +105,7 @@ def bind_rows(
 
 
 def _aliases(select: syntax.Select) -> list[str]:
-    """Return the names in lower case that items of SELECT are given by AS."""
+    """Return the aliases of select items, in lower case."""
     items = (each for each in select.items if isinstance(each, syntax.SelectItem))
     return [each.alias.name.lower() for each in items if each.alias is not None]
 
@@ -130,7 +130,7 @@ def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, 
 
 
 def _layers(relation: Relation, width: int, outer: Layer) -> tuple[Layer, ...]:
-    """Return the columns of a relation, and after them those of the outer query if there are any."""
+    """Return the columns of a relation, followed by those of the outer query if there are any."""
     outer_fields = tuple(field.shift(width) for field in outer)
     return (relation.fields, outer_fields) if outer_fields else (relation.fields,)
 

@@ -1,7 +1,7 @@
-"""Calls of window functions, in FROM in both forms and in GROUP BY; TUMBLE and HOP.
+"""Calls of window functions: in both forms of FROM, and in GROUP BY; TUMBLE and HOP.
 
 All three assign windows to rows: each row is repeated for each of its windows, with the window's bounds in
-three more columns.  Windows need event time, since only its watermark closes them.
+three additional columns. Windows need event time, because only its watermark closes them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FORMS: Final[Mapping[str, str]] = {
     "CUMULATE": "CUMULATE({data}at, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)",
     "SESSION": "SESSION({data}at, INTERVAL '30' MINUTE)",
 }
-"""The forms of the functions: HOP takes the slide, then the size, CUMULATE the step, then the size."""
+"""The forms of the functions: HOP takes the slide, then the size; CUMULATE the step, then the size."""
 
 WINDOWS_OF_ROW_MAX: Final = 10_000
 WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
@@ -130,7 +130,7 @@ def read_window_call(
 
 
 def _check_steps(size_us: int, step_us: int, span: Span) -> None:
-    """Check that steps of cumulative windows end with their size.
+    """Check that the size of cumulative windows is a multiple of their step.
 
     Raises:
         Refusal: E307.
@@ -145,7 +145,7 @@ def _check_steps(size_us: int, step_us: int, span: Span) -> None:
 
 
 def _check_sizes(size_us: int, slide_us: int, span: Span) -> None:
-    """Check that a row is not in too many windows, and that their bounds are times.
+    """Check that a row is not in too many windows, and that the bounds of windows are valid times.
 
     Raises:
         Refusal: E320.
@@ -218,7 +218,7 @@ def _time_column(argument: Argument) -> syntax.ColumnReference:
 
 
 def _interval_us(argument: Argument, what: str, zone: str, *, positive: bool = False) -> int:
-    """Return the value of an argument, which must be a constant interval."""
+    """Return the value of an argument that must be a constant interval."""
     if isinstance(
         argument, (syntax.TableArgument, syntax.Descriptor, syntax.NamedArgument, syntax.Star)
     ):
@@ -313,7 +313,7 @@ def _cumulative_windows(
 def event_time_field(
     relation: Relation, written: syntax.ColumnReference, source_spans: SourceSpans
 ) -> Field:
-    """Return the event-time column that a window is over.
+    """Return the event-time column over which a window is defined.
 
     Raises:
         Refusal: E203, E204, E304.
@@ -369,7 +369,7 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
 
 
 def _event_time_reason(plan: Plan) -> str | None:
-    """Return which operator lost event time, if it is known."""
+    """Return the note that names the operator after which event time is lost, if it is known."""
     if any(isinstance(node, ToChangelog) for node in operators(plan)):
         return "the changes of an updating query are not in the order of event time"
     for node in operators(plan):
@@ -395,5 +395,5 @@ def is_window_call(expression: object) -> bool:
 
 
 def window_field(relation: Relation, bound: Bound) -> Field:
-    """Return the field of a bound of the windows that were assigned last."""
+    """Return the field of a bound of the most recently assigned windows."""
     return next(field for field in reversed(relation.fields) if field.name == bound.value)

@@ -1,16 +1,16 @@
 """Window joins: LEFT, RIGHT, FULL, SEMI and ANTI joins whose ON equates the ends of two windows.
 
-A window has all its rows when it closes: a row without a partner then never gets one.  The rows of both
-sides are grouped by window and key, and each group is joined by itself when its window closes:
+A window is complete when it closes: a row without a partner then never gets one. The rows of both sides are
+grouped by window and key, and each group is joined separately when its window closes:
 
     x LEFT JOIN y ON x.window_end = y.window_end AND x.k = y.k
         →  UNION ALL of (window end, k, row of x, NULL) and (window end, k, NULL, row of y)
         →  WindowAggregate by window end and k: ARRAY_AGG of the rows of x, and of those of y
         →  Unnest the rows of x, then those of y, or one that is NULL
 
-So results are final, and late rows, state and event time are those of aggregates of windows.  A row that
-cannot have a partner, since a key is NULL or a condition on its side is not TRUE, is in a group without the
-other side.  Conditions over both sides choose among the partners of each row, by a `LateralAggregate`.
+So results are final, and late rows, state and event time are as for window aggregates.  A row that cannot
+have a partner, because a key is NULL or a condition on its side is not TRUE, is in a group without the other
+side.  Conditions over both sides choose among the partners of each row, by a `LateralAggregate`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Conditions:
 def window_join(
     kind: JoinKind, left: Plan, right: Plan, on: Conditions, source_spans: SourceSpans
 ) -> Plan | None:
-    """Return the columns of the join of two windowed relations; None if no ends of windows are equal."""
+    """Return the join of two windowed relations; None if it does not equate ends of windows."""
     if kind is JoinKind.INNER or not (append_only(left) and append_only(right)):
         return None
     ends = window_ends(left), window_ends(right)
@@ -99,7 +99,7 @@ def _is_start(columns: WindowColumns, index: int) -> bool:
 
 
 def _columns_of(pair: Pair) -> Columns | None:
-    """Return the columns that a pair of keys are."""
+    """Return the columns to which a pair of keys refer."""
     left, right = pair
     if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
         return left.index, right.index
@@ -111,7 +111,7 @@ def _bounds(pair: Columns, ends: Sequence[Mapping[int, Bound]]) -> tuple[Bound |
 
 
 def _end_by_start(equal: Sequence[Columns], left: Plan, right: Plan) -> Columns | None:
-    """Return the ends of windows that are equal because their starts and their sizes are."""
+    """Return the ends of windows that are equal because their starts and their sizes are equal."""
     starts = window_starts(left), window_starts(right)
     for pair in equal:
         found = [known.get(index) for known, index in zip(starts, pair, strict=True)]
@@ -123,7 +123,7 @@ def _end_by_start(equal: Sequence[Columns], left: Plan, right: Plan) -> Columns 
 
 @dataclass(frozen=True, slots=True)
 class _WindowJoin:
-    """One window join; `bounds` are bounds of the window that both sides have, the end first."""
+    """One window join; `bounds` are the bounds of the window that both sides have, the end first."""
 
     kind: JoinKind
     sides: tuple[Plan, Plan]
@@ -132,7 +132,7 @@ class _WindowJoin:
     source_spans: SourceSpans
 
     def plan(self) -> Plan:
-        """Return the columns of both sides, of SEMI and ANTI those of the left side."""
+        """Return the columns of both sides; for SEMI and ANTI those of the left side."""
         groups = self._groups()
         if not self.on.of_both:
             return self._products(groups)
@@ -152,7 +152,7 @@ class _WindowJoin:
         return WindowAggregate(both, keys, names[:-2], calls, arrays, window_end=0, final=True)
 
     def _branch(self, side: int) -> Plan:
-        """Return the rows of a side as those of both: bounds, keys, whether alone, a row of each side."""
+        """Return the rows of a side with bounds, keys, whether alone, and a row of each side."""
         plan = self.sides[side]
         keys = [pair[side] for pair in self.on.equal if _columns_of(pair) not in self.bounds]
         required = [call("is_not_null", key) for key in keys if key.nullable]
@@ -160,7 +160,7 @@ class _WindowJoin:
         alone: Expression = Literal(INT, nullable=False, value=0)
         if self._keeps(side) and required:
             branch = combine_balanced("and", required), alone
-            # A different number for each side, so that these rows do not match.
+            # The number differs by side, so that these rows do not match.
             lonely = Literal(INT, nullable=False, value=side + 1)
             alone = Case(INT, nullable=False, branches=(branch,), otherwise=lonely)
         elif required:
@@ -189,7 +189,7 @@ class _WindowJoin:
         return self.kind.keeps_right if side == _LEFT else self.kind.keeps_left
 
     def _fields(self, side: int) -> list[int]:
-        """Return the columns that the rows of a side have in their array; the bounds are keys."""
+        """Return the columns of the rows in the array of a side; the bounds are keys."""
         shift = 0 if side == _LEFT else len(self.sides[_LEFT].schema)
         width = len(self.sides[side].schema)
         compared = {index - shift for each in self.on.of_both for index in columns_in(each)}
@@ -204,7 +204,7 @@ class _WindowJoin:
         return row_of((schema[index].name, schema[index].type) for index in self._fields(side))
 
     def _products(self, groups: Plan) -> Plan:
-        """Return the join where the rows of a group are all partners of each other."""
+        """Return the join if all rows of a group are partners of each other."""
         lefts, rights = column_refs(groups)[-2:]
         if not self.kind.makes_pairs:
             found = "is_null" if self.kind is JoinKind.ANTI else "is_not_null"
@@ -221,7 +221,7 @@ class _WindowJoin:
         return self._columns(rows, left, right)
 
     def _chosen(self, groups: Plan, first: int, kind: JoinKind) -> Plan:
-        """Return the rows of the side `first`, each with those of its group for which all conditions hold.
+        """Return the rows of the side `first`, each with the rows of its group for which all conditions hold.
 
         The kind is LEFT, SEMI or ANTI, as if that side were the left one.
         """
@@ -255,7 +255,7 @@ class _WindowJoin:
         return self._columns(rows, partner, own)
 
     def _over_rows(self, condition: Expression, left: Expression, right: Expression) -> Expression:
-        """Return a condition on columns of both sides as one on their rows."""
+        """Return a condition over columns of both sides as a condition over their rows."""
         width, indexes = len(self.sides[_LEFT].schema), (self._fields(_LEFT), self._fields(_RIGHT))
 
         def field(part: Expression) -> Expression | None:
@@ -270,7 +270,7 @@ class _WindowJoin:
         return replace_pending(condition, field, self.source_spans)
 
     def _columns(self, rows: Plan, left: Expression | None, right: Expression | None) -> Plan:
-        """Return the columns of both rows; NULLs for a side of which there is none."""
+        """Return the columns of both rows; NULLs for a side without a row."""
         made: list[Expression] = []
         names: list[str] = []
         for side, row in enumerate((left, right)):
@@ -298,5 +298,5 @@ def _all_rows(row: Expression) -> AggregateCall:
 
 
 def _or_null_row(array: Expression) -> Expression:
-    """Return an array of rows; if there are none, with one that is NULL."""
+    """Return an array of rows; if there are none, an array of one NULL row."""
     return call("coalesce", array, Literal(array.type, nullable=False, value=(None,)))

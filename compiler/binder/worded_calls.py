@@ -38,7 +38,7 @@ def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expressio
 
 
 def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expression:
-    """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; of a DATE they are a DATE."""
+    """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; the result of a DATE is a DATE."""
     name = "date_trunc" if written.direction == "FLOOR" else "date_ceil"
     operand = binder.bind(written.operand)
     unit = Literal(STRING, nullable=False, value=unit_of(written.unit))
@@ -71,7 +71,7 @@ def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expr
 
 
 def bind_map(binder: ExpressionBinder, written: syntax.MapConstructor) -> Expression:
-    """Bind `MAP['a', 1, 'b', 2]`: the map of an array of entries."""
+    """Bind `MAP['a', 1, 'b', 2]`: the map made of an array of entries."""
     if not written.items:
         raise refusal("E206", "the empty map has no type", written.span)
     if len(written.items) % 2:

@@ -27,7 +27,7 @@ _SECONDS: Final = Literal(STRING, nullable=False, value=SECONDS_PATTERN)
 
 
 def local_texts(made: Expression, zone: str, span: Span) -> Expression:
-    """Return the call of a function, one between text and seconds since 1970 in the zone of the script.
+    """Return the call of a function between text and seconds since 1970, in the zone of the script.
 
     Raises:
         Refusal: E301 for a pattern that writes the zone.
@@ -49,7 +49,7 @@ def local_texts(made: Expression, zone: str, span: Span) -> Expression:
 
 
 def _check_pattern(made: Call, span: Span) -> None:
-    """Refuse to write the zone of a local time, which does not know it."""
+    """Refuse a pattern that writes the zone of a local time, which has none."""
     family = FORMATTED.get(made.function)
     if family is None:
         return
@@ -61,7 +61,7 @@ def _check_pattern(made: Call, span: Span) -> None:
 
 
 def _pattern_has_zone(made: Expression) -> bool:
-    """Return whether the call of a function reads a text by a Java pattern with a zone."""
+    """Return whether the call of a function parses a text by a Java pattern that contains a zone."""
     return isinstance(made, Call) and len(made.arguments) > 1 and _has_zone(JAVA, made.arguments[1])
 
 
@@ -74,7 +74,7 @@ def _has_zone(family: Family, pattern: Expression) -> bool:
 def to_timestamp_ltz(
     binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]
 ) -> Expression:
-    """Return TO_TIMESTAMP_LTZ(n, 0 or 3): the instant of seconds or milliseconds since 1970; also of text.
+    """Return TO_TIMESTAMP_LTZ(n, 0 or 3): the instant of seconds or milliseconds since 1970; also for text.
 
     Raises:
         Refusal: E301, E401, E403, E405.
@@ -102,7 +102,7 @@ def to_timestamp_ltz(
 
 
 def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
-    """Return CONVERT_TZ(text, from, to): the text of a local time in another zone, NULL if it is not a time.
+    """Return CONVERT_TZ(text, from, to): the local time in another zone as text, NULL if it is not a time.
 
     Raises:
         Refusal: E301, E401, E403, E405.
@@ -123,7 +123,7 @@ def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span
 
 
 def _by_pattern(name: str, value: Expression, pattern: tuple[Expression, Span]) -> Expression:
-    """Return the call of a function that reads a text by a pattern.
+    """Return the call of a function that parses a text by a pattern.
 
     Raises:
         Refusal: E403, E405.
