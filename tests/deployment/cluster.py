@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsql.deployment.directory import ClusterDirectory
+from fsql.job.graph_tick import newest_manifest
 from fsql.tests.cli.commands import CommandResult, fsql
 from fsql.tests.cluster.twin import HANGS_AFTER_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-AT_REST_SECONDS = 0.3
-"""How long a command takes where nothing else runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +39,6 @@ class TestCluster:
 
     def say(self, *arguments: str | Path) -> CommandResult:
         return fsql(*arguments, "--dir", self.path)
-
-    def pace(self, rate: int) -> int:
-        """Return a rate of rows, lower by as much as commands take longer than on a machine at rest.
-
-        A job with such a rate still runs when the commands come that change it.
-        """
-        begun = time.monotonic()
-        self.call("list")
-        return max(1, int(rate / max(1.0, (time.monotonic() - begun) / AT_REST_SECONDS)))
 
     def status(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.call("status", name, "--json").out)
@@ -75,6 +64,27 @@ class TestCluster:
 
     def wait_for_snapshot(self, name: str) -> dict[str, Any]:
         return self.wait(name, lambda status: status["snapshot_age_seconds"] is not None)
+
+    def drain(self, name: str) -> int:
+        """Drain a job that reads `words`; return its position, which is a number of lines."""
+        self.call("stop", name, "--drain")
+        return self.position(name)
+
+    def drain_later(self, name: str, output: Path) -> int:
+        """Drain an endless job when it has written more to a file; return the number of lines.
+
+        A job with an end could reach it before the commands that change it, on a busy machine.
+        """
+        size = size_of(output)
+        self.wait(name, lambda _: size_of(output) > size)
+        return self.drain(name)
+
+    def position(self, name: str) -> int:
+        """Return the time of the position of the newest snapshot: in `words`, a number of lines."""
+        job, _ = self.directory.find_job(name)
+        manifest = newest_manifest(job.state)
+        assert manifest is not None
+        return manifest.position[0]
 
     def processes(self, role: str) -> list[int]:
         """Return the processes of jobs that have a role."""
@@ -108,6 +118,10 @@ class TestCluster:
             runner = job.runner()
             if runner:
                 kill(runner)
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def kill(process: int) -> None:

@@ -1,7 +1,8 @@
 """Graph ticks: the plan of a running job is changed, and its output goes on exactly-once.
 
 A line of `words` has its number as its time, so the position T of a change is a number of lines: what is
-below comes from the old plan, the rest from the new one.
+below comes from the old plan, the rest from the new one.  The input has no end: the job is drained at the
+end of a test, and the oracle reads as many lines.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fsql.job.graph_tick import newest_manifest
 from fsql.tests.cluster.twin import command_of
 from fsql.tests.command_server import run_command
 
@@ -23,15 +23,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
-LINES = 2500
-RATE = 300
 
-
-def table(rate: int | None, lines: int = LINES) -> str:
-    pace = "" if rate is None else f", 'rate' = '{rate}'"
+def table(limit: str) -> str:
     return (
         "CREATE TABLE lines (id BIGINT, line STRING) WITH ('connector' = 'words', 'seed' = '17',"
-        f" 'vocabulary' = '50', 'words_per_line' = '3', 'count' = '{lines}'{pace});\n"
+        f" 'vocabulary' = '50', 'words_per_line' = '3', {limit});\n"
     )
 
 
@@ -56,12 +52,11 @@ class Change:
 
     cluster: TestCluster
     directory: Path
-    lines: int = LINES
-    rate: int = 0
+    lines: int = 0
+    """How many lines the job has read; set when it is drained."""
 
     def start(self, script: str) -> None:
         self.directory.mkdir()
-        self.rate = self.cluster.pace(RATE)
         self.deploy(script, "--snapshot-ms", "300", "-w", "2")
         self.cluster.wait_for_snapshot("job")
 
@@ -70,15 +65,8 @@ class Change:
 
     def script(self, script: str) -> Path:
         path = self.directory / "job.sql"
-        path.write_text(table(self.rate, self.lines) + script)
+        path.write_text(table("'rate' = '300'") + script)
         return path
-
-    def position(self) -> int:
-        """Return the position of the change, a number of lines."""
-        [job] = self.cluster.directory.jobs()
-        manifest = newest_manifest(job.state)
-        assert manifest is not None
-        return manifest.position[0]
 
     def was_prepared(self) -> bool:
         """Return whether the process of the job waited for it when the job stopped."""
@@ -88,23 +76,23 @@ class Change:
         return "--spare" in command_of(runner)
 
     def drain(self) -> int:
-        self.cluster.call("stop", "job", "--drain")
-        return self.position()
+        return self.cluster.drain("job")
 
     def written(self, name: str) -> list[str]:
         path = self.directory / f"{name}.jsonl"
         return path.read_text().splitlines() if path.exists() else []
 
     def finish(self) -> None:
-        self.cluster.wait_for_state("job", "finished")
+        """End the job when it has written more rows."""
+        self.lines = self.cluster.drain_later("job", self.directory / "counts.jsonl")
 
     def expected(self, script: str) -> dict[str, list[str]]:
-        """Return what a script writes in one process: the oracle."""
+        """Return what a script writes in one process for as many lines: the oracle."""
         directory = self.directory.parent / "oracle"
         directory.mkdir(exist_ok=True)
         for path in directory.glob("*.jsonl"):
             path.unlink()
-        (directory / "job.sql").write_text(table(None, self.lines) + script)
+        (directory / "job.sql").write_text(table(f"'count' = '{self.lines}'") + script)
         run_command(["run", "--quiet", str(directory / "job.sql")], check=True)
         return {path.stem: path.read_text().splitlines() for path in directory.glob("*.jsonl")}
 
@@ -185,7 +173,6 @@ def test_state_may_be_lost_if_that_is_asked_for(change: Change) -> None:
 
 
 def test_a_running_job_is_changed_again_and_again(change: Change) -> None:
-    change.lines *= 3  # the job has to run while processes are prepared
     change.start(COUNT_SINK + COUNTS)
     scripts = [COUNT_SINK + COPY_SINK + COUNTS + UPPER, COUNT_SINK + COUNTS]
     for script in scripts:
@@ -212,7 +199,6 @@ def test_a_new_table_needs_a_rebuild(change: Change) -> None:
 
 
 def test_a_change_that_cannot_start_leaves_the_job_as_it_was(change: Change) -> None:
-    change.lines *= 2  # the job has to run while processes are prepared
     change.start(COUNT_SINK + COUNTS)
     (change.directory / "copies.jsonl").write_text("{}\n")
     path = change.script(COUNT_SINK + COPY_SINK + COUNTS + UPPER)

@@ -12,7 +12,6 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.deployment.connections import Connections, check_same_coordination
-from fsql.job.graph_tick import newest_manifest
 from fsql.runtime.coordination.zookeeper.address import Credentials, parse_address
 from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 from fsql.runtime.drivers.curve.keys import create_keys
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fsql.deployment.directory import JobDirectory
 
 pytestmark = pytest.mark.cluster
 
@@ -75,16 +73,12 @@ def coordinator(cluster: TestCluster) -> int:
     return process
 
 
-def position(job: JobDirectory) -> int:
-    """Return the time of the position of the newest snapshot, which is a number of lines."""
-    manifest = newest_manifest(job.state)
-    assert manifest is not None
-    return manifest.position[0]
+def check_output(cluster: TestCluster, written: Path, right: Path) -> int:
+    """Drain the job; check that it has written what one process writes, in `right`.
 
-
-def check_output(job: JobDirectory, written: Path, right: Path) -> int:
-    """Check that a drained job has written what one process writes, in `right`; return its position."""
-    lines = position(job)
+    Return its position.
+    """
+    lines = cluster.drain("words")
     right.mkdir()
     assert {name: (written / name).read_bytes() for name in OUTPUTS} == expected(right, lines)
     return lines
@@ -95,7 +89,7 @@ def test_ticks_wait_for_zookeeper_and_are_taken(
 ) -> None:
     path = tmp_path / "work" / "job.sql"
     path.parent.mkdir()
-    path.write_text(script(300, 1_000_000))
+    path.write_text(script(300, None))
     guarded.call("deploy", path, "--name", "words", "-w", "2", "--snapshot-ms", "500", "--quiet")
     guarded.wait_for_snapshot("words")
     [job] = guarded.directory.jobs()
@@ -123,16 +117,14 @@ def test_ticks_wait_for_zookeeper_and_are_taken(
     guarded.wait_until(lambda: listed(guarded)[0] == (3, "taken"))
     guarded.wait_until(lambda: guarded.status("words")["state"] == "running")
     guarded.call("snapshot", "take", "words", "--to", tmp_path / "copy")
-    guarded.call("stop", "words", "--drain")
-    drained = check_output(job, path.parent, tmp_path / "right")
+    drained = check_output(guarded, path.parent, tmp_path / "right")
 
     # The state directory is lost, what ZooKeeper keeps is not.
     shutil.rmtree(job.state)
     guarded.call("snapshot", "restore", tmp_path / "copy", "words")
     guarded.call("restart", "words")
-    guarded.wait_until(lambda: position(job) > drained)
-    guarded.call("stop", "words", "--drain")
-    check_output(job, path.parent, tmp_path / "restored")
+    guarded.wait_until(lambda: guarded.position("words") > drained)
+    check_output(guarded, path.parent, tmp_path / "restored")
     before = children(server)
     guarded.call("drop", "words")
     assert len(before) - len(children(server)) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -22,17 +21,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 
-def newest_position(state: Path) -> list[int]:
-    manifests = sorted((state / "snapshots").glob("*.json"), key=lambda path: int(path.stem))
-    position: list[int] = json.loads(manifests[-1].read_bytes().partition(b"\n")[0])["position"]
-    return position
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_drained_job_goes_on(cluster: TestCluster, tmp_path: Path, workers: str) -> None:
     path = tmp_path / "work" / "job.sql"
     path.parent.mkdir()
-    path.write_text(script(cluster.pace(200), 4000))
+    path.write_text(script(200, None))
     cluster.call("deploy", path, "--name", "words", "-w", workers, "--snapshot-ms", "60000")
     cluster.wait_for_rows("words", 100)
     cluster.call("stop", "words", "--drain")
@@ -41,16 +34,16 @@ def test_a_drained_job_goes_on(cluster: TestCluster, tmp_path: Path, workers: st
     assert outcome is not None
     assert outcome.kind == "drained"
     # The time of a row of `words` is its number: what is below the position is written, and no more.
-    assert (path.parent / "lines.txt").read_bytes().count(b"\n") == newest_position(job.state)[0]
+    assert (path.parent / "lines.txt").read_bytes().count(b"\n") == cluster.position("words")
     cluster.call("restart", "words")
-    cluster.wait_for_state("words", "finished")
+    lines = cluster.drain_later("words", path.parent / "lines.txt")
     written = {name: (path.parent / name).read_bytes() for name in OUTPUTS}
-    assert written == expected(tmp_path, 4000)
+    assert written == expected(tmp_path, lines)
 
 
 def test_a_stopped_job_cannot_be_drained(cluster: TestCluster, tmp_path: Path) -> None:
     path = tmp_path / "job.sql"
-    path.write_text(script(100, 1_000_000))
+    path.write_text(script(100, None))
     cluster.call("deploy", path)
     cluster.wait_for_rows("job", 1)
     cluster.call("stop", "job")
@@ -62,7 +55,7 @@ def test_a_stopped_job_cannot_be_drained(cluster: TestCluster, tmp_path: Path) -
 def test_a_drain_outlives_the_coordinator(cluster: TestCluster, tmp_path: Path) -> None:
     path = tmp_path / "work" / "job.sql"
     path.parent.mkdir()
-    path.write_text(script(cluster.pace(200), 4000))
+    path.write_text(script(200, None))
     cluster.call("deploy", path, "--name", "words", "--snapshot-ms", "60000")
     cluster.wait_for_rows("words", 100)
     [job] = list(cluster.directory.jobs())
@@ -76,11 +69,11 @@ def test_a_drain_outlives_the_coordinator(cluster: TestCluster, tmp_path: Path) 
     outcome = job.outcome()
     assert outcome is not None
     assert outcome.kind == "drained"
-    assert (path.parent / "lines.txt").read_bytes().count(b"\n") == newest_position(job.state)[0]
+    assert (path.parent / "lines.txt").read_bytes().count(b"\n") == cluster.position("words")
     cluster.call("restart", "words")
-    cluster.wait_for_state("words", "finished")
+    lines = cluster.drain_later("words", path.parent / "lines.txt")
     written = {name: (path.parent / name).read_bytes() for name in OUTPUTS}
-    assert written == expected(tmp_path, 4000)
+    assert written == expected(tmp_path, lines)
 
 
 def is_requested(state: Path) -> bool:
