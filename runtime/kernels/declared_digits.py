@@ -1,4 +1,4 @@
-"""Times of input, cut to the digits of fraction that their columns declare."""
+"""Cuts times of input to the digits of fraction that their columns declare."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def cut_to_digits(schema: Schema) -> Callable[[Sequence[pa.Array], int], Sequence[pa.Array]] | None:
-    """Return the function that cuts times in columns of `schema`, also in their parts; None for no such.
+    """Return the function that cuts times in columns of `schema` and in their parts; None if there are none.
 
     It takes the columns and their length.  TIMESTAMP(3) of 12:00:00.123456 is 12:00:00.123.
     """

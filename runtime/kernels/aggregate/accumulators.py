@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class SnapshotState(Protocol):
-    """What is kept for every slot, and is part of snapshots."""
+    """State that is kept for every slot, and is part of snapshots."""
 
     def grow(self, slots: int) -> None:
         """Make room for `slots` slots; new ones are empty."""
@@ -67,7 +67,7 @@ class SnapshotState(Protocol):
 
 
 class UndoableState(SnapshotState, Protocol):
-    """The same, of which copies can be restored."""
+    """State of which copies can be restored."""
 
     def save(self, slots: Ints) -> Any:  # noqa: ANN401 - its type depends on the state
         """Return a copy of the state of `slots`."""
@@ -87,7 +87,7 @@ class Accumulator(UndoableState, Protocol):
 
 
 def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -> Accumulator:
-    """Return an empty accumulator for `call`; without `shown`, it is read only when its group closes."""
+    """Return an empty accumulator for `call`; without `shown`, it is only read when its group closes."""
     by_value = call.function in OF_ORDER or (
         call.distinct and call.function is AggregateFunction.ARRAY_AGG
     )
@@ -108,8 +108,8 @@ def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -
 def _in_python(call: AggregateCall, *, shown: bool) -> Accumulator:
     """Return the accumulator of a function in Python.
 
-    If rows may be removed and only the last result is shown, a step has the rows of a batch.  The rows are
-    then kept and accumulated once, so that the calls of the function do not depend on the batches.
+    If rows may be removed and only the last result is visible, a step consists of the rows of a batch.  The
+    rows are then kept and accumulated once, so that the calls of the function do not depend on the batches.
     """
     assert call.python is not None
     retracts = shown and registered_aggregate(call.python).retracts
@@ -119,7 +119,7 @@ def _in_python(call: AggregateCall, *, shown: bool) -> Accumulator:
 
 
 CHOOSES: Final = frozenset({AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE})
-"""The functions whose value is one of their rows."""
+"""The functions whose value is that of one of the rows."""
 
 
 def by_total_order(call: AggregateCall) -> bool:
@@ -131,13 +131,13 @@ def by_total_order(call: AggregateCall) -> bool:
 
 
 def struct_of(columns: Sequence[pa.Array]) -> pa.StructArray:
-    """Return the arguments of an aggregate that has several."""
+    """Return the arguments of an aggregate with several arguments as one struct column."""
     names = [str(index) for index in range(len(columns))]
     return pa.StructArray.from_arrays([decode_dictionary(column) for column in columns], names)
 
 
 def _new_accumulator(call: AggregateCall, *, append_only: bool, shown: bool) -> Accumulator:  # noqa: PLR0911 - one line for each kind
-    """Return an empty accumulator of all values, distinct or not."""
+    """Return an empty accumulator of all values, whether distinct or not."""
     match call.function:
         case AggregateFunction.FIRST_VALUE | AggregateFunction.LAST_VALUE:
             return ChosenRow(call) if call.parameter is None else NthValue(call)

@@ -1,8 +1,8 @@
 """The kernel of the changes of roots as rows (TO_CHANGELOG).
 
-It is an aggregate by root position that collects the rows of the root with their weights.  Whenever a root
-gets rows, its former changes are retracted and the new ones added, all at that root; so below min time there
-are only the changes of the whole root.  The state of a root is dropped when min time has passed it.
+It is an aggregate by root position that collects the rows of the root with their weights.  Whenever rows of a
+root arrive, its previous changes are retracted and the new ones added, all at that root; so below min time
+only the changes of the complete root remain. The state of a root is dropped when min time has passed it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ChangelogKernel(AggregateKernel):
         super().__init__(collecting, marks_replacements=False)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """Return the root, then the row with its weight, which is a value: both of a pair stay."""
+        """Return the root, then the row with its weight as a value: a row and its retraction both remain."""
         weights = pa.array(batch.weights())
         rows = struct_of([weights, *batch.columns[:-_ROOT_COLUMNS]], self._row)
         columns = [*batch.columns[-_ROOT_COLUMNS:], rows]

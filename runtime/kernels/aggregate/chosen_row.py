@@ -1,7 +1,7 @@
 """FIRST_VALUE and LAST_VALUE over append-only input: one row for each slot.
 
-Without ORDER BY the first or the last row in the total order is kept, with it the one that sorts first or
-last.  An application is undone with a copy of the row.
+Without ORDER BY, the first or the last row in the total order is kept; with ORDER BY, the row that sorts
+first or last.  An application is undone with a copy of the row.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ChosenRow:
         return Values(to_arrow(after, self._call.type))
 
     def _add_by_position(self, values: pa.Array, steps: Steps) -> Values:
-        """Add rows of which the first or the last is chosen; see `add`."""
+        """Add rows, of which the first or the last is chosen; see `add`."""
         values = decode_dictionary(values)
         rows = np.arange(steps.rows)
         valid = values.is_valid().to_numpy(zero_copy_only=False)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 COLUMN_BYTES_MAX: Final = 2**31 - 1
-"""The most bytes that a column of texts or arrays can have: Arrow's offsets have 32 bits."""
+"""The maximum number of bytes of a column of texts or arrays: Arrow's offsets have 32 bits."""
 _SLOTS_OF_PART: Final = 1 << 14
 _BUFFERS_OF_NUMBERS: Final = 2
 
@@ -49,7 +49,7 @@ class ClosedColumns:
         for index, column in enumerate(columns):
             if column.type.num_buffers > _BUFFERS_OF_NUMBERS or pa.types.is_nested(column.type):
                 self._bytes[index] = self._bytes.get(index, 0) + column.nbytes
-            # Arrow makes several chunks of values that do not fit one array.
+            # Arrow returns several chunks if the values do not fit one array.
             if self._bytes.get(index, 0) > COLUMN_BYTES_MAX or isinstance(column, pa.ChunkedArray):
                 message = (
                     f"windows that close together have more than {COLUMN_BYTES_MAX:,} bytes"
@@ -59,7 +59,7 @@ class ClosedColumns:
 
 
 def split_slots(slots: Ints) -> Iterator[Ints]:
-    """Yield the slots in parts whose rows are likely to fit one batch."""
+    """Yield the slots in parts whose rows probably fit one batch."""
     for start in range(0, len(slots), _SLOTS_OF_PART):
         yield slots[start : start + _SLOTS_OF_PART]
 

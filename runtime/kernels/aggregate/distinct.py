@@ -162,7 +162,7 @@ class Distinct:
         return {"values": pa.ListArray.from_arrays(pa.array(ends), pairs, mask=empty)}
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
-        """Load the weights, and give the aggregate the values that are present."""
+        """Load the weights, and add the present values to the aggregate."""
         lists = columns["values"]
         slot = np.repeat(slots, lists.value_lengths().fill_null(0).to_numpy())
         if not len(slot):
@@ -176,7 +176,7 @@ class Distinct:
 
 
 def _by_slot(entries: Ints, slots: Ints) -> Iterator[tuple[int, list[int]]]:
-    """Yield each slot with its entries; there is one entry at least."""
+    """Yield each slot with its entries; there is at least one entry."""
     order = stable_order(slots)
     starts = starts_of_runs(slots[order])
     owners, ends = slots[order[starts]], np.append(starts[1:], len(slots))

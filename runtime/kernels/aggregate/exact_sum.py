@@ -1,12 +1,12 @@
 """The correctly rounded exact sum of doubles, for many keys at once and under retraction.
 
-A finite double is an integer mantissa times a power of two.  The sum of a key is kept as an integer in
-base 2**32: bin b counts multiples of 2**(32 * b - BIAS), in int64, which can hold 2**30 addends.  Before it
-could overflow, all bins are carried.  A bin exists for all keys once any key has used it; data of one
-magnitude uses three to five.  NaN and the infinities are counted.  Integers are exact, so the sum does not
-depend on the order, and retracting a value is adding its negative.  A sum is rounded to double once, when it
-is read: to nearest, ties to even.  It is saved as the digits of its magnitude, each with the sign of the sum,
-which are determined by the sum.
+A finite double is an integer mantissa times a power of two.  The sum of a key is kept as an integer in base
+2**32: bin b counts multiples of 2**(32 * b - BIAS), in int64, which can hold 2**30 addends.  Before a bin
+could overflow, all bins are carried. A bin exists for all keys as soon as one key has used it; data of one
+magnitude uses three to five bins.  NaN and the infinities are counted.  Integers are exact, so the sum does
+not depend on the order, and a value is retracted by adding its negative.  A sum is rounded to double once,
+when it is read: to nearest, ties to even.  It is saved as the digits of its magnitude, each with the sign of
+the sum, which are determined by the sum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Bins: TypeAlias = "dict[int | str, Ints]"
 BIAS: Final = 1152
 """2**-1152 is below the least bit that `frexp` can return for a subnormal (2**-1126)."""
 ADDENDS_MAX: Final = 1 << 29
-"""The most addends that bins receive before they are carried: half of their capacity."""
+"""The maximum number of addends that bins receive before they are carried: half of their capacity."""
 _LOW: Final = np.int64(0xFFFFFFFF)
 _SPECIALS: Final = ("nan", "+inf", "-inf")
 
@@ -176,7 +176,7 @@ class ExactSums:
                 column = self._bin(number)
                 column += carry
                 if number == greatest and (np.abs(column) <= _LOW).all():
-                    break  # the greatest bin keeps its sign
+                    break  # The greatest bin keeps its sign.
                 carry = column >> 32
                 column &= _LOW
                 if number == greatest and carry.any():
@@ -329,7 +329,7 @@ def _magnitude(
 
 
 def _propagate_carries(columns: list[Ints]) -> tuple[NDArray[np.int64], Ints]:
-    """Return the digits in `[0, 2**32)` of each row's integer, and what is carried out at the top."""
+    """Return the digits in `[0, 2**32)` of each row's integer, and the carry out of the highest digit."""
     digits = np.empty((len(columns), len(columns[0])), np.int64)
     carry = np.zeros(len(columns[0]), np.int64)
     for i, column in enumerate(columns):

@@ -39,7 +39,7 @@ _GREATEST = np.int64(2**63 - 1)
 
 
 def _column_of_keys(keys: Ints, some: NDArray[np.bool_], arrow_type: pa.DataType) -> pa.Array:
-    """Return the column of values with a fixed width by their sort keys; NULL where there are not `some`."""
+    """Return the column of values with a fixed width from their sort keys; NULL unless marked in `some`."""
     if pa.types.is_floating(arrow_type):
         return pa.array(doubles_of_sortable(keys), mask=~some)
     if pa.types.is_boolean(arrow_type):
@@ -235,7 +235,7 @@ class RetractableExtreme:
         self._heaps[slot] = heap
 
     def candidates(self) -> int:
-        """Return how many values the heaps hold, including stale ones."""
+        """Return the number of values in the heaps, including stale ones."""
         return sum(map(len, self._heaps))
 
     def _top(self, slot: int) -> object:
@@ -291,7 +291,7 @@ class RetractableExtreme:
 
 
 class _Candidate:
-    """A value in a heap, ordered upwards for MIN and downwards for MAX."""
+    """A value in a heap, in ascending order for MIN and in descending order for MAX."""
 
     __slots__ = ("sign", "value")
 
@@ -305,7 +305,7 @@ class _Candidate:
 
 
 def _comparable(values: pa.Array) -> list[object]:
-    """Return the values as Python compares them in the canonical order; NULL is None."""
+    """Return the values as objects that Python compares in the canonical order; NULL is None."""
     values = decode_dictionary(values)
     if not fixed_width(values.type):
         return [tuple(v) if isinstance(v, list) else v for v in values.to_pylist()]

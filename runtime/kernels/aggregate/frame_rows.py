@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SlotRows(NamedTuple):
-    """The rows of some slots, slot after slot, and how many each has; None for no rows."""
+    """The rows of some slots, slot by slot, and the number of rows of each slot; None for no rows."""
 
     sizes: Ints
     rows: Batch | None
@@ -63,7 +63,7 @@ class FrameRows:
         self._size.values[slots] = 0
 
     def read(self, slots: Ints) -> Values:
-        """Return how many rows each slot holds."""
+        """Return the number of rows of each slot."""
         return Values(pa.array(self._size.values[slots]))
 
     def take(self, slots: Ints) -> SlotRows:

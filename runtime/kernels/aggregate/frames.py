@@ -1,14 +1,14 @@
 """Frames of running aggregates that begin a number of rows or a time before each row, or end with peers.
 
-The frame of a row is the frame of the row before it, without the rows that leave and with the rows that
+The frame of a row is the frame of the preceding row, without the rows that leave and with the rows that
 enter. The aggregates are therefore computed by an accumulator with retraction: it contains the frame of the
 last row of each slot, and the rows of that frame are held, because they leave later.
 
     times   1  2  2  5        RANGE 3 PRECEDING     enter 1;  enter 2 and 2;  leave 1, enter 5
                               ROWS 1 PRECEDING      enter 1;  enter 2;  leave 1, enter 2;  leave 2, enter 5
 
-Rows of one time are peers: they have one root, so they are in one application, and RANGE has one frame for
-them. FIRST_VALUE, LAST_VALUE, NTH_VALUE and LAG have no accumulator: they are read from the rows that are
+Rows of one time are peers: they have the same root, so they are in one application, and have the same RANGE
+frame. FIRST_VALUE, LAST_VALUE, NTH_VALUE and LAG have no accumulator: they are read from the rows that are
 held.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class _MergedRows(NamedTuple):
-    """The rows that slots hold and the new ones after them, slot after slot.
+    """The rows that slots hold, followed by the new ones, slot by slot.
 
     `first` and `end` bound the rows of each slot, `held` is the number of its rows that are not new; `new`
     has the indexes of the new rows, and `group` the index of the slot of each of them.
@@ -170,7 +170,7 @@ class Frames:
         return self._starts_by_time(merged, index, group), end
 
     def _bounds_by_rows(self, index: Ints, first: Ints) -> tuple[Ints, Ints]:
-        """Return where the frames of rows begin and end; `first` has the first row of the slot of each."""
+        """Return where the frames of rows begin and end; `first` is the first row of the slot of each row."""
         row = index - self._behind
         end = np.where(row < first, first, np.maximum(row + 1 - self._end_preceding, first))
         if self._preceding is None:
@@ -178,7 +178,7 @@ class Frames:
         return np.clip(row - self._preceding, first, end), end
 
     def _last_frames(self, merged: _MergedRows) -> tuple[Ints, Ints]:
-        """Return where the frame begins and ends that the accumulators of each slot have."""
+        """Return where the frame begins and ends that is in the accumulators of each slot."""
         first, held = merged.first, merged.held
         if self._by_time:
             return first, first + held

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GroupValues(NamedTuple):
-    """The values of groups; which groups have a row, and which exist and fail."""
+    """The values of groups; which groups have a row, and which groups exist but fail."""
 
     values: list[Values]
     shown: Bools
@@ -27,7 +27,7 @@ class GroupValues(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The values of one group; whether it has a row, or exists and fails."""
+    """The values of one group; whether it has a row, or exists but fails."""
 
     columns: list[pa.Array]
     shows: bool

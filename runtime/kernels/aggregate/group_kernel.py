@@ -1,7 +1,7 @@
 """The common part of the kernels that keep the state of each group in a slot.
 
 Groups of windows are freed when their window closes, and other groups when their last row is removed, or when
-no row has come for a time.
+no row has arrived for a time.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class GroupKernel(Generic[UndoT]):
     ) -> None:
         """Begin without groups; `states` has their state.
 
-        `counts`, one of the states, counts the rows of groups.  With `idle`, which is another one, groups of
-        which no row comes for a time end.
+        `counts`, one of the states, counts the rows of groups.  With `idle`, another state, groups end if no
+        row arrives for a time.
         """
         self._key_types = key_types
         self._states = states

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.aggregate.accumulators import Accumulator
 
 _ROWS_OF_GROUP = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
-"""COUNT(*), the sum of the weights of a group, always computed: a group exists while it is positive."""
+"""COUNT(*), the sum of the weights of a group, is always computed: a group exists while it is positive."""
 
 
 class GroupState(NamedTuple):

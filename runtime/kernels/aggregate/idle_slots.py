@@ -1,11 +1,11 @@
-"""When slots end of which no row comes for a time: `idle_us` of running and grouped aggregates.
+"""The end of slots without new rows for a time: `idle_us` of running and grouped aggregates.
 
 A slot **ends** when min time has passed the punctuation of the root time of its last row, plus `idle_us` and
-1 microsecond: rows up to there are still of its group.  Ended slots are freed, which changes no result.  The
-time of the last row is part of the state of a slot, so undoing and snapshots have it as well.
+1 microsecond: rows up to that time still belong to its group.  Ended slots are freed, which changes no
+result.  The time of the last row is part of the state of a slot, so undoing and snapshots have it as well.
 
-Slots are checked at times in a heap; one that has had rows since then is checked again later.  So a check
-comes at most once for each slot and `idle_us`, and once for each slot that gets its first row.
+The times of checks are in a heap; a slot that has received rows in the meantime is checked again later. So a
+slot is checked at most once per `idle_us`, and once after its first row.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _NONE: Final = TIME_START - 1
 """The time of a slot without rows."""
 _CHECKS_OF_IDLE: Final = 16
-"""Checks come at multiples of `idle_us` divided by this, so that few times are in the heap."""
+"""Checks are at multiples of `idle_us` divided by this, so that the heap contains few times."""
 
 
 class IdleSlots:
-    """The time of the last row of each slot: a state, and what `SlotSnapshots` needs of closings."""
+    """The time of the last row of each slot: a state, with the methods of closings for `SlotSnapshots`."""
 
     def __init__(self, idle_us: int) -> None:
         self._idle_us = idle_us
@@ -92,7 +92,7 @@ class IdleSlots:
         self._check_later(slots)
 
     def stage(self, times: Ints, slots: Ints) -> None:
-        """Record slots whose state is staged, and does not end before `adopt`."""
+        """Record slots whose state is staged; they do not end before `adopt`."""
         del times
         self._staged.append(slots)
 
@@ -109,7 +109,7 @@ class IdleSlots:
         self._staged = []
 
     def take_ended(self, horizon: Root) -> Ints:
-        """Return the slots that have ended below `horizon`, and such that have no rows, each once."""
+        """Return the slots that have ended below `horizon`, and those without rows, each once."""
         popped = []
         while self._times and Root(self._times[0], PUNCTUATION) < horizon:
             popped += self._slots.pop(heapq.heappop(self._times))
@@ -128,7 +128,7 @@ class IdleSlots:
         return ended | (self._last[slots] == _NONE)
 
     def _check_later(self, slots: Ints) -> None:
-        """Check slots when they may have ended."""
+        """Check slots again at the time when they may have ended."""
         if not len(slots):
             return
         times = self.times(slots)

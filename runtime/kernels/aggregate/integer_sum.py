@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 ADDENDS_MAX: Final = 1 << 30
-"""The most addends that can be added at once in int64."""
+"""The maximum number of addends that can be added at once in int64."""
 TOP_BITS: Final = 62
 """`high` remains below 2**TOP_BITS in magnitude; the excess is carried to `top`."""
 _LOW: Final = 0xFFFFFFFF
@@ -160,7 +160,7 @@ class IntegerSum:
 
     def restore(self, slots: Ints, saved: tuple[Ints, ...], kept: Ints) -> None:
         for number, column in enumerate(self._columns()):
-            # Copies from before column `top` was created have 0 there.
+            # Copies made before the column `top` was created have 0 in it.
             column.values[slots[kept]] = saved[number][kept] if number < len(saved) else 0
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
@@ -190,14 +190,14 @@ def total_of(low: int, high: int, top: int) -> int:
 
 
 def _excess(high: Ints) -> Ints:
-    """Return the part that is carried to `top`, so that the rest of `high` depends on the sum only."""
+    """Return the excess that is carried to `top`, so that the rest of `high` only depends on the sum."""
     return high + (1 << TOP_BITS - 1) >> TOP_BITS
 
 
 def _averages(
     total: Ints, count: Ints, parts: tuple[Ints, Ints, Ints | None], beyond: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return total / count, rounded once: in doubles where both are exact there, else in integers."""
+    """Return total / count, rounded once: in doubles if both are exact as doubles, else in integers."""
     divisor = np.maximum(count, 1)
     result = total / divisor
     low, high, top = parts

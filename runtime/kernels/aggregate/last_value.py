@@ -2,7 +2,7 @@
 
 Values of any type are kept in chunks, which are Arrow arrays: the values of each batch are appended, and a
 slot has the index of its value.  Chunks are merged so that each is at least twice as long as the next, and
-are packed when half of their values belong to no slot any more.  The cost of a change does not depend on the
+are packed when half of their values no longer belong to a slot.  The cost of a change does not depend on the
 number of slots.
 """
 

@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE: the matches that each row decides, by slot.
+"""MATCH_RECOGNIZE: the matches that are decided by each row, by slot.
 
 The matching of a slot is immutable, so an application is undone by restoring the earlier matching.  A
 snapshot has the rows of partial matches, from which the matching is created again.

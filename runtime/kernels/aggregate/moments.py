@@ -1,8 +1,8 @@
 """Variances, covariances and regressions, from exact sums of products; and aggregates of bits.
 
-The state is a row of integers: counts and sums of any size, so that a row is retracted by subtracting it.
-A DOUBLE is an integer multiple of 2**-1074.  A result is an exact fraction, rounded to DOUBLE once; a
-standard deviation and CORR are the square root of that.  If a value is NaN or infinite, the result is NaN.
+The state is a row of integers: counts and sums of any size, so that a row is retracted by subtracting it.  A
+DOUBLE is an integer multiple of 2**-1074.  A result is an exact fraction, rounded to DOUBLE once; standard
+deviations and CORR are the square root of such a fraction.  If a value is NaN or infinite, the result is NaN.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _UNIT: Final = 1 << 1074
-"""A DOUBLE times this is an integer."""
+"""The factor that makes every DOUBLE an integer."""
 _BITS: Final = 64
 
 
@@ -93,7 +93,7 @@ class Moments(Numbers):
         return -rounded if exact < 0 else rounded
 
     def _exact(self, function: AggregateFunction, count: int) -> Fraction | None:  # noqa: PLR0911 - one line for each kind
-        """Return the exact result; of roots, the square with the sign of the root."""
+        """Return the exact result; for square roots, the square with the sign of the root."""
         _, _, sx, sy, sxx, sxy, syy = self.numbers
         ux, uy = self._units[-1], self._units[0]
         x, y = Fraction(sx, count * ux), Fraction(sy, count * uy)
@@ -140,7 +140,7 @@ _ROOTS: Final = frozenset(
 
 
 class Bits(Numbers):
-    """How often each bit is set, and the number of rows."""
+    """The number of rows in which each bit is set, and the number of all rows."""
 
     __slots__ = ("_call",)
 

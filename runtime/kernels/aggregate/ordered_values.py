@@ -1,8 +1,8 @@
 """Values in order, with their weights: ORDER BY within an aggregate, percentiles, MODE.
 
-The rows of a slot are kept sorted by the keys of ORDER BY, then by the value itself, so that the result
-does not depend on the order of their arrival.  Adding a row costs a binary search and an insertion into a
-list; reading a percentile or MODE costs a pass over the distinct values of the group.
+The rows of a slot are kept sorted by the keys of ORDER BY, then by the value itself, so that the result does
+not depend on the order of their arrival.  To add a row costs a binary search and an insertion into a list; to
+read a percentile or MODE costs a pass over the distinct values of the group.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Key:
-    """A value that sorts by an item of ORDER BY."""
+    """A value that is compared by an item of ORDER BY."""
 
     __slots__ = ("descending", "nulls_first", "value")
 

@@ -2,8 +2,8 @@
 
 Contract.  The weights of the rows that stand for others add up to the number of those rows, and each column
 that the aggregate reads has the same number of values, the same sum, and the same least and greatest value.
-They are at the least position of the replaced rows.  All other rows are kept.  `compiler.pre_aggregation`
-decides where this is allowed.
+They are at the least position of the replaced rows.  All other rows are kept. `compiler.pre_aggregation`
+determines where this is allowed.
 
     k  v             k  v    weight
     a  9             a  1       1        the least value
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 SAMPLED: Final = 512
 """The number of rows of a batch that are sampled to find its hot keys."""
 _SEEN_MIN: Final = 4
-"""The least number of rows of a hot key in the sample, if that is not the whole batch."""
+"""The minimum number of rows of a hot key in the sample, unless the sample is the whole batch."""
 HOT_MAX: Final = 16
-"""The most keys of a batch that are pre-aggregated."""
+"""The maximum number of keys of a batch that are pre-aggregated."""
 _LOW: Final = 0xFFFFFFFF
 _SUMMED_MAX: Final = 1 << 32
 """Fewer than 2**31 values below this can be added in 64 bits."""
@@ -64,11 +64,11 @@ class PreAggregated(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """A column of rows that stand for others: its values, and the number of rows that each stands for."""
+    """A column of rows that stand for others: its values, and the number of rows for which each stands."""
 
     counts: list[int]
     values: list[int | None]
-    """Integers of a summed column; else numbers of rows of the batch."""
+    """Integers for a summed column; otherwise numbers of rows of the batch."""
 
 
 class _Combined(NamedTuple):
@@ -81,14 +81,14 @@ class _Combined(NamedTuple):
 
 
 class PreAggregation:
-    """Pre-aggregates the keys that have `least` rows in a batch or more."""
+    """Pre-aggregates the keys that have at least `least` rows in a batch."""
 
     def __init__(self, columns: ArgumentColumns, least: int) -> None:
         self._columns = columns
         self._least = least
 
     def __call__(self, batch: Batch, hashes: Hashes) -> PreAggregated | None:
-        """Return the batch with the rows of hot keys replaced, None if it has none.
+        """Return the batch with the rows of hot keys replaced, None if there is no hot key.
 
         `hashes` are those of the keys.
         """
@@ -110,7 +110,7 @@ class PreAggregation:
         return PreAggregated(*self._assemble(batch, np.flatnonzero(kept), made), greatest)
 
     def _rows_of_first_key(self, batch: Batch, rows: Ints) -> Ints:
-        """Return the rows among `rows` that have the key of the first one: others may share its hash."""
+        """Return the rows among `rows` that have the key of the first one; others may only share its hash."""
         for index in self._columns.keys:
             if len(rows) and not _is_constant(batch.columns[index]):
                 same = _equal_to_first(batch.columns[index], rows)
@@ -188,7 +188,7 @@ def _with_values(
 
 
 def _hot_hashes(hashes: Hashes, least: int) -> list[int]:
-    """Return the hashes that probably have `least` rows or more, those with most rows first."""
+    """Return the hashes that probably have at least `least` rows, in descending order of rows."""
     if len(hashes) < least:
         return []
     stride = -(-len(hashes) // SAMPLED)
@@ -220,7 +220,7 @@ def _at(column: Ints, rows: Ints, extreme: Callable[[Ints], np.int64]) -> Ints:
 
 
 def _equal_to_first(column: pa.Array, rows: Ints) -> NDArray[np.bool_]:
-    """Return which rows have the value of the first one, as keys are compared: NULL is equal to NULL."""
+    """Return which rows have the same value as the first one; NULL is equal to NULL, as in keys."""
     if isinstance(column, pa.DictionaryArray):
         return _codes_equal_to_first(column, rows)
     if fixed_width(column.type) and not column.null_count:
@@ -234,7 +234,7 @@ def _equal_to_first(column: pa.Array, rows: Ints) -> NDArray[np.bool_]:
 
 
 def _is_constant(column: pa.Array) -> bool:
-    """Return whether a column, such as the bounds of windows, is known to have one value only."""
+    """Return whether a column, such as the bounds of windows, is known to have only one value."""
     if column.null_count or not (
         pa.types.is_timestamp(column.type) or pa.types.is_int64(column.type)
     ):

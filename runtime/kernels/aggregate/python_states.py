@@ -1,8 +1,8 @@
-"""Aggregate functions in Python: the accumulator of each slot, a SQL value.
+"""Aggregate functions in Python: the accumulator of each slot, which is an SQL value.
 
 Accumulators are never changed in place, so an application is undone with a copy of the reference.  The
 weights of equal rows of a step are added; the rows that remain are processed in the order of their values,
-first the added and then the removed ones, so that the calls do not depend on earlier repairs.
+first the added ones, then the removed ones, so that the calls do not depend on earlier repairs.
 """
 
 from __future__ import annotations

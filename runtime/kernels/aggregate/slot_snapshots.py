@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class SlotSnapshots:
-    """`kernel.KernelSnapshots` over a slot table and what is kept for each slot."""
+    """`kernel.KernelSnapshots` over a slot table and the states of slots."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SlotSnapshots:
         self._copy_of = StateColumn()
         self._copies: list[tuple[Ints, pa.RecordBatch]] = []
         self._emptied: list[tuple[Callable[[], list[pa.Array]], pa.RecordBatch]] = []
-        """The keys and the empty state of freed slots, whose state older snapshots may have."""
+        """The keys and the empty state of freed slots, whose earlier state may be in older snapshots."""
 
     def announce(self, position: Root) -> None:
         self.position = position
@@ -97,7 +97,7 @@ class SlotSnapshots:
                     self._changed.set(rows.slot, to=True)
 
     def _copy(self, slots: Ints) -> None:
-        """Copy the state of changed slots without a copy; slots may be repeated."""
+        """Copy the state of changed slots that have no copy; slots may be repeated."""
         self._copy_of.grow(len(self._table))
         wanted = self._copy_of.values[slots] == 0
         if self._changed is not None:
@@ -146,7 +146,7 @@ class SlotSnapshots:
         copied = np.concatenate([slots for slots, _ in parts])
         keys = self._table.copied_keys(copied, self._key_types)
 
-        # A key that was added again has a row after the one that marks it as removed.
+        # A key that was added again has a row after the row that marks it as removed.
         key_parts = [*(keys for keys, _ in self._emptied), keys]
         states = [*(state for _, state in self._emptied), *(state for _, state in parts)]
         self._emptied = []

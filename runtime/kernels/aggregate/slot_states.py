@@ -1,4 +1,4 @@
-"""Aggregates whose state is a Python object for each slot: a loop over the rows that change.
+"""Aggregates whose state is one Python object per slot: a loop over the rows that change.
 
 These aggregates have no columnar form: exact moments of any size, values in order.  A row is removed by
 adding it with the opposite weight, so an application is undone with a journal of its rows.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Arguments = tuple[Value, ...]
     Entry = tuple[Arguments, int]
-    """The arguments of a row, and a weight."""
+    """The arguments of a row, and its weight."""
     _Journal = dict[int, list[Entry]]
 
 
@@ -40,15 +40,15 @@ class SlotState(Protocol):
         """Return the aggregate."""
 
     def entries(self) -> list[Entry]:
-        """Return the entries that, added to an empty state, make this one; their order depends on it only."""
+        """Return entries that make this state from an empty one; their order only depends on the state."""
 
 
 class SlotStates:
     """An accumulator that has a `SlotState` for each slot.
 
     Rows with a NULL among their arguments are ignored, unless `keeps_nulls`; with `others_may_be_null`, only
-    those whose first argument is NULL.  Without `shown`, values are read only when the group closes, and
-    `add` returns NULLs.
+    rows whose first argument is NULL are ignored.  Without `shown`, values are read only when the group
+    closes, and `add` returns NULLs.
     """
 
     def __init__(

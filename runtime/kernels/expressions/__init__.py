@@ -1,11 +1,11 @@
 """Expressions over columns: a list of bound expressions is compiled to a sequence of instructions.
 
-Nodes are interned, so an expression that occurs several times is one node, and is computed once.  Every
-node has a register; an instruction applies a kernel to registers and writes another; a register is
-cleared after its last use.  A long list of equalities is one instruction (`membership`).  Neither compilation
-nor execution is recursive, so that expressions may have thousands of terms.  The kernels
-handle failures and lazy evaluation (`strict`, `functions_logic`): everything is computed for all rows,
-and masked.
+Nodes are interned, so an expression that occurs several times is one node, and is computed once.  Every node
+has a register; an instruction applies a kernel to registers and writes another; a register is cleared after
+its last use.  A long list of equalities is one instruction (`membership`).  Neither compilation nor execution
+is recursive, so that expressions may have thousands of terms.  The kernels handle failures and lazy
+evaluation (`strict`, `functions_logic`): all expressions are computed for all rows, and the results are
+masked.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ class Program:
 
     @property
     def instruction_count(self) -> int:
-        """Return how many kernels a run applies."""
+        """Return the number of kernels that a run applies."""
         return len(self._instructions)
 
     def run(
         self, columns: Mapping[int, pa.Array | Vector] | Sequence[pa.Array | Vector]
     ) -> list[Vector]:
-        """Return a vector for each expression, of the columns' length, or 1 if the same for all rows."""
+        """Return a vector for each expression: of the columns' length, or 1 if all rows have one value."""
         registers = self._initial.copy()
         for target, reference in self._columns:
             column = columns[reference.index]
@@ -121,7 +121,7 @@ class Program:
 def _nodes_in_order(
     expressions: Sequence[Expression], memberships: Mapping[Expression, InSet]
 ) -> dict[Expression, None]:
-    """Return every node that must be computed, each once, operands first."""
+    """Return all nodes that must be computed, each once, operands first."""
     found: dict[Expression, None] = {}
     for expression in expressions:
         stack = [(expression, False)]
@@ -181,7 +181,7 @@ def _kernel(  # noqa: PLR0911 - one for each form
 
 
 def _with_last_uses(instructions: Sequence[Instruction], kept: set[int]) -> tuple[Instruction, ...]:
-    """Return the instructions with the registers that each is the last to read, except `kept`."""
+    """Return the instructions with the registers that each is the last one to read, except `kept`."""
     seen = set(kept)
     result = []
     for instruction in reversed(instructions):

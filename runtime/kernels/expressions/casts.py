@@ -1,4 +1,4 @@
-"""Casts: the kernel of `CAST(argument AS type)` for each pair of kinds that has one."""
+"""Casts: the kernel of `CAST(argument AS type)` for each supported pair of kinds."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
 
 
 def _plain_cast(source: SqlType, target: SqlType) -> Kernel:
-    """Return the kernel of a cast between types without parts, zones and digits."""
+    """Return the kernel of a cast between types without parts, zones or digits of fraction."""
     if source.kind is target.kind:
         return _identity
     if source.kind is Kind.STRING:
@@ -345,7 +345,7 @@ def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]
 
 
 def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-    """Parse JSON numbers; long ones and those with a great exponent are checked for infinity in Python."""
+    """Parse JSON numbers; those that are long or have a great exponent are checked for infinity in Python."""
     texts = _strip(texts)
     readable = pc.match_substring_regex(texts, _JSON_NUMBER)
     short = pc.less_equal(pc.binary_length(texts), _SHORT)

@@ -55,11 +55,11 @@ _VALUE_BY_VALUE: Final = (
     *MATHEMATICS,
     *MAPS,
 )
-"""The functions that are computed value by value, unless a table below has a columnar form."""
+"""The functions that are computed value by value, unless a table below contains a columnar form."""
 
 
 def _unary_kernel(call: Call) -> Kernel:
-    """Return the kernel of a function that has a columnar form for one argument only."""
+    """Return the kernel of a function whose columnar form has only one argument."""
     if len(call.arguments) > 1:
         return per_value(call)
     return {**functions_string.MAKERS, **functions_arithmetic.MAKERS}[call.function](call)

@@ -270,7 +270,7 @@ def _round(values: Doubles) -> Doubles:
 
 
 def _power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Raise to a power with the platform's `pow`, as scalars do; NumPy's own differs in the last bit."""
+    """Raise to a power with the `pow` of the platform, like scalars; NumPy's own differs in the last bit."""
     base, exponent = np.broadcast_arrays(base, exponent)
     raised = pc.power(
         pa.array(np.ascontiguousarray(base)), pa.array(np.ascontiguousarray(exponent))

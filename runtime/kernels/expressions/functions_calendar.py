@@ -92,7 +92,7 @@ _PARTS: Final[dict[str, Callable[[Ints], Ints]]] = {
 
 
 def _make_format(call: Call) -> Kernel:
-    """Return the kernel that writes timestamps, or their texts, by a constant pattern."""
+    """Return the kernel that formats timestamps, or their texts, by a constant pattern."""
     if call.arguments[0].type == STRING:
         return per_value(call)
     family = FORMATTED[call.function]

@@ -1,7 +1,7 @@
 """Comparison, by the canonical order of values: NaN equals itself and is the greatest, -0.0 equals 0.0.
 
-Strings compare by code point, which is the order of their UTF-8 bytes.  Arrays are compared for equality
-only, and there NULL elements equal each other; so are rows, field by field.
+Strings compare by code point, which is the order of their UTF-8 bytes.  Arrays are only compared for
+equality, where NULL elements are equal; so are rows, field by field.
 """
 
 from __future__ import annotations

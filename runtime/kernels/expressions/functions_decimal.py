@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Integers = NDArray[Any]
 
 _SURE_DIGITS: Final = 14
-"""A DOUBLE times a power of ten is, below 10^14, within 0.05 of its shortest text times that power."""
+"""Below 10^14, a DOUBLE times a power of ten is within 0.05 of its shortest text times that power."""
 
 
 def _result(values: Integers, target: SqlType) -> tuple[Integers, Codes | None]:

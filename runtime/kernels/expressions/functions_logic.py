@@ -1,7 +1,7 @@
 """Three-valued logic, and the lazy functions: AND, OR, CASE, COALESCE.
 
 Every argument is computed for all rows at once; masks implement lazy evaluation.  A row that lazy evaluation
-would not have reached may hold any value there, and a failure there does not count.
+would not reach may have any value, and a failure in it is ignored.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _make_contains_key(call: Call) -> Kernel:
 def _find_entries(
     maps: pa.ListArray, wanted: Vector, key: SqlType, count: int
 ) -> tuple[Ints, Bools]:
-    """Return for each map the index of the entry of the wanted key, and whether it has one."""
+    """Return for each map the index of the entry with the wanted key, and whether there is one."""
     bounds = offsets(maps).astype(np.int64)
     lengths = np.diff(bounds)
     row = np.repeat(np.arange(count), lengths)

@@ -5,8 +5,8 @@ has no other group:
 
     (&|^)channel_id=([^&]*)   group 2   ->   (?:&|^)channel_id=(?P<group>[^&]*)
 
-Arrow has an empty text for a group that takes no part in the match, where the result is NULL, so empty texts
-are computed one by one, as are few rows, and patterns that the RE2 of Arrow does not take.
+Arrow returns an empty text for a group that is not part of the match, for which the result is NULL. So empty
+texts are computed one by one, and so are few rows, and patterns that the RE2 of Arrow does not accept.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _make_extract(call: Call) -> Kernel:
 
 @lru_cache(maxsize=256)
 def with_one_group(pattern: str, number: int = 0) -> str | None:
-    """Return the pattern with group `number` as its only one; None if it is not certain how."""
+    """Return the pattern with group `number` as its only one; None if it cannot be rewritten safely."""
     groups = group_count(pattern)
     if r"\Q" in pattern or not 0 <= number <= groups:
         return None

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 TEXT_BYTES_MAX: Final = 2**31 - 1
-"""The most bytes that the strings of a batch can have: Arrow's offsets have 32 bits."""
+"""The maximum number of bytes of the strings of a batch: Arrow's offsets have 32 bits."""
 _SPLIT: Final = pc.get_function("split_pattern")
 
 
 def _simple(compute: Callable[..., pa.Array]) -> Callable[[Call], Kernel]:
-    """Return the maker of a strict function that is an Arrow computation, over plain arrays."""
+    """Return the maker of a strict function that consists of an Arrow computation, over plain arrays."""
     return lambda call: over_dictionary(arrow(compute, call.type))
 
 

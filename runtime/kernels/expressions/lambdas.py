@@ -2,7 +2,7 @@
 
 The elements of all arrays are concatenated, with the values that the lambda captures repeated for each
 element.  The body is computed over them in parts, which limits how often captured values are repeated at a
-time.  REDUCE goes from index to index, over the rows that have an element there.
+time.  REDUCE proceeds from index to index, over the rows that have an element at the index.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     """Computes the body over its columns."""
 
 ELEMENTS_MAX: Final = 1 << 16
-"""The most elements over which the body is computed at a time."""
+"""The maximum number of elements over which the body is computed at a time."""
 BYTES_MAX: Final = 1 << 26
-"""About how many bytes of a captured column are copied at a time."""
+"""The approximate number of bytes of a captured column that are copied at a time."""
 
 
 class _Elements(NamedTuple):
@@ -104,7 +104,7 @@ class _Captured:
 
 
 def lambda_kernel(call: LambdaCall, run: Run) -> Kernel:
-    """Return the kernel of a call, over its arguments and what it captures; `run` computes the body."""
+    """Return the kernel of a call, over its arguments and the captured values; `run` computes the body."""
     apply = {
         LambdaFunction.TRANSFORM: _transform,
         LambdaFunction.FILTER: _filter,
@@ -149,7 +149,7 @@ def _elements_of(arrays: Vector, count: int, failed: Codes | None) -> _Elements:
 def _values_of(
     call: LambdaCall, run: Run, elements: _Elements, captured: _Captured
 ) -> tuple[pa.Array, Codes | None]:
-    """Return the value of the body on each element, and which of them fail."""
+    """Return the value of the body for each element, and which elements fail."""
     kind = call.body.expression.type
     pieces: list[pa.Array] = [pa.nulls(0, arrow_type(kind))]
     codes: list[Codes] = []

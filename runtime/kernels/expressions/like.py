@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _REGEX_LENGTH_MAX: Final = 256
-"""The longest pattern that becomes a regular expression."""
+"""The maximum length of a pattern that becomes a regular expression."""
 
 
 @lru_cache(maxsize=256)
 def like_matcher(pattern: str) -> Callable[[pa.StringArray], pa.BooleanArray]:
-    """Return the function from a column to which of its values match `pattern`; NULL stays NULL."""
+    """Return the function that computes which values of a column match `pattern`; NULL remains NULL."""
     match [segment.text for segment in like_segments(pattern)]:
         case [str(text)]:
             return lambda strings: pc.equal(strings, text)

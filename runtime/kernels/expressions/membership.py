@@ -114,7 +114,7 @@ def _values(chain: Expression) -> tuple[Value, ...]:
 
 
 def in_set_kernel(test: InSet) -> Kernel:
-    """Return the kernel from the argument to whether it is among the values."""
+    """Return the kernel that computes whether the argument is one of the values."""
     present = [value for value in test.values if value is not None]
     open_ended = len(present) < len(test.values)
     find = _finder(present, test.argument.type)
@@ -131,7 +131,7 @@ def in_set_kernel(test: InSet) -> Kernel:
 
 
 def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDArray[np.bool_]]:
-    """Return the function from values to which of them are among `present`."""
+    """Return the function that computes which values are among `present`."""
     if sql_type.kind in TEXTUAL:
         return _text_finder(present)
     if not present:

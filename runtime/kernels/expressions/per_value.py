@@ -77,7 +77,7 @@ def _identity(value: Value) -> object:
 def _guard(
     scalar: Callable[..., Value], *, strict: bool
 ) -> Callable[[tuple[Value, ...]], tuple[Value, int]]:
-    """Return the function with its failure as a code; a strict one is NULL of NULL."""
+    """Return the function with its failure as a code; a strict one returns NULL for NULL."""
 
     def compute(row: tuple[Value, ...]) -> tuple[Value, int]:
         if strict and None in row:

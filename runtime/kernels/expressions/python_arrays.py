@@ -1,7 +1,7 @@
 """Python functions over Arrow arrays (`vectorized`): one call for the rows of a batch.
 
-The function receives the rows that have not failed and, if it is strict, have no NULL.  If it raises, or does
-not return an array of its type, the rows are computed one by one, so that a row does not fail because of
+The function receives the rows that have not failed and, if it is strict, that have no NULL.  If it raises, or
+does not return an array of its type, the rows are computed one by one, so that a row does not fail because of
 another one.  The first rows are also computed alone, to check that the value of a row does not depend on
 other rows.
 """
@@ -187,7 +187,7 @@ def _one_by_one(
 
 
 class _Probe:
-    """Computes the first rows of a kernel alone, and compares."""
+    """Computes the first rows of a kernel separately, and compares the values."""
 
     def __init__(self, name: str, scalar: Callable[..., Value], sql_type: SqlType) -> None:
         self._name = name

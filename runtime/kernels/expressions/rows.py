@@ -1,4 +1,4 @@
-"""Rows as values: constructors, fields, comparison, and casts of rows and arrays, part by part."""
+"""Rows as values: constructors, fields, comparison, and casts of rows and arrays by their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time zones, a column at a time: local times and instants, windows of local times, and texts with an offset.
+"""Time zones in columns: local times and instants, windows of local times, and texts with an offset.
 
 `fsql.compiler.functions.time_zones` defines zones; all values are microseconds in arrays of int64.
 """
@@ -53,7 +53,7 @@ def _zone(name: str) -> _Zone:
 
 
 def offsets_of(instants: Ints, zone: str) -> Ints:
-    """Return how far the zone is ahead of UTC at instants."""
+    """Return the offset of the zone from UTC at instants."""
     known = _zone(zone)
     return known.offsets[known.transitions.searchsorted(instants, "right")]
 
@@ -70,7 +70,7 @@ def begins_of(local: Ints, zone: str) -> Ints:
 
 
 def ends_of(local: Ints, zone: str) -> Ints:
-    """Return the first instants from which on a clock shows no time before the local times."""
+    """Return the first instants after which a clock never shows a time before the local times."""
     known = _zone(zone)
     index = known.shown_from.searchsorted(local, "left")
     instants = local - known.offsets[index]

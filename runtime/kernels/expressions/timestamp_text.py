@@ -1,4 +1,4 @@
-"""Timestamps and dates as text, a column at a time: reading ISO 8601, and writing it.
+"""Timestamps and dates as text, in columns: parses and formats ISO 8601.
 
 The text form is `YYYY-MM-DD[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]`, at most 32 bytes.  The texts of a column
 are a matrix of bytes with a row for each of 32 positions, 0 after the end of a text, and a column for each

@@ -1,8 +1,8 @@
 """Vectors: the values of an expression between two kernels.
 
-Input and output columns are Arrow arrays.  In between, values of fixed width are NumPy arrays, since
-a NumPy operation costs a fifth of an Arrow one on a small batch, and overflow can be computed from the
-results; STRING, ARRAY, ROW and NULL stay Arrow arrays.
+Input and output columns are Arrow arrays.  In between, values of fixed width are NumPy arrays, because a
+NumPy operation costs a fifth of an Arrow one on a small batch, and overflow can be computed from the results;
+STRING, ARRAY, ROW and NULL remain Arrow arrays.
 
 | kind                          | `Vector.values`                                               |
 |-------------------------------|---------------------------------------------------------------|
@@ -15,9 +15,9 @@ results; STRING, ARRAY, ROW and NULL stay Arrow arrays.
 | STRING, BYTES                 | `StringArray`, or `DictionaryArray` shorter than the column   |
 | ARRAY, ROW, NULL              | `ListArray`, `StructArray`, `NullArray`                       |
 
-The values have the length of the batch, or length 1 where they are the same for every row; NULLs and
-failures likewise have the length of the values, or 1.  NumPy broadcasts arrays of length 1;
-`arrow_argument` makes scalars of them for Arrow functions.
+The values have the length of the batch, or length 1 if they are the same for all rows; NULLs and failures
+have the length of the values, or 1.  NumPy broadcasts arrays of length 1; `arrow_argument` makes scalars of
+them for Arrow functions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
     Codes = NDArray[np.int16]
-    """The number of the error that a row failed with (501 for FSQL-E501), 0 where it did not fail."""
+    """The number of the error with which a row failed (501 for FSQL-E501), 0 if it did not fail."""
     Values = Any
     """`NDArray` or `pa.Array`; see the table above."""
 

@@ -1,4 +1,4 @@
-"""The rows of a join of windows that are no longer needed, since their window has closed on both sides."""
+"""The rows of a join of windows that are no longer needed: their windows have closed on both sides."""
 
 from __future__ import annotations
 

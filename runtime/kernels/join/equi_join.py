@@ -1,8 +1,8 @@
 """The kernel of the inner equi-join of append-only inputs.
 
-The rows of each side are in runs (`rows`), sorted by slot and, where the join has a time range, by event
-time.  A new row joins with the earlier rows of the other side, which are adjacent in each run and are found
-by two binary searches.  Only pairs in the time range are examined, and no Python code runs per row.
+The rows of each side are in runs (`rows`), sorted by slot and, if the join has a time range, by event time.
+A new row joins with the earlier rows of the other side, which are adjacent in each run and are found by two
+binary searches.  Only pairs in the time range are examined, and no Python code runs per row.
 
     left   x@1           y@3         out   x⋈u@2, x⋈v@4, y⋈u@3, y⋈v@4    (all of one key)
     right        u@2           v@4
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Candidates(NamedTuple):
-    """New rows, and for each of them the range of rows in a run of the other side that it may join with.
+    """New rows, and for each of them the range of rows in a run of the other side with which it may join.
 
     `ranks` has the ranks of both in the total order, if the range has rows that are not earlier.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = 0, 1
 PAIRS_MAX: Final = 1 << 18
-"""The most pairs that one application makes, unless one root makes more."""
+"""The maximum number of pairs of one application, unless one root makes more."""
 
 
 class KeyedJoin:

@@ -1,10 +1,10 @@
-"""Lifetimes: from which root to which each row of a multiset exists, within one application.
+"""Lifetimes: the roots between which each row of a multiset exists, within one application.
 
 A history has, for each slot and payload, the weight at root 0 (before the application) and the changes of
 weight at roots 1, 2, …  The added units of weight of a payload are numbered, and so are the removed ones:
-unit n lives from the root at which it is added to the one at which it is removed.  (First in, first out: any
-other assignment has the same sums, and this one is linear in the changes.)  Where unit n is removed
-before it is added, which happens while input is out of order, it has weight -1 in between.
+unit n exists from the root at which it is added to the root at which it is removed.  (First in, first out:
+any other assignment has the same sums, and this one is linear in the changes.)  If unit n is removed before
+it is added, which happens while input is out of order, it has weight -1 in between.
 
     changes of a payload    +2@0  -1@3  +1@5  -2@6
     lifetimes               1 unit [0, 3)   1 unit [0, 6)   1 unit [5, 6)
@@ -133,7 +133,7 @@ def overlaps(left: Lifetimes, right: Lifetimes, end: int) -> tuple[Ints, Ints]:
 
 
 def overlap_count(left: Lifetimes, right: Lifetimes, end: int) -> int:
-    """Return how many pairs `overlaps` returns."""
+    """Return the number of pairs that `overlaps` returns."""
     return sum(int(size.sum()) for _, size in _overlap_ranges(left, right, end))
 
 

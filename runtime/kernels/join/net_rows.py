@@ -91,7 +91,7 @@ class NetRows:
         self._weights: Ints | None = np.zeros(0, np.int64) if counted else None
 
     def __len__(self) -> int:
-        """Return how many rows the runs have; runs that are not merged yet may share some."""
+        """Return the number of rows of the runs; runs that are not merged yet may share some."""
         return sum(len(run.slot) for run in self.runs)
 
     def add(self, rows: WeightedRows) -> bool:
@@ -138,7 +138,7 @@ class NetRows:
             marks[run.slot] = True
 
     def drop(self, expired: Bools) -> None:
-        """Forget the rows of the slots that are marked."""
+        """Remove the rows of the marked slots."""
         if self._weights is not None:
             self._weights = extend_with_zeros(self._weights, len(expired))
             self._weights[np.flatnonzero(expired)] = 0
@@ -160,7 +160,7 @@ def rows_of(sorted_slots: Ints, slots: Ints) -> Ints:
 
 
 def ranges(low: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return, for each integer of all ranges `[low, low + count)`, the number of its range, and itself."""
+    """Return, for each integer of all ranges `[low, low + count)`, the index of its range, and itself."""
     number = np.repeat(np.arange(len(count)), count)
     within = np.arange(len(number)) - np.repeat(np.cumsum(count) - count, count)
     return number, np.repeat(low, count) + within

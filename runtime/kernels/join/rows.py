@@ -33,7 +33,7 @@ _Time = TypeVar("_Time", int, "NDArray[np.int64]")
 
 @dataclass(slots=True, eq=False)
 class StoredRows:
-    """The rows that one application stored, for each side; they settle when they are final."""
+    """The rows that one application stored for each side; they settle when they are final."""
 
     sides: list[KeyedRows | None]
 
@@ -90,7 +90,7 @@ class JoinRows:
             stored.forget(marks)
 
     def rows(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return sum(len(run.slot) for side in (LEFT, RIGHT) for run in self.stored(side))
 
     def expire(self, horizon: Root) -> None:

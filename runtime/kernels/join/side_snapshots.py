@@ -44,8 +44,8 @@ class SideSnapshots(ABC, Generic[PartT]):
     def _unsaved_rows(self, side: int, position: Root) -> list[PartT]:
         """Return the rows of a side between the position of the last snapshot and `position`.
 
-        Rows below `position` that have not settled are after other rows in the log of the fold; they are
-        final as well.
+        Rows below `position` that have not settled follow other rows in the log of the fold; they are final,
+        too.
         """
 
     @abstractmethod
@@ -101,7 +101,7 @@ class SideSnapshots(ABC, Generic[PartT]):
             self._add(state, self._table.find(keys, len(state)).slots)
 
     def adopt(self, position: Root) -> None:
-        """Do nothing: rows are found by their keys, of which no rows came before."""
+        """Do nothing: rows are found by their keys, for which no rows arrived before."""
 
     def discard_staged(self) -> None:
         """Do nothing: the fold releases the slots of the rows."""

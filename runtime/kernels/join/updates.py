@@ -1,8 +1,8 @@
 """The kernel of the equi-join of updating inputs, and of all outer, semi and anti joins.
 
 A side is a multiset of rows with weights (`net_rows`); only the root of the position of a row matters.  An
-application has the changes of many roots.  For each slot, what changes in the product of the two sides is
-the sum of three kinds of pairs:
+application has the changes of many roots.  For each slot, the changes of the product of the two sides are the
+sum of three kinds of pairs:
 
     a change of the left side      with the right rows that do not change
     a change of the right side     with the left rows that do not change

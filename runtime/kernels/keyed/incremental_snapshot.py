@@ -55,7 +55,7 @@ WEIGHT: Final = "weight"
 
 
 TEXT_BYTES_MAX: Final = 2**31 - 1
-"""The most bytes that a column of strings or arrays can have: Arrow's offsets have 32 bits."""
+"""The maximum number of bytes of a column of strings or arrays: Arrow's offsets have 32 bits."""
 _BUFFERS_OF_NUMBERS: Final = 2
 
 
@@ -135,7 +135,7 @@ def merge_snapshots(
 
 
 def _with_null_fields(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with NULL in the fields of a ROW that is NULL, where any value may be in memory."""
+    """Return the rows with NULL in the fields of a ROW that is NULL, which may have any value in memory."""
     if not any(pa.types.is_nested(kind) for kind in rows.schema.types):
         return rows
     return pa.RecordBatch.from_arrays([null_fields(c) for c in rows.columns], schema=rows.schema)

@@ -7,14 +7,14 @@ cell refers to a slot, and a slot has words:
     words of slots 0, 1, 2:   (7, 1)  (9, 4)  (7, 3)
     find (9, 4): its hash is cell 4, whose slot 0 has other words; the next cell has slot 1, which is it
 
-A batch is looked up in rounds.  Each round compares all rows that are left with the next cell of each; most
-rows are done after the first.  Rows with equal keys look at the same cells in the same rounds, so rows with a
-new key reach an empty cell together: the first of them takes it, the others then find the key there.
+A batch is looked up in rounds.  Each round compares each of the remaining rows with its next cell; most rows
+are found in the first. Rows with equal keys are compared with the same cells in the same rounds, so rows with
+a new key reach an empty cell together: the first of them takes it, and the others find the key in it.
 
-Removing a key leaves its cell as it is.  Such a cell matches only if its slot has been given to a key that is
-wanted, so it costs a comparison until the table is built again.
+The cell of a removed key is not changed. Such a cell only matches if its slot has been given to the wanted
+key, so it costs a comparison until the table is rebuilt.
 
-Keys may be chosen so that their hashes collide.  A look-up that passes `_STEPS_MAX` cells builds the table
+Keys may be chosen so that their hashes collide.  A look-up that passes `_STEPS_MAX` cells rebuilds the table
 with another hash function, which depends on those keys.  Outputs do not depend on it, and it is the same
 whenever a run is repeated.
 """
@@ -44,7 +44,7 @@ _EMPTY: Final = NO_SLOT
 _CELLS_MIN: Final = 64
 _SLOTS_MIN: Final = 16
 _STEPS_MAX: Final = 128
-"""Half of the cells are empty, so no key gets this far unless keys collide on purpose."""
+"""Half of the cells are empty, so a key only takes this many steps if keys collide on purpose."""
 _FACTOR: Final = 0x9E3779B97F4A7C15
 _LAST_FACTOR: Final = 0xD6E8FEB86659FD93
 _WORD: Final = (1 << 64) - 1
@@ -98,7 +98,7 @@ class IntegerKeys:
         """The number of cells that are not empty."""
         self._words = [np.zeros(_SLOTS_MIN, np.int64) for _ in range(columns)]
         self._live = np.zeros(_SLOTS_MIN + 1, np.bool_)
-        """Which slots have a key; the last one is False, so that an empty cell never matches."""
+        """Which slots have a key; the last element is False, so that an empty cell never matches."""
         self.count = 0
 
     def find(
@@ -106,7 +106,7 @@ class IntegerKeys:
     ) -> tuple[Ints, Ints]:
         """Return the slot of each row, and for each new key a row that has it.
 
-        `give` returns slots without keys, as many as it is asked for.
+        `give` returns the requested number of slots without keys.
         """
         if count <= self._few_rows:
             return self._find_one_by_one(words, give)
@@ -123,7 +123,7 @@ class IntegerKeys:
         self.count -= len(slots)
 
     def has(self, slots: Ints) -> Bools:
-        """Return for each slot whether it has a key here."""
+        """Return for each slot whether its key is in this table."""
         return self._live[np.minimum(slots, len(self._live) - 1)]
 
     def slots(self) -> Ints:
@@ -135,7 +135,7 @@ class IntegerKeys:
         return [column[slots] for column in self._words]
 
     def _known(self, words: Sequence[Ints]) -> Ints:
-        """Return the slot of each row, NO_SLOT for one without."""
+        """Return the slot of each row, NO_SLOT for rows without one."""
         mask = len(self._cells) - 1
         cell = _hashes(words, self._factor) & mask
         slots = self._cells[cell]
@@ -184,14 +184,14 @@ class IntegerKeys:
         return slots, np.concatenate(new)
 
     def _matches(self, slots: Ints, words: Sequence[Ints]) -> Bools:
-        """Return for each row whether the slot has a key, and the same one."""
+        """Return for each row whether the slot has a key, and that key is the row's."""
         same = self._live[slots]
         for own, wanted in zip(self._words, words, strict=True):
             same &= own[slots] == wanted
         return same
 
     def _set(self, cells: Ints, slots: Ints, words: Sequence[Ints]) -> None:
-        """Let empty cells, each given once, refer to slots with these words."""
+        """Let empty cells, each of which is given once, refer to slots with these words."""
         if not len(slots):
             return
         self._grow(int(slots.max()) + 1)
@@ -234,7 +234,7 @@ class IntegerKeys:
         return cell, slot
 
     def _reserve(self, keys: int) -> None:
-        """Make room for more keys: half of the cells stay empty."""
+        """Make room for more keys: half of the cells remain empty."""
         if 2 * (self._taken + keys) <= len(self._cells):
             return
         # Twice the room that is needed, so that tables that grow or replace their keys are rarely built.
@@ -267,7 +267,7 @@ class IntegerKeys:
             cell, slots = (cell[left] + step) & (len(self._cells) - 1), slots[left]
 
     def _grow(self, slots: int) -> None:
-        """Make room for the words of slots less than `slots`."""
+        """Make room for the words of slots below `slots`."""
         have = len(self._words[0])
         if slots > have:
             more = 2 * slots - have
@@ -276,13 +276,13 @@ class IntegerKeys:
 
 
 def _hashes(words: Sequence[Ints], factor: int) -> Ints:
-    """Return a hash for each row, of which the lower bits are used; not negative."""
+    """Return a hash for each row, of which the lower bits are used; it is not negative."""
     total = np.zeros(len(words[0]), np.uint64)
     for column in words:
         total ^= column.view(np.uint64)
         total *= np.uint64(factor)
         total ^= total >> np.uint64(32)
-    # Doubles that are whole numbers differ in their highest bits only: once more, so that all bits matter.
+    # Doubles that are whole numbers only differ in their highest bits: hash again, so that all bits matter.
     total *= np.uint64(_LAST_FACTOR)
     total ^= total >> np.uint64(32)
     return (total >> np.uint64(1)).view(np.int64)

@@ -136,7 +136,7 @@ class KernelSnapshots(Protocol):
         """Load the state as of `position`; nothing has been applied, and keys are unique."""
 
     def stage(self, state: IncrementalSnapshot) -> None:
-        """Add state of keys of which no rows arrive yet; it replaces their staged state, or is added to it.
+        """Add state of keys for which no rows arrive yet; it replaces their staged state, or is added to it.
 
         The results of the kernel do not change, except that snapshots may include the staged state.
         """
@@ -157,7 +157,7 @@ class Kernel(Protocol[UndoT]):
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """Return the rows with the columns that the kernel needs, and the errors of making them.
 
-        Called once for each input row; rows that cannot affect any result are left out.
+        This is called once for each input row; rows that cannot affect a result are left out.
         """
 
     def slots(self, side: int, batch: Batch) -> Ints:
@@ -184,7 +184,7 @@ class Kernel(Protocol[UndoT]):
         """Discard the undo of an application; all its rows are final."""
 
     def expire(self, horizon: Root) -> None:
-        """Drop the state that only rows below `horizon` need: none will be applied or undone again."""
+        """Drop the state that is only needed for rows below `horizon`, of which none will be applied."""
 
     def close(self, min_time: Root) -> ApplyResult[UndoT] | None:
         """Close the windows whose punctuation is below `min_time`; each closes once."""
@@ -206,4 +206,4 @@ class Kernel(Protocol[UndoT]):
         """Return the least punctuation at which `close` may make rows, or None."""
 
     def state_rows(self) -> int:
-        """Return how many rows or groups the state holds."""
+        """Return the number of rows or groups in the state."""

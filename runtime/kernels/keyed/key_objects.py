@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PIECE: Final = 4096
-"""About this many keys are converted to columns in a millisecond, during which no other thread runs."""
+"""The approximate number of keys that are converted to columns in a millisecond; no other thread runs
+meanwhile."""
 
 
 def keys_of_rows(keys: Sequence[pa.Array]) -> list[object]:

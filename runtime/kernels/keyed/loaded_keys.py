@@ -49,10 +49,10 @@ class LoadedKeys:
         """The number of sleeping keys."""
 
     def find(self, keys: Sequence[pa.Array], objects: Sequence[object]) -> Ints:
-        """Return the slot of each sleeping key, `NOT_FOUND` for others; keys are columns and objects."""
+        """Return the slot of each sleeping key, `NOT_FOUND` for others; keys are both columns and objects."""
         hashes = hash_rows([decode_dictionary(key) for key in keys], len(objects)).astype(np.int64)
         found = np.full(len(objects), NOT_FOUND)
-        wanted = np.argsort(hashes)  # searching in order makes better use of the cache
+        wanted = np.argsort(hashes)  # A search in order makes better use of the cache.
         indexes = np.searchsorted(self._hashes[:-1], hashes[wanted])
         while len(wanted):
             may_be = self._hashes[indexes] == hashes[wanted]

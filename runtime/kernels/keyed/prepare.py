@@ -27,9 +27,9 @@ class Evaluator:
         self._evaluate = compile_expressions(expressions)
 
     def __call__(self, batch: Batch) -> tuple[list[pa.Array], Ints | None, Batch | None]:
-        """Return the values of the rows that do not fail, which rows these are, and the errors.
+        """Return the values of the rows that do not fail, the indexes of these rows, and the errors.
 
-        The rows are None if none fails.
+        The indexes are None if no row fails.
         """
         results = self._evaluate(batch.columns, len(batch))
         codes = None

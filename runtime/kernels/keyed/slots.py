@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 _FREED: Final = object()
-"""Represents the key of a slot without a key."""
+"""Stands for the key of a slot without a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class SlotTable:
 
     Keys of integers without NULL are in `IntegerKeys`, others are Python values in a dict.
 
-    Cost of `find` for Python values: a few rows are looked up one by one.  Otherwise vectorised per row, one
-    look-up in the dict per distinct key of the batch; for keys in a dictionary, one per value that the
-    dictionary of the previous batch did not have.
+    Cost of `find` for Python values: a few rows are looked up one by one.  Otherwise the work per row is
+    vectorised, with one look-up in the dict per distinct key of the batch; for keys in a dictionary, one per
+    value that was not in the dictionary of the previous batch.
     """
 
     def __init__(self, few_rows: int = FEW_ROWS_IN_C) -> None:
@@ -95,12 +95,12 @@ class SlotTable:
         self._loaded: LoadedKeys | None = None
 
     def __len__(self) -> int:
-        """Return how many slots there are, free ones included: the length that state columns need."""
+        """Return the number of slots, including free ones: the length that state columns need."""
         return self._end
 
     @property
     def live(self) -> int:
-        """Return how many keys have a slot."""
+        """Return the number of keys with a slot."""
         integers = 0 if self._integers is None else self._integers.count
         return len(self._slot_of) + integers + (0 if self._loaded is None else self._loaded.count)
 
@@ -243,7 +243,7 @@ class SlotTable:
             value = values[index]
             slot = free[-1] if free else self._end
             known[index] = slot_of(value, slot)
-            if known[index] == slot:  # Equal values may have two codes; only the first one is new.
+            if known[index] == slot:  # Equal values may have two codes; only the first is new.
                 fresh.append(codes[index])
                 if free:
                     free.pop()
@@ -276,12 +276,12 @@ class SlotTable:
         return again, range(self._end, self._end + count - len(again))
 
     def _use(self, again: list[int], new: range) -> None:
-        """Record that what `_numbers` returned is no longer available."""
+        """Record that the slots returned by `_numbers` are no longer available."""
         del self._free[len(self._free) - len(again) :]
         self._end = new.stop
 
     def _set_keys(self, slots: Sequence[int], values: list[object]) -> None:
-        """Set the Python values of slots: some that were in use, or the last ones of all, ascending."""
+        """Set the Python values of slots: of some that were in use, or of the last ones of all, ascending."""
         key_of = self._key_of
         if slots and slots[-1] >= len(key_of):
             key_of.extend(repeat(_FREED, slots[-1] + 1 - len(key_of)))

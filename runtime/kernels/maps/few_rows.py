@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.maps.repeats import Repeats, Rows
 
 _NODES_MAX: Final = 64
-"""Larger expressions, counting repeated nodes, are evaluated in columns."""
+"""Larger expressions, with repeated nodes counted each time, are evaluated in columns."""
 
 
 class FewColumn:
@@ -188,7 +188,7 @@ def compile_few(  # noqa: C901, PLR0911 - one line for each function
 
 
 def is_trivial(function: MapFunction) -> bool:
-    """Return whether a function reads no values, so that columns are as fast."""
+    """Return whether a function reads no values, so that columns are equally fast."""
     if isinstance(function, Compute):
         return all(isinstance(expression, ColumnRef) for expression in function.expressions)
     return isinstance(function, ScanRows | Renumber | Pad)

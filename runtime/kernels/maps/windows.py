@@ -90,12 +90,12 @@ def _compile_to_local_windows(function: ToWindows) -> Callable[[Batch], MapResul
 
 
 def compile_to_expiry(function: ToExpiry) -> Callable[[Batch], MapResult]:
-    """Return the map that appends when each row can no longer be joined (`logical.expiry_time`)."""
+    """Return the map that appends the time when each row can no longer be joined (`logical.expiry_time`)."""
     grain = function.grain_us
 
     def apply(batch: Batch) -> MapResult:
         until = _micros(batch.columns[function.time_column]) + function.wait_us
-        # The times of roots go down to the least integer; no watermark that low is the greater one.
+        # The times of roots include the least integer; a watermark that low is never the greater one.
         since = np.maximum(batch.time, TIMESTAMP_MIN) - function.delay_us
         expires = np.maximum(until, since // grain * grain) + 1
         added = to_array(Vector(expires), TIMESTAMP, len(expires))

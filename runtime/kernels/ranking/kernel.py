@@ -181,7 +181,7 @@ class RankKernel(PartitionedKernel[_Undo]):
     def _apply_by_index(
         self, partition: Partition, changes: Sequence[Change]
     ) -> dict[tuple[Key, int], int]:
-        """Apply changes; return the change of how often each row is visible, if its index alone decides that.
+        """Apply changes; return the change of how often each row is visible, if only its index matters.
 
         The indexes of other rows change at most by the number of changed rows, so only rows near a bound can
         cross it.

@@ -78,7 +78,7 @@ class Partition:
             del self.keys[index : index - copies]
 
     def copies(self, change: Change) -> int:
-        """Return by how much a change would increase the number of keys."""
+        """Return the number of keys that a change would add."""
         before = self.rows[change.key][1] if change.key in self.rows else 0
         return max(before + change.weight, 0) - max(before, 0)
 
@@ -113,7 +113,7 @@ class OrderedRows:
             self._partitions[slot] = None
 
     def read(self, slots: Ints) -> Values:
-        """Return how many rows each slot has, including those with negative weight."""
+        """Return the number of rows of each slot, including those with negative weight."""
         return Values(pa.array(self._counts(slots)))
 
     def _counts(self, slots: Ints) -> Ints:

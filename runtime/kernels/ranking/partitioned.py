@@ -29,7 +29,7 @@ class PartitionRows(SnapshotState, Protocol):
     """The rows of all partitions; `columns` are lists, with an element for each row."""
 
     def read(self, slots: Ints) -> Values:
-        """Return how many rows each slot has."""
+        """Return the number of rows of each slot."""
 
 
 class PartitionedKernel(GroupKernel[UndoT]):

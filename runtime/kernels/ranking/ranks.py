@@ -1,7 +1,7 @@
 """Which rows of a partition are visible, and with which ranks.
 
-The rows are in their order: `keys` has for each row its sort key, and what orders rows with equal sort keys.
-The key of a row that exists several times is repeated.
+The rows are in their order: `keys` has for each row its sort key, and the values that order rows with equal
+sort keys. The key of a row that exists several times is repeated.
 
     keys         (10, a) (20, b) (20, c) (30, d)
     ROW_NUMBER      1       2       3       4
@@ -36,7 +36,7 @@ class Ranks:
         self._skipped = skipped
         self._limit = limit
         self.shows_by_index = not ranked and function is RankFunction.ROW_NUMBER
-        """Whether a row is visible or not by its index alone, without a visible rank."""
+        """Whether the visibility of a row only depends on its index, and no rank is returned."""
 
     def shown(
         self, keys: Sequence[Key], start: int = 0, stop: int | None = None
@@ -82,7 +82,7 @@ class Ranks:
         ]
 
     def times_shown(self, keys: Sequence[Key], key: Key) -> int:
-        """Return how often a row is visible, if that depends on its index alone."""
+        """Return how often a row is visible, if that only depends on its index."""
         first, end = bisect_left(keys, key), bisect_right(keys, key)
         if self._limit is not None:
             end = min(end, self._limit)

@@ -1,7 +1,7 @@
-"""The least ranks of each slot, after each of its rows: ranks that pass a row of registers.
+"""The least ranks of each slot, after each of its rows: ranks that pass through a row of registers.
 
-A new rank passes the registers of its slot one after the other.  Each register keeps the lesser of its own
-rank and the new one, and passes the greater one on:
+A new rank passes through the registers of its slot one after the other.  Each register keeps the lesser of
+its own rank and the new one, and passes the greater one on:
 
     new rank         30  10  20  40
     register 1   -   30  10  10  10
@@ -109,7 +109,8 @@ def _pass_together(coming: NewRanks, skipped: int) -> RegisterResult:
 def _registers(coming: NewRanks) -> Iterator[tuple[Ints, Ints]]:
     """Yield the rank in each register before and after each row, one register after the other."""
     first, rows = coming.first, len(coming.rank)
-    # A running minimum begins again where a slot does: all ranks of a slot are less than those before it.
+    # A running minimum begins again with each slot: all ranks of a slot are less than those of the slots
+    # before it.
     lift = np.arange(len(first) - 1, -1, -1) * (coming.empty + 1)
     lifts = np.repeat(lift, np.diff(np.append(first, rows)))
     passed_on = coming.rank + lifts

@@ -1,4 +1,4 @@
-"""Values as bytes that compare as the values do.
+"""Values as bytes that have the same order as the values.
 
 A value is encoded as a byte for the order of NULL, and its own bytes: a fixed-width value is an integer of
 the same order (`order.integers`), big-endian; a text is its UTF-8, in which a zero byte is escaped, and ends

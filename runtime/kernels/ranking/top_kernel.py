@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 LIMIT_MAX: Final = 32
-"""The greatest limit: a slot has memory for `limit` numbers, and a batch takes as many passes."""
+"""The maximum limit: a slot has memory for `limit` numbers, and a batch takes as many passes."""
 
 
 def shows_first_rows(combine: CombineRank) -> bool:
-    """Return whether `TopKernel` computes this: the first rows, of rows that are never removed."""
+    """Return whether `TopKernel` can compute a rank: the first rows, of rows that are never removed."""
     return (
         combine.function is RankFunction.ROW_NUMBER
         and combine.limit is not None
@@ -93,7 +93,7 @@ class _NewRows(NamedTuple):
 
 
 class TopKernel(PartitionedKernel[TopUndo]):
-    """`graph.CombineRank` where `shows_first_rows`."""
+    """`graph.CombineRank` if `shows_first_rows`."""
 
     def __init__(self, combine: CombineRank, schema: Schema, depth: int) -> None:
         """Begin without rows; the input's rows have columns `schema` and a path of `depth` integers."""
@@ -198,7 +198,7 @@ class TopKernel(PartitionedKernel[TopUndo]):
 
     @property
     def held(self) -> int:
-        """Return how many rows the kernel holds, including those that are no longer visible."""
+        """Return the number of rows of the kernel, including those that are no longer visible."""
         return self._rows.held
 
     def close(self, min_time: Root) -> ApplyResult[TopUndo] | None:

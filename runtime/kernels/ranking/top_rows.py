@@ -87,7 +87,7 @@ class TopRows:
         return numbers
 
     def take(self, numbers: Ints) -> Batch:
-        """Return rows, at least one, as they were added."""
+        """Return rows, at least one, in the form in which they were added."""
         return self._rows.take(numbers)
 
     def keys(self, numbers: Ints) -> Ints:
@@ -96,7 +96,7 @@ class TopRows:
 
     @property
     def held(self) -> int:
-        """Return how many rows there are, including those that nothing refers to."""
+        """Return the number of rows, including those that nothing refers to."""
         return self._rows.held
 
     def keep(self, undo: TopUndo) -> None:
@@ -140,7 +140,7 @@ class TopRows:
         self._numbers[slots] = NONE
 
     def read(self, slots: Ints) -> Values:
-        """Return how many rows each slot has."""
+        """Return the number of rows of each slot."""
         return Values(pa.array(self._counts(slots)))
 
     def _counts(self, slots: Ints) -> Ints:

@@ -110,7 +110,7 @@ class SessionsKernel:
         if closed is not None:
             changed.append(closed.slot)
             made.append(self._rows_of(closed))
-        rows = self._merge_owned(made)  # Needs the keys of slots, which may be freed below.
+        rows = self._merge_owned(made)  # This needs the keys of slots, which may be freed below.
         self._free_emptied(np.concatenate(changed))
         self._state.renumber_if_mostly_forgotten()
         return None if rows is None else ApplyResult(rows, None, None)

@@ -97,7 +97,7 @@ class NumberedRows:
 
     @property
     def held(self) -> int:
-        """Return how many rows there are, forgotten ones included."""
+        """Return the number of rows, including forgotten ones."""
         return sum(map(len, self._chunks))
 
     def renumber(self, kept: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""What the rows of open sessions are, whatever keeps them."""
+"""The rows of open sessions: what is common to all ways of keeping them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SessionRows(NamedTuple):
 
 
 class ClosedRows(NamedTuple):
-    """Rows of sessions that have closed: when, the slots, the bounds of the sessions, the rows' numbers."""
+    """Rows of closed sessions: their close times, slots, bounds of the sessions, and numbers of the rows."""
 
     close: Ints
     slot: Ints
@@ -56,7 +56,7 @@ class OpenRows(Protocol):
         """
 
     def add(self, rows: SessionRows) -> None:
-        """Add rows none of which is earlier than the watermark."""
+        """Add rows of which none is earlier than the watermark."""
 
     def least(self) -> Root | None:
         """Return a punctuation below which no session closes, if there are sessions."""
@@ -65,10 +65,10 @@ class OpenRows(Protocol):
         """Remove and return the rows of the sessions that close below `bound`."""
 
     def drop(self, slots: Ints) -> int:
-        """Drop the sessions of some slots; return how many rows they had."""
+        """Drop the sessions of some slots; return their number of rows."""
 
     def numbers_of(self, slots: Ints) -> tuple[Ints, Ints]:
-        """Return the numbers of the rows of slots, slot after slot, and how many each has."""
+        """Return the numbers of the rows of slots, slot by slot, and the number of rows of each slot."""
 
     def numbers(self) -> list[Ints]:
         """Return the numbers of all rows, in parts."""

@@ -8,8 +8,8 @@ watermark can only touch open sessions, so the result does not depend on their o
     runs     [10:04, 10:50)  [11:30, 12:10)                   sorted by time, cut where the gap is longer
     open     [10:00, 10:50)  [11:30, 12:10)
 
-If a slot has a row that is earlier than the watermark, its rows are added one by one, since a session may
-close in between.  Each run takes a step of a loop in Python.
+If a slot has a row that is earlier than the watermark, its rows are added one by one, because a session may
+close in between. Each run takes a step of a loop in Python.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class OpenSessions:
         return ordered.take(self._add_one_by_one(ordered))
 
     def add(self, rows: SessionRows) -> None:
-        """Add rows none of which is earlier than the watermark."""
+        """Add rows of which none is earlier than the watermark."""
         if len(rows.slot) == 0:
             return
         order = lexicographic_order([rows.slot, rows.start])
@@ -160,7 +160,7 @@ class OpenSessions:
         return ClosedRows(close, slot, start, end, np.concatenate(numbers))
 
     def drop(self, slots: Ints) -> int:
-        """Drop the sessions of some slots; return how many rows they had."""
+        """Drop the sessions of some slots; return their number of rows."""
         count = 0
         for slot in slots.tolist():
             for session in self._of_slot.pop(slot, ()):
@@ -169,7 +169,7 @@ class OpenSessions:
         return count
 
     def numbers_of(self, slots: Ints) -> tuple[Ints, Ints]:
-        """Return the numbers of the rows of slots, slot after slot, and how many each has."""
+        """Return the numbers of the rows of slots, slot by slot, and the number of rows of each slot."""
         parts = [
             [part for session in self._of_slot.get(slot, ()) for part in session.rows]
             for slot in slots.tolist()

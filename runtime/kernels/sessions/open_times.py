@@ -1,7 +1,7 @@
 """Open sessions without a gap: the rows that wait for the watermark to pass their times.
 
-Each session is the rows of one time, so a row is late if it is earlier than the watermark, whatever other
-rows there are.  Rows are in columns, in chunks that are sorted by the time at which they close.  Chunks are
+Each session consists of the rows of one time, so a row is late if it is earlier than the watermark, whatever
+other rows exist.  Rows are in columns, in chunks that are sorted by the time at which they close.  Chunks are
 merged as they grow, so each row is moved a logarithmic number of times.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OpenTimes:
-    """`open_rows.OpenRows` of sessions each of which is the rows of one time."""
+    """`open_rows.OpenRows` for sessions that each consist of the rows of one time."""
 
     def __init__(self, closing: SessionClosing) -> None:
         self._closing = closing
@@ -43,7 +43,7 @@ class OpenTimes:
         return in_total_order(rows.take(late)) if late.any() else rows.take(late)
 
     def add(self, rows: SessionRows) -> None:
-        """Add rows none of which is earlier than the watermark."""
+        """Add rows of which none is earlier than the watermark."""
         if not len(rows.slot):
             return
         close = close_times(rows.end, self._closing)
@@ -63,7 +63,7 @@ class OpenTimes:
 
     def pop_below(self, bound: Root) -> ClosedRows | None:
         """Remove and return the rows that close below `bound`."""
-        # A punctuation at the very time of the bound is below it if its origin is.
+        # A punctuation at the time of the bound is below it if its origin is.
         end = bound.time + (bound.origin > PUNCTUATION)
         closed, kept = [], []
         for chunk in self._chunks:
@@ -76,14 +76,14 @@ class OpenTimes:
         return ClosedRows(*map(np.concatenate, zip(*closed, strict=True))) if closed else None
 
     def drop(self, slots: Ints) -> int:
-        """Drop the rows of some slots; return how many there were."""
+        """Drop the rows of some slots; return their number."""
         kept = [_take(chunk, ~np.isin(chunk.slot, slots)) for chunk in self._chunks]
         count = sum(len(chunk.close) for chunk in self._chunks)
         self._chunks = [chunk for chunk in kept if len(chunk.close)]
         return count - sum(len(chunk.close) for chunk in self._chunks)
 
     def numbers_of(self, slots: Ints) -> tuple[Ints, Ints]:
-        """Return the numbers of the rows of ascending slots, slot after slot, and how many each has."""
+        """Return the numbers of the rows of ascending slots, slot by slot, and how many each has."""
         if not self._chunks:
             return np.empty(0, np.int64), np.zeros(len(slots), np.int64)
         slot = np.concatenate([chunk.slot for chunk in self._chunks])

@@ -41,7 +41,7 @@ class SessionsOfSlot:
         self._longest = 0
 
     def __len__(self) -> int:
-        """Return how many sessions are open."""
+        """Return the number of open sessions."""
         return len(self._sessions)
 
     def __iter__(self) -> Iterator[Session]:

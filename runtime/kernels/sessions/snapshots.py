@@ -116,7 +116,7 @@ class SessionSnapshots:
         return IncrementalSnapshot(rows, len(self._key_types), appends=False)
 
     def _rows_of(self, slots: Ints) -> tuple[Batch | None, Ints]:
-        """Return the rows of the open sessions of slots, slot after slot, and how many each has."""
+        """Return the rows of the open sessions of slots, slot by slot, and how many each has."""
         numbers, sizes = self._state.open.numbers_of(slots)
         return (self._state.rows.take(numbers) if len(numbers) else None), sizes
 

@@ -48,7 +48,7 @@ class Pending:
         self.least = least
 
     def __len__(self) -> int:
-        """Return how many rows are left."""
+        """Return the number of remaining rows."""
         return len(self.rows.slot)
 
 
@@ -63,7 +63,7 @@ class SessionState:
         self._combine = combine
         self._pending: list[Pending] = []
         self._count = StateColumn()
-        """How many rows each slot has."""
+        """The number of rows of each slot."""
         self._placed_time = np.empty(0, np.int64)
         self._placed_origin = np.empty(0, np.int64)
         """The greatest root of the rows that each slot has placed."""
