@@ -1,7 +1,7 @@
-"""Text to syntax: the parse table run over the tokens of a script.
+"""Text to syntax: the parse table is run over the tokens of a script.
 
-`parse_script` puts parameters in, cuts the text into tokens, runs the automaton, and checks the limits.
-The automaton keeps a stack of its own, so that no text, however deep, can exhaust Python's.
+`parse_script` replaces parameters, cuts the text into tokens, runs the automaton, and checks the limits. The
+automaton has its own stack, so that no text, however deep, can exhaust that of Python.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def parse_script(
     """Return the statements of `source`, with each `${name}` replaced by its value in `parameters`.
 
     Raises:
-        FsqlError: E1xx, the first thing that is wrong with the form of the text.
+        FsqlError: E1xx, the first error in the form of the text.
     """
     text = expand(source, parameters)
     run = _Run(text)
@@ -63,11 +63,11 @@ class _Run:
 
     @property
     def result(self) -> tuple[syntax.Statement, ...]:
-        """Return the statements, when END has been taken."""
+        """Return the statements, after END has been taken."""
         return cast("tuple[syntax.Statement, ...]", self._values[-1])
 
     def take(self, token: Token, following: Token | None) -> bool:
-        """Complete the rules that end before `token` and go over it; return whether it is allowed there.
+        """Complete the rules that end before `token` and shift it; return whether it is allowed there.
 
         `following` is the token after it, None at the end.
 
@@ -96,7 +96,7 @@ class _Run:
                 return True
 
     def _complete(self, rule: Production) -> None:
-        """Put the value of `rule` in place of its children."""
+        """Replace the children of `rule` by its value."""
         first = len(self._values) - rule.size
         values, extents = self._values[first:], self._extents[first:]
         del self._values[first:], self._extents[first:], self._states[first + 1 :]
@@ -127,7 +127,7 @@ class _Run:
 
 
 def _children(rule: Production, values: list[object]) -> list[object]:
-    """Return the children of `rule` that count, with None for each clause that is missing."""
+    """Return the significant children of `rule`, with None for each clause that is missing."""
     children: list[object] = []
     for child in rule.kept:
         children += [None] * child.nones
@@ -136,6 +136,6 @@ def _children(rule: Production, values: list[object]) -> list[object]:
             children.append(value)
         elif children:
             children += cast("list[object]", value)
-        else:  # no other value shares the list: lists of any length take linear time
+        else:  # No other value shares the list, so that lists of any length take linear time.
             children = cast("list[object]", value)
     return children + [None] * rule.nones if rule.nones else children

@@ -1,7 +1,7 @@
-"""Brackets: whether those of each statement match, and how deep they nest.
+"""Brackets: whether those of each statement match, and how deep they are nested.
 
-They are checked before the grammar, because if a bracket is missing the grammar fails only
-much later, over something that is right.
+They are checked before the grammar, because if a bracket is missing, parsing fails only much later, at a
+token that is correct.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CLOSES: Final = {"RPAR": "LPAR", "RSQB": "LSQB"}
 
 
 def check_brackets(text: ExpandedText, found: list[Token]) -> None:
-    """Check that the brackets of each statement match, and how deep they nest.
+    """Check that the brackets of each statement match, and how deep they are nested.
 
     Raises:
         FsqlError: E104 or E108.

@@ -1,8 +1,8 @@
 """Compile grammar.lark to parse_table.json: `python -m fsql.compiler.parser.compile_grammar` after a change.
 
-The only module that uses Lark, which parses the grammar, expands its lists and optional parts, and
-computes the LALR(1) table.  The same grammar always gives the same file: rules and states are numbered
-in an order of our own, because Lark's varies from run to run.
+The only module that uses Lark, which parses the grammar, expands its lists and optional parts, and computes
+the LALR(1) table.  The same grammar always results in the same file: rules and states are numbered in a
+defined order, because that of Lark varies from run to run.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def compile_grammar() -> TableFile:
 
 
 def _number_states(table: ParseTableBase[int]) -> dict[int, int]:
-    """Return the number of each state: 0 for the first, then as a breadth-first search meets them."""
+    """Return the number of each state: 0 for the first, the others in breadth-first order."""
     first = table.start_states[_START]
     numbers = {first: 0}
     queue = deque([first])
@@ -86,10 +86,10 @@ def _actions(
 
 
 def _rule(rule: LarkRule) -> Production:
-    """Return what happens to the children of `rule`, by Lark's own conventions.
+    """Return how the children of `rule` are used, by Lark's own conventions.
 
-    A keyword or sign that the grammar does not name is dropped, a rule whose name begins with `_` is
-    spliced in, and each clause in square brackets that is missing leaves one None for each thing in it.
+    A keyword or sign that the grammar does not name is dropped, a rule whose name begins with `_` is spliced
+    in, and each missing clause in square brackets leaves one None for each of its symbols.
     """
     missing = rule.options.empty_indices or (False,) * len(rule.expansion)
     kept: list[Child] = []

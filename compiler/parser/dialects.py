@@ -1,7 +1,7 @@
-"""Syntax of other SQL dialects, with what to write in fsql.
+"""Syntax of other SQL dialects, with the equivalent in fsql.
 
-PostgreSQL, Flink, ksqlDB, RisingWave and DuckDB have statements, operators and clauses that this grammar
-does not take.  For each that users are likely to write there is a help text.
+PostgreSQL, Flink, ksqlDB, RisingWave and DuckDB have statements, operators and clauses that this grammar does
+not support. There is a help text for each that users are likely to write.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
     ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
 }
-"""Help for a word after another, "" for a sign."""
+"""Help for a word after another one, which is "" for a sign."""
 
 BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
     ("WITH", "ROLLUP"): "write GROUP BY ROLLUP (a, b)",
@@ -128,7 +128,7 @@ _REFERENCES: Final = "remove it; tables have no references to others"
 CALLED: Final[Mapping[tuple[str, str], str]] = {
     ("SAFE_CAST", "AS"): "write TRY_CAST(a AS type), which is NULL where the cast fails",
 }
-"""Help for a word within the brackets of a call, by the name before the bracket."""
+"""Help for a word inside the brackets of a call, by the name before the bracket."""
 
 _WATERMARK: Final = "write WATERMARK FOR at AS at - INTERVAL '5' SECOND, with the event-time column"
 
@@ -137,7 +137,7 @@ ITEMS: Final[Mapping[tuple[str, ...], str]] = {
     ("WATERMARK", "AS"): _WATERMARK,
     ("WATERMARK", "-"): _WATERMARK,
 }
-"""Help for an item in brackets, by its first word and the second one, or the token that does not fit."""
+"""Help for an item in brackets, by its first word and the second, or the token that does not fit."""
 
 READ_AS_NAMES: Final[Mapping[str, str]] = {
     "WITHIN": _WITHIN,
@@ -148,7 +148,7 @@ READ_AS_NAMES: Final[Mapping[str, str]] = {
     "TABLESAMPLE": _NO_RANDOMNESS,
     "EXTENDED": "remove EXTENDED",
 }
-"""Help for words that the grammar takes as names, where the token after them does not fit."""
+"""Help for words that the grammar accepts as names, if the token after them does not fit."""
 
 CLAUSES: Final[Mapping[str, str]] = {
     "UNSIGNED": "write a type that has all values: SMALLINT, INT, BIGINT or DECIMAL(20, 0)",
@@ -179,7 +179,7 @@ PIVOTS: Final[Mapping[str, str]] = {
     "PIVOT": "write SUM(a) FILTER (WHERE k = 1) AS one, … in a query with GROUP BY",
     "UNPIVOT": "write CROSS JOIN LATERAL (VALUES ('a', a), ('b', b)) AS u (name, value)",
 }
-"""Help for `PIVOT (SUM(…) …)` and `UNPIVOT (a …)`, which begin like an alias with the names of columns."""
+"""Help for `PIVOT (SUM(…) …)` and `UNPIVOT (a …)`, which begin like an alias with column names."""
 
 KSQL_WINDOWS: Final[Mapping[str, str]] = {
     "TUMBLING": "write GROUP BY TUMBLE(at, INTERVAL '1' MINUTE), with the event-time column",
@@ -220,12 +220,12 @@ SIGNS: Final[Mapping[str, str]] = {
 
 
 def item_help(before: Sequence[Token], bad: Token) -> str | None:
-    """Return what to write instead of the items in brackets of which `bad` is a part.
+    """Return the help for the item in brackets that contains `bad`.
 
-    `before` are the tokens before it; the innermost item with a help text is meant.
+    `before` are the tokens before it; the help is that of the innermost item with a help text.
     """
     depth = 0
-    begun = True  # `bad` is a part of the item that begins next, not of one after it
+    begun = True  # `bad` is a part of the item that begins next, not of a later one.
     for index in range(len(before), 0, -1):
         kind = before[index - 1].kind
         depth += (kind == "RPAR") - (kind == "LPAR")
@@ -256,7 +256,7 @@ def sign_help(text: str, offset: int) -> str | None:
 
 
 def _colon_help(text: str, offset: int) -> str:
-    """Return the help for a colon: of a parameter, an object, a part of an array, or a cast."""
+    """Return the help for a colon: for a parameter, an object, a part of an array, or a cast."""
     if _COLON_NAME.match(text, offset):
         return _PARAMETER
     opened = {bracket: text.rfind(bracket, 0, offset) for bracket in "{}[]"}
@@ -268,7 +268,7 @@ def _colon_help(text: str, offset: int) -> str:
 
 
 def hint_help(hint: str) -> str:
-    """Return what to write instead of the hint comment `/*+ … */`."""
+    """Return the help for the hint comment `/*+ … */`."""
     name = hint[3:].strip().upper()
     if name.startswith("OPTIONS"):
         return "write the options in WITH of CREATE TABLE"

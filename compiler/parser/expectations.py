@@ -1,8 +1,8 @@
-"""The tokens that could come next, for messages: "a name", "an expression", FROM.
+"""The tokens that can be next, for messages: "a name", "an expression", FROM.
 
-The parse table knows up to a hundred kinds of tokens that could.  Whatever begins an expression is one
-expectation, all operators are another, and of the rest three are named, those that end or continue what
-is open before those that begin something new.
+The parse table can allow up to a hundred kinds of tokens. All that begin an expression are one expectation,
+and all operators are another. Of the others three are named: first those that end or continue an open clause,
+then those that begin a new one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _STATES_MAX: Final = 1 << 20
 
 
 def expectation(kinds: frozenset[str]) -> str:
-    """Return "expected …" for what `kinds` of tokens can come next."""
+    """Return "expected …" for the `kinds` of tokens that can be next."""
     named = _names_of(set(kinds))
     some = named[:_NAMED_MAX]
     start = "expected" if len(named) <= _NAMED_MAX else "expected, for example,"
@@ -58,7 +58,7 @@ def expectation(kinds: frozenset[str]) -> str:
 
 
 def _names_of(kinds: set[str]) -> list[str]:
-    """Return the names of `kinds`, the likeliest first."""
+    """Return the names of `kinds`, the most likely ones first."""
     named = []
     for name, group in _groups():
         if group <= kinds:
@@ -108,7 +108,7 @@ def _rank(kind: str) -> tuple[int, str]:
 
 @cache
 def _frequencies() -> Counter[str]:
-    """Return in how many states each kind can come: a rare kind is more specific."""
+    """Return in how many states each kind can be next: a rare kind is more specific."""
     return Counter(kind for state in parse_table().states for kind in state)
 
 

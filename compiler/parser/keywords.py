@@ -1,7 +1,7 @@
 """Keywords: which words are keywords, and where.
 
-The grammar decides, not the word: `end` ends a CASE and is also a valid column name, `rows` begins a frame
-and may be an alias.  Only the words that begin or join clauses are reserved.
+The grammar determines this, not the word: `end` ends a CASE and is also a valid column name, `rows` begins a
+frame and may be an alias.  Only the words that begin or join clauses are reserved.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ RESERVED: Final = frozenset({
 
 
 def kind_at(token: Token, following: Token | None, lookahead: Lookahead) -> str:
-    """Return the kind of `token` at `lookahead`: of a WORD, whether it is a keyword or NAME.
+    """Return the kind of `token` at `lookahead`: for a WORD, whether it is a keyword or a NAME.
 
-    A keyword that is not reserved is a name where the grammar takes it as a name only, and where it takes
-    both but the token after it, `following`, continues from the name alone: `SELECT a at FROM t`.
+    A keyword that is not reserved is a name if the grammar only allows a name, and if it allows both but the
+    token after it, `following`, can only continue after the name: `SELECT a at FROM t`.
     """
     if token.kind != "WORD":
         return token.kind
@@ -47,7 +47,7 @@ def kind_at(token: Token, following: Token | None, lookahead: Lookahead) -> str:
 
 
 def _can_continue(kind: str, following: Token | None, lookahead: Lookahead) -> bool:
-    """Return whether a token of `kind` may come next, and `following` after it."""
+    """Return whether a token of `kind` can be next, and `following` after it."""
     ahead = lookahead.copy()
     if not ahead.take(kind):
         return False

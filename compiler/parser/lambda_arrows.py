@@ -1,7 +1,8 @@
-"""Arrows: which `->` begin the body of a lambda, and which are steps into JSON.
+"""Arrows: which `->` begin the body of a lambda, and which are access to JSON.
 
-`a -> 'key'` and `x -> x + 1` look alike to an automaton that sees one token ahead.  In a call of a function
-that takes lambdas, `->` after a comma and a name, or a comma and names in brackets, is that of a lambda.
+`a -> 'key'` and `x -> x + 1` look the same to an automaton with one token of look-ahead.  In a call of a
+function that takes lambdas, `->` after a comma and a name, or a comma and names in brackets, belongs to a
+lambda.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def mark_lambda_arrows(tokens: list[Token]) -> list[Token]:
     """Return the tokens, whose brackets match, with kind LAMBDA_ARROW for the arrows of lambdas."""
     marked: list[Token] = []
     opened: list[int] = []
-    closed = 0  # where the last bracket that was closed was opened
+    closed = 0  # The index at which the last closed bracket was opened.
     for index, token in enumerate(tokens):
         if token.kind in {"LPAR", "LSQB"}:
             opened.append(index)
@@ -44,7 +45,7 @@ def _takes_lambdas(tokens: list[Token], bracket: int) -> bool:
 
 
 def _are_names(tokens: list[Token]) -> bool:
-    """Return whether tokens are a name, or names in brackets."""
+    """Return whether the tokens are a name, or names in brackets."""
     inside = tokens if len(tokens) == 1 else tokens[1:-1]
     return all(
         token.kind == "COMMA" if index % 2 else token.kind in {"WORD", "QUOTED_NAME"}

@@ -1,12 +1,12 @@
 """Text to tokens: names, numbers, strings and signs, with their spans.
 
-A token made of letters is a WORD here: whether it is a keyword depends on its
-context (`keywords`).  Errors that do not need the grammar are found here: characters that are not
-allowed in a script, and strings and comments that are not closed.
+A token of letters is a WORD: whether it is a keyword depends on its context (`keywords`).  Errors that do not
+depend on the grammar are found here: characters that are not allowed in a script, and strings and comments
+that are not closed.
 
 Control characters, lone surrogates and marks that change the direction of text are refused everywhere,
-because they can make a script misleading.  Other invisible characters are refused in names only; strings may
-have them.  Names are in Unicode normal form C.
+because they can make a script misleading.  Other invisible characters are only refused in names; strings may
+contain them.  Names are in Unicode normal form C.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _LOOKALIKES: Final = {
     "\u2014": "-", "\u2212": "-", "\uff0c": ",", "\uff1b": ";", "\uff08": "(", "\uff09": ")",
     "\u00b4": "'", "\u00d7": "*",
 }  # fmt: skip
-"""Characters of word processors, and what SQL has instead."""
+"""Characters of word processors, and their equivalents in SQL."""
 
 _OPENS: Final = {
     "/*": ("comment", "*/"),
@@ -79,7 +79,7 @@ def tokenize(text: ExpandedText) -> list[Token]:
     """Return the tokens of `text` and the END after them.
 
     Raises:
-        FsqlError: E102, E103, E104, E107, E108, E110, E111 or E113, whichever comes first.
+        FsqlError: E102, E103, E104, E107, E108, E110, E111 or E113, whichever is first.
     """
     if hidden := _NEVER.search(text.text):
         raise _invisible_character(text, hidden.start())
@@ -140,7 +140,7 @@ def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
 
 
 def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: bool) -> None:
-    """Check that `name`, which is written in `[start, end)`, can be seen and is in normal form C."""
+    """Check that `name`, which is written at `[start, end)`, is visible and in normal form C."""
     for offset in range(start, end):
         character = text.text[offset]
         if character in _LOOKALIKES and not quoted:

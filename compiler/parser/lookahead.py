@@ -1,6 +1,6 @@
-"""Looking ahead: the automaton run without building anything, on top of a stack that is not changed.
+"""Look-ahead: runs the automaton without building anything, on top of a stack that is not changed.
 
-A look-ahead takes time and memory for the tokens it takes, not for the depth of the stack below.
+The time and memory of a look-ahead depend on the number of its tokens, not on the depth of the stack below.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Lookahead:
-    """The lowest `depth` states of `stack`, and the states above them that the look-ahead went to."""
+    """The lowest `depth` states of `stack`, and the states above them that the look-ahead has reached."""
 
     def __init__(self, table: ParseTable, stack: list[int]) -> None:
         self._table = table
@@ -24,7 +24,7 @@ class Lookahead:
 
     @property
     def actions(self) -> dict[str, int]:
-        """Return the actions of the state on top."""
+        """Return the actions of the top state."""
         return self._table.states[self._above[-1] if self._above else self._stack[self._depth - 1]]
 
     def copy(self) -> Lookahead:
@@ -35,7 +35,7 @@ class Lookahead:
         return copied
 
     def take(self, kind: str) -> bool:
-        """Go over a token of `kind`; return whether the grammar allows it.
+        """Shift a token of `kind`; return whether the grammar allows it.
 
         If it does not, the look-ahead is incomplete and must not be used again.
         """
@@ -56,12 +56,12 @@ class Lookahead:
                 return True
 
     def takes(self, kind: str) -> bool:
-        """Return whether a token of `kind` can come next."""
+        """Return whether a token of `kind` can be next."""
         return kind in self.actions and self.copy().take(kind)
 
     def accepts(self) -> frozenset[str]:
-        """Return the kinds of tokens that can come next.
+        """Return the kinds of tokens that can be next.
 
-        The entries of the state on top are too many: LALR merges the look-ahead of like states.
+        The actions of the top state include more kinds, because LALR merges the look-ahead of similar states.
         """
         return frozenset(kind for kind in self.actions if kind.isupper() and self.takes(kind))

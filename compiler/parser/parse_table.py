@@ -1,11 +1,11 @@
 """The parse table: the LALR(1) automaton of grammar.lark, as plain data.
 
 `compile_grammar` makes `parse_table.json` from the grammar with Lark; loading the file takes a few
-milliseconds and needs no Lark.  The file names the grammar that it was made from.  Where they differ,
-as while the grammar is being changed, the table is compiled again, which takes a second.
+milliseconds and needs no Lark.  The file contains the digest of its grammar. If the grammar has another one,
+as during its development, the table is compiled again, which takes a second.
 
-In a state, an action is an integer: n >= 0 goes to state n, over a token as well as over a completed
-rule, and n < 0 completes the rule ~n.
+In a state, an action is an integer: n >= 0 goes to state n, for a token as well as for a completed rule, and
+n < 0 completes the rule ~n.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from fsql.compiler.parser.parse_table_file import FILE, Production, TableFile, grammar_digest
 
 END: Final = "$END"
-"""The kind of what follows the last token."""
+"""The kind of the token at the end of the text."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class ParseTable:
 
 @cache
 def parse_table() -> ParseTable:
-    """Return the table of grammar.lark, from the file if that is up to date."""
+    """Return the table of grammar.lark, from the file if it is up to date."""
     digest = grammar_digest()
     file = msgspec.json.decode(FILE.read_bytes(), type=TableFile) if FILE.exists() else None
     if file is None or file.grammar != digest:
         from fsql.compiler.parser.compile_grammar import (
-            compile_grammar,  # brings Lark: only where needed
+            compile_grammar,  # This imports Lark, and so only happens if needed.
         )
 
         file = compile_grammar()

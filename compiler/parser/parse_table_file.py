@@ -1,4 +1,4 @@
-"""The file of the parse table, `parse_table.json`, and the grammar that it was made from."""
+"""The file of the parse table, `parse_table.json`, and the digest of its grammar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE: Final = Path(__file__).with_name("parse_table.json")
 
 
 class Child(msgspec.Struct, frozen=True, array_like=True):
-    """A child that counts: its index, how many missing clauses precede it, whether to splice it in."""
+    """A significant child: its index, the missing clauses before it, and whether it is spliced in."""
 
     index: int
     nones: int
@@ -23,9 +23,9 @@ class Child(msgspec.Struct, frozen=True, array_like=True):
 class Production(msgspec.Struct, frozen=True, array_like=True):
     """One alternative of a rule, and how its children are used.
 
-    `size` is how many it takes from the stack, `kept` are those that count, and `nones` clauses are
-    missing after the last.  Then a "record" goes to the builder's method `origin`, a "list" to the rule
-    above, which splices it in, and an "only" child replaces the rule.
+    `size` is the number of children on the stack, `kept` are the significant ones, and `nones` is the number
+    of missing clauses after the last.  Then a "record" goes to the builder's method `origin`, a "list" to the
+    rule above, which splices it in, and an "only" child replaces the rule.
     """
 
     origin: str
@@ -54,5 +54,5 @@ class TableFile(msgspec.Struct):
 
 
 def grammar_digest() -> str:
-    """Return what identifies the text of the grammar."""
+    """Return the digest of the text of the grammar."""
     return hashlib.sha256(GRAMMAR.read_bytes()).hexdigest()

@@ -1,6 +1,7 @@
-"""EXCEPT after `*`: which lists the columns that are left out, and which is the set operation.
+"""EXCEPT after `*`: whether it lists the columns that are left out, or is the set operation.
 
-`SELECT * EXCEPT (a)` and `SELECT * EXCEPT (SELECT …)` look alike to an automaton that sees one token ahead.
+`SELECT * EXCEPT (a)` and `SELECT * EXCEPT (SELECT …)` look the same to an automaton with one token of
+look-ahead.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def mark_star_exceptions(tokens: list[Token]) -> list[Token]:
 
 
 def _is_between(tokens: list[Token]) -> bool:
-    """Return whether the first of these tokens is `*`, and the third one opens a list of names."""
+    """Return whether the first of these tokens is `*`, and the third opens a list of names."""
     if len(tokens) < 4:
         return False
     star, _, bracket, first = tokens

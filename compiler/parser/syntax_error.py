@@ -1,9 +1,9 @@
-"""Syntax errors, in terms of the tokens that a user has written.
+"""Syntax errors, in terms of the tokens that the user has written.
 
-The automaton stops at the first token that the grammar does not allow.  The mistake is often known
-more exactly: each explanation below tries one common mistake and, by running the automaton
-over the text without the mistake, checks that the text can then continue.  The first that
-fits is reported; if none does, the tokens that were expected.
+The automaton stops at the first token that the grammar does not allow.  The mistake can often be determined
+more exactly: each explanation below tries one common mistake and checks that the text can continue without
+it, by running the automaton over the corrected text. The first explanation that fits is reported; if none
+does, the expected tokens are.
 """
 
 from __future__ import annotations
@@ -101,27 +101,27 @@ class _ErrorState:
 
     @property
     def keyword(self) -> str:
-        """Return the bad token as a keyword would be written, "" if it is a sign or in quotes."""
+        """Return the bad token in the form of a keyword, "" if it is a sign or in quotes."""
         return self.bad.text.upper() if self.bad.kind == "WORD" else ""
 
     @property
     def next_keyword(self) -> str:
-        """Return the token after the bad one as a keyword would be written, "" at the end."""
+        """Return the token after the bad one in the form of a keyword, "" at the end."""
         return self.following[0].text.upper() if self.following else ""
 
     def span(self, token: Token) -> Span:
-        """Return where `token` is in the source."""
+        """Return the span of `token` in the source."""
         return self.text.span(token.start, token.end)
 
     def quote(self, token: Token) -> str:
-        """Return `token` in quotes as it is written, the beginning of it if it is long."""
+        """Return the text of `token` in quotes, only its beginning if it is long."""
         written = self.text.text[token.start : token.end]
         written = written if len(written) <= _SHOWN_MAX else f"{written[:_SHOWN_MAX]}…"
         return written if written.startswith(("'", '"', "`")) else f'"{written}"'
 
     @property
     def is_adjacent(self) -> bool:
-        """Return whether the token follows the one before it with nothing between."""
+        """Return whether the token directly follows the one before it."""
         return self.last is not None and self.last.end == self.bad.start
 
     @property
@@ -154,7 +154,7 @@ def _error_state(text: ExpandedText, found: list[Token], index: int) -> _ErrorSt
 
 
 def _other_dialect(state: _ErrorState) -> Diagnostic | None:
-    """Explain statements, clauses and operators that other dialects have."""
+    """Explain statements, clauses and operators of other dialects."""
     help_ = _dialect_help(state)
     if help_ is None:
         return None
@@ -194,14 +194,14 @@ def _dialect_help(state: _ErrorState) -> str | None:
 
 
 def _pivot_help(state: _ErrorState) -> str | None:
-    """Return what to write for PIVOT and UNPIVOT, if the token is the second in their brackets."""
+    """Return the help for PIVOT and UNPIVOT, if the token is the second in their brackets."""
     if len(state.before) < 3 or state.before[-2].kind != "LPAR":
         return None
     return PIVOTS.get(state.before[-3].text.upper())
 
 
 def _option_help(state: _ErrorState) -> str | None:
-    """Return what to write for `WITH (connector = file)` and `SET a = b`."""
+    """Return the help for `WITH (connector = file)` and `SET a = b`."""
     if "STRING" not in state.accepts or "NAME" in state.accepts:
         return None
     if state.last_kind == "SET":
@@ -215,7 +215,7 @@ def _option_help(state: _ErrorState) -> str | None:
 
 
 def _leads(state: Lookahead, kinds: Sequence[str], tokens: Sequence[Token]) -> bool:
-    """Return whether from `state` on, tokens of `kinds` and then `tokens` can come."""
+    """Return whether tokens of `kinds`, and then `tokens`, can follow in `state`."""
     ahead = state.copy()
     return all(map(ahead.take, kinds)) and all(
         ahead.take(kind_at(token, after, ahead))
@@ -224,7 +224,7 @@ def _leads(state: Lookahead, kinds: Sequence[str], tokens: Sequence[Token]) -> b
 
 
 def _misspelling_before(state: _ErrorState) -> Diagnostic | None:
-    """Explain `SELECT a FORM t`: the token before, which was read as a name, is a misspelt keyword."""
+    """Explain `SELECT a FORM t`: the preceding token, which was read as a name, is a misspelt keyword."""
     last = state.last
     if last is None or state.last_kind != "NAME":
         return None
@@ -239,7 +239,7 @@ def _misspelling_before(state: _ErrorState) -> Diagnostic | None:
 
 
 def _misspelling_here(state: _ErrorState) -> Diagnostic | None:
-    """Explain `SELCT a`: the token is a keyword misspelt."""
+    """Explain `SELCT a`: the token is a misspelt keyword."""
     if state.keyword in RESERVED | {""}:
         return None
     keywords = sorted(state.accepts & parse_table().keywords)
@@ -267,7 +267,7 @@ def _trailing_comma(state: _ErrorState) -> Diagnostic | None:
 
 
 def _unfinished_text(state: _ErrorState) -> Diagnostic | None:
-    """Explain the end of the text or of a statement where it must continue."""
+    """Explain the end of the text or of a statement that is incomplete."""
     if state.bad.kind not in {"SEMICOLON", END} or state.last is None:
         return None
     end = state.last.end
@@ -296,7 +296,7 @@ def _comparison_chain(state: _ErrorState) -> Diagnostic | None:
 
 
 def _wrong_quotes(state: _ErrorState) -> Diagnostic | None:
-    """Explain a string in double quotes, and a name in single ones."""
+    """Explain a string in double quotes, and a name in single quotes."""
     bad, accepts = state.bad, state.accepts
     if bad.kind == "QUOTED_NAME" and "STRING" in accepts:
         escaped = bad.text.replace("'", "''")
@@ -338,7 +338,7 @@ def _missing_keyword(state: _ErrorState) -> Diagnostic | None:
 
 
 def _insert_after_with(state: _ErrorState) -> Diagnostic | None:
-    """Explain `WITH v AS (…) INSERT INTO t SELECT …`, as some dialects have it."""
+    """Explain `WITH v AS (…) INSERT INTO t SELECT …`, which some dialects support."""
     if state.keyword != "INSERT" or not {"COMMA", "SELECT"} <= state.accepts:
         return None
     label = Label(state.span(state.bad), expectation(state.accepts))
@@ -347,7 +347,7 @@ def _insert_after_with(state: _ErrorState) -> Diagnostic | None:
 
 
 def _missing_semicolon(state: _ErrorState) -> Diagnostic | None:
-    """Explain a statement that begins where another has not been ended."""
+    """Explain a statement that begins before the preceding one has ended."""
     if "SEMICOLON" not in state.accepts or not _leads(state.here, ["SEMICOLON"], [state.bad]):
         return None
     label = Label(state.span(state.bad), "another statement begins here")

@@ -1,15 +1,15 @@
 """The syntax: the text of a script as records, before names are resolved.
 
-Every record has the span of its text.  Two records are equal if they mean the same, wherever they are in
-the text: spans do not count.  Expressions, relations, query bodies and statements are closed unions, named
-at the end of this file, so that a `match` over one can be proved complete.
+Every record has the span of its text.  Two records are equal if they have the same meaning, wherever they are
+in the text: spans are ignored.  Expressions, relations, query bodies and statements are closed unions,
+defined at the end of this file, so that a `match` over one can be checked for completeness.
 
-Shapes that text can make long are tuples, never deep: `a + b - c` is one `Chain`, `p AND q AND r` one
-`Logical`, and likewise joins and UNIONs.  What remains nests at most `limits.DEPTH_MAX` deep, so
-code that walks these records can recurse.
+Constructs that can be long are tuples, not nested records: `a + b - c` is one `Chain`, `p AND q AND r` one
+`Logical`, and likewise joins and UNIONs.  Other records are nested at most `limits.DEPTH_MAX` deep, so code
+that walks them can be recursive.
 
-The parser accepts more than the engine implements; what is not implemented has a record as well, so that
-the binder can report it with its span.
+The parser accepts more than the engine implements; features that are not implemented have records, too, so
+that the binder can report them with their spans.
 """
 
 from __future__ import annotations

@@ -43,15 +43,15 @@ TAKE_LAMBDAS: Final = frozenset(
         *("TRANSFORM_KEYS", "TRANSFORM_VALUES", "MAP_FILTER"),
     }
 )
-"""The functions after whose first argument `x ->` begins a lambda; elsewhere `->` is an access to JSON."""
+"""The functions after whose first argument `x ->` begins a lambda; for others `->` is an access to JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(Syntax):
     """`f([DISTINCT] a, … [ORDER BY …]) [FILTER (WHERE p)] [IGNORE | RESPECT NULLS] [OVER …]`.
 
-    Forms with words inside are calls too: `SUBSTRING(s FROM 2 FOR 3)` is SUBSTRING(s, 2, 3),
-    `POSITION(a IN b)` is POSITION(a, b), CURRENT_TIMESTAMP a call without arguments.
+    Forms with keywords inside are calls, too: `SUBSTRING(s FROM 2 FOR 3)` is SUBSTRING(s, 2, 3), `POSITION(a
+    IN b)` is POSITION(a, b), CURRENT_TIMESTAMP a call without arguments.
     """
 
     name: QualifiedName
@@ -95,7 +95,7 @@ class Trim(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class WindowSpecification(Syntax):
-    """`(PARTITION BY … ORDER BY … frame)`, of OVER or in a WINDOW clause; `base` names another."""
+    """`(PARTITION BY … ORDER BY … frame)`, in OVER or in a WINDOW clause; `base` names another window."""
 
     base: Identifier | None
     partition_by: tuple[Expression, ...]

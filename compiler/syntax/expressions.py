@@ -1,4 +1,4 @@
-"""Expressions except calls: values, operators, subqueries, CASE and CAST."""
+"""Expressions without calls: values, operators, subqueries, CASE and CAST."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ColumnReference(Syntax):
-    """`a`, `t.a`, `t.a.field`: only the binder knows which parts are table, column and fields."""
+    """`a`, `t.a`, `t.a.field`: only the binder determines which parts are table, column and fields."""
 
     parts: tuple[Identifier, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NumberLiteral(Syntax):
-    """A number without sign, as written: its form determines whether it is exact."""
+    """A number without its sign, as written: its form determines whether it is exact."""
 
     text: str
 
@@ -39,7 +39,7 @@ class StringLiteral(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class BytesLiteral(Syntax):
-    """`X'0aff'`; the digits are not checked here."""
+    """`X'0aff'`; the parser does not check the digits."""
 
     digits: str
 
@@ -61,7 +61,7 @@ TimeType = OneOf["TIMESTAMP", "TIMESTAMP_LTZ", "DATE", "TIME"]
 
 @dataclass(frozen=True, slots=True)
 class TimeLiteral(Syntax):
-    """`TIMESTAMP '2024-01-31 23:59:59'`, `DATE '…'`, `TIME '…'`; the text is not checked here."""
+    """`TIMESTAMP '2024-01-31 23:59:59'`, `DATE '…'`, `TIME '…'`; the parser does not check the text."""
 
     type: TimeType
     value: StringLiteral
@@ -79,14 +79,14 @@ Unit = OneOf[
     "MILLISECOND",
     "MICROSECOND",
 ]
-"""Units of time; in the text also the plural."""
+"""Units of time; in the text they can also be plural."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalLiteral(Syntax):
-    """`INTERVAL '4' SECOND`, `INTERVAL '1:30' HOUR TO MINUTE`; the text is not checked here.
+    """`INTERVAL '4' SECOND`, `INTERVAL '1:30' HOUR TO MINUTE`; the parser does not check the text.
 
-    `unit` is None where the text has the units: `INTERVAL '4 seconds'`.
+    `unit` is None if the text contains the units: `INTERVAL '4 seconds'`.
     """
 
     value: StringLiteral
@@ -155,7 +155,7 @@ class Not(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Logical(Syntax):
-    """`p AND q AND …` or `p OR q OR …`, two operands or more."""
+    """`p AND q AND …` or `p OR q OR …`, with two or more operands."""
 
     operator: OneOf["AND", "OR"]
     operands: tuple[Expression, ...]
@@ -267,7 +267,7 @@ class Case(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Syntax):
-    """`CAST(a AS type)`; with `safe`, TRY_CAST, which gives NULL where CAST fails."""
+    """`CAST(a AS type)`; with `safe`, TRY_CAST, which returns NULL if CAST fails."""
 
     operand: Expression
     type: TypeName

@@ -1,4 +1,4 @@
-"""Names and types, and the base of all records."""
+"""Names and types, and the base class of all records."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """The base of all records; the span does not count for equality."""
+    """The base class of all records; the span is ignored for equality."""
 
     span: Span = field(compare=False)
 
 
 def parts(record: Syntax) -> list[object]:
-    """Return the values of the fields of a record, in their order, except its span."""
+    """Return the values of the fields of a record in their order, except its span."""
     kind: type = type(record)
     return [getattr(record, name) for name in _part_names(kind)]
 
@@ -44,7 +44,7 @@ class QualifiedName(Syntax):
 
     @classmethod
     def of_file(cls, span: Span, path: str) -> QualifiedName:
-        """Return the name of the table that a file in FROM is: its path."""
+        """Return the name of the table for a file in FROM: its path."""
         return cls(span, (Identifier(span, path, quoted=True),))
 
 
@@ -52,8 +52,8 @@ class QualifiedName(Syntax):
 class TypeName(Syntax):
     """A type as written, in upper case: `DECIMAL(23, 3)`, `ARRAY<INT>`, `ROW<a INT, b STRING>`.
 
-    `numbers` are those in round brackets, `arguments` the types in angle brackets; for ROW, `fields`
-    names them.  Further words belong to the name: `TIMESTAMP WITH LOCAL TIME ZONE`.
+    `numbers` are those in round brackets, `arguments` the types in angle brackets; for ROW, `fields` names
+    them.  Additional words belong to the name: `TIMESTAMP WITH LOCAL TIME ZONE`.
     """
 
     name: str

@@ -53,7 +53,7 @@ class NamedWindow(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Emit(Syntax):
-    """`EMIT CHANGES`, `EMIT FINAL`: when the SELECT that it ends releases its rows."""
+    """`EMIT CHANGES`, `EMIT FINAL`: when the SELECT before it releases its rows."""
 
     mode: OneOf["CHANGES", "FINAL"]
 
@@ -99,7 +99,7 @@ class SetTerm(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(Syntax):
-    """`first UNION a EXCEPT b`, applied from the left; INTERSECT, which binds tighter, is inside."""
+    """`first UNION a EXCEPT b`, applied from the left; INTERSECT, which has higher precedence, is inside."""
 
     first: QueryBody
     terms: tuple[SetTerm, ...]

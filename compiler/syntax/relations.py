@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableAlias(Syntax):
-    """`AS t(a, b)`; without columns the relation keeps its own."""
+    """`AS t(a, b)`; without columns the relation keeps its own names."""
 
     name: Identifier
     columns: tuple[Identifier, ...] = ()
@@ -26,7 +26,7 @@ class TableAlias(Syntax):
 class TableReference(Syntax):
     """A table, view or CTE; with `system_time`, `FOR SYSTEM_TIME AS OF …`.
 
-    With `is_file` it is a file, whose path is the name.
+    With `is_file`, it is a file, whose path is the name.
     """
 
     name: QualifiedName
@@ -81,8 +81,8 @@ class NamedArgument(Syntax):
 class TableFunction(Syntax):
     """`[LATERAL] TABLE(HOP(TABLE x, DESCRIPTOR(c), …))` or `HOP(x, c, …)`.
 
-    In the short form table and column are ColumnReferences: the binder, which knows the function, knows
-    what they are.
+    In the short form, table and column are ColumnReferences: the binder determines their meaning by the
+    function.
     """
 
     name: QualifiedName

@@ -24,7 +24,7 @@ class PatternName(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class PatternChain(Syntax):
-    """Parts one after the other, `A B`, or `either` of them, `A | B`."""
+    """Consecutive parts, `A B`, or alternatives if `either`, `A | B`."""
 
     parts: tuple[Pattern, ...]
     either: bool
@@ -42,7 +42,7 @@ class PatternQuantified(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class PatternRefused(Syntax):
-    """`{- A -}` or `PERMUTE(A, B)`, as `what` names it."""
+    """`{- A -}` or `PERMUTE(A, B)`; `what` names the form."""
 
     what: OneOf["exclusion", "PERMUTE"]
 

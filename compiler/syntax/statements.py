@@ -48,7 +48,7 @@ class MetadataColumn(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Watermark(Syntax):
-    """`WATERMARK FOR column [AS expression]`; without AS the watermark is the column, no delay."""
+    """`WATERMARK FOR column [AS expression]`; without AS the watermark is the column, without a delay."""
 
     column: Identifier
     expression: Expression | None
@@ -56,7 +56,7 @@ class Watermark(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKey(Syntax):
-    """`PRIMARY KEY (columns) NOT ENFORCED`; `enforced` unless those two words follow."""
+    """`PRIMARY KEY (columns) NOT ENFORCED`; `enforced` if these two words are missing."""
 
     columns: tuple[Identifier, ...]
     enforced: bool
@@ -72,7 +72,7 @@ class TableOption(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class LikeOption(Syntax):
-    """`INCLUDING | EXCLUDING | OVERWRITING part` of LIKE, in upper case; a part is ALL, OPTIONS or so."""
+    """`INCLUDING | EXCLUDING | OVERWRITING part` of LIKE, in upper case; a part is ALL or OPTIONS."""
 
     handling: str
     part: str
@@ -80,7 +80,7 @@ class LikeOption(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class LikeTable(Syntax):
-    """`LIKE table [(options)]`: the new table has what the other one has, and its own elements."""
+    """`LIKE table [(options)]`: the new table has the elements of the other one, and its own elements."""
 
     table: QualifiedName
     options: tuple[LikeOption, ...] = ()
@@ -129,8 +129,8 @@ class Parameter(Syntax):
 class CreateFunction(Syntax):
     """`CREATE [AGGREGATE] FUNCTION name(parameters) RETURNS … LANGUAGE PYTHON AS 'module:name'`.
 
-    A function that returns TABLE (…) has the columns in `returns`; it is None if the types are left to the
-    function: `CREATE FUNCTION name AS 'module:name' LANGUAGE PYTHON`.
+    A function that returns TABLE (…) has the columns in `returns`; it is None if the function determines the
+    types: `CREATE FUNCTION name AS 'module:name' LANGUAGE PYTHON`.
     """
 
     name: QualifiedName
@@ -199,7 +199,7 @@ class Explain(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Show(Syntax):
-    """`SHOW TABLES` or the like: a list of what has been declared; `what` is the word after SHOW."""
+    """`SHOW TABLES` or similar: a list of what has been declared; `what` is the word after SHOW."""
 
     what: Identifier
 
@@ -214,7 +214,7 @@ class ShowCreate(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Describe(Syntax):
-    """`DESCRIBE name`: the columns of a table or view; with `is_file` of a file, whose path is the name."""
+    """`DESCRIBE name`: the columns of a table or view; with `is_file`, of the file with that path."""
 
     name: QualifiedName
     is_file: bool = False

@@ -1,8 +1,8 @@
-"""The parse tree to syntax, while it is being parsed: a function for each rule of grammar.lark.
+"""The parse tree to syntax, during parsing: a function for each rule of grammar.lark.
 
 When a rule is complete, the parser calls the function of that name with the rule's span and children:
-records, tuples of records, `Token`s for the keywords that the grammar names, and None for what is
-missing.  `build` finds the function; the tests check that each rule has one and each function a rule.
+records, tuples of records, `Token`s for the keywords that the grammar names, and None for missing clauses.
+`build` finds the function; the tests check that each rule has a function and each function a rule.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class _CallEnd(NamedTuple):
 
 
 def call(span: Span, name: syntax.Identifier, end: _CallEnd) -> syntax.FunctionCall | syntax.Cast:
-    """Return `f(a)` with everything after it."""
+    """Return `f(a)` with the clauses after it."""
     return _function_call(span, (name,), end)
 
 
@@ -146,7 +146,7 @@ def arguments(
 
 
 def _parts(argument: object) -> tuple[object, ...]:
-    """Return the arguments that an argument with keywords inside is short for."""
+    """Return the arguments for which an argument with keywords is an abbreviation."""
     match argument:
         case _Pair(key=key, value=value):
             return key, value
@@ -198,11 +198,11 @@ def returning(_span: Span, type_: syntax.TypeName) -> syntax.TypeName:
 
 
 def null_treatment(_span: Span, token: Token | None) -> str | None:
-    """Return IGNORE or RESPECT; None if neither is written."""
+    """Return IGNORE or RESPECT; None if neither is given."""
     return None if token is None else token.kind
 
 
-# Calls with tokens inside.
+# Calls with keywords inside.
 
 
 def extract(span: Span, unit: syntax.Identifier, operand: syntax.Expression) -> syntax.Extract:
@@ -266,13 +266,13 @@ def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.Functio
 def niladic(
     span: Span, token: Token, digits: syntax.NumberLiteral | None = None
 ) -> syntax.FunctionCall:
-    """Return CURRENT_TIMESTAMP or the like: a call without brackets, or with digits in them."""
+    """Return CURRENT_TIMESTAMP or a similar call: without brackets, or with digits in them."""
     arguments = () if digits is None else (digits,)
     return syntax.FunctionCall(span, _function_name(span, token), arguments)
 
 
 def _function_name(span: Span, token: Token) -> syntax.QualifiedName:
-    """Return the name of a function that `token`, the first of the call and a keyword, is."""
+    """Return the name of the function that `token`, the first of the call and a keyword, denotes."""
     name_span = type(span)(span.start, span.start + len(token.text))
     return syntax.QualifiedName(name_span, (syntax.Identifier(name_span, token.text.upper()),))
 

@@ -1,4 +1,4 @@
-"""Expressions but for calls: literals, constructors, operators, subqueries, CASE and CAST."""
+"""Expressions without calls: literals, constructors, operators, subqueries, CASE and CAST."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def not_(span: Span, operand: syntax.Expression) -> syntax.Not:
 
 
 def is_(span: Span, operand: syntax.Expression, negated: Token | None, value: Token) -> syntax.Is:
-    """Return `a IS NULL` or the like."""
+    """Return `a IS NULL` or a similar test."""
     return syntax.Is(span, operand, typed("syntax.IsValue", value.kind), negated is not None)
 
 
@@ -264,7 +264,7 @@ def searched_field(
 def field(
     span: Span, operand: syntax.Expression, name: syntax.Identifier
 ) -> syntax.ColumnReference | syntax.FieldAccess:
-    """Return `a.b`: a reference with one part more, unless `a` is a value in brackets.
+    """Return `a.b`: a reference with one more part, unless `a` is a value in brackets.
 
     Raises:
         FsqlError: E108 if the parts are too many.

@@ -33,7 +33,7 @@ def names(_span: Span, *each: syntax.Identifier) -> tuple[syntax.Identifier, ...
 
 
 def type_name(_span: Span, token: Token) -> str:
-    """Return the name of a type; they match without regard to case."""
+    """Return the name of a type, which is case-insensitive."""
     return token.text.upper()
 
 
@@ -61,17 +61,17 @@ _DIGITS_MAX: Final = 4
 
 
 def time_zone(_span: Span, preposition: Token, local: Token | None = None) -> str:
-    """Return `WITH LOCAL TIME ZONE` or the like."""
+    """Return `WITH LOCAL TIME ZONE` or a similar clause."""
     return f"{preposition.text.upper()} {'LOCAL ' if local else ''}TIME ZONE"
 
 
 def double_type(span: Span) -> syntax.TypeName:
-    """Return DOUBLE, also if it is written DOUBLE PRECISION."""
+    """Return DOUBLE, even if it is written DOUBLE PRECISION."""
     return syntax.TypeName(span, "DOUBLE")
 
 
 def interval_type(span: Span, unit: syntax.Unit | None, to: syntax.Unit | None) -> syntax.TypeName:
-    """Return `INTERVAL DAY TO SECOND` or the like."""
+    """Return `INTERVAL DAY TO SECOND` or a similar type."""
     words = ["INTERVAL", *([unit] if unit else []), *(["TO", to] if to else [])]
     return syntax.TypeName(span, " ".join(words))
 
@@ -107,5 +107,5 @@ def type_field(
 
 
 def nullability(_span: Span, not_: Token | None) -> bool:
-    """Return whether NOT NULL is written."""
+    """Return whether NOT NULL is given."""
     return not_ is not None

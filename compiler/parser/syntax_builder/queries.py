@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _QueryEnd(NamedTuple):
-    """What follows the body of a query."""
+    """The clauses after the body of a query."""
 
     order_by: tuple[syntax.OrderItem, ...] = ()
     limit: syntax.Expression | None = None
@@ -201,7 +201,7 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
 def select_quantifier(
     _span: Span, first: Token | syntax.Expression | None, *others: syntax.Expression
 ) -> tuple[bool, tuple[syntax.Expression, ...]]:
-    """Return whether DISTINCT is written, and the expressions of DISTINCT ON."""
+    """Return whether DISTINCT is given, and the expressions of DISTINCT ON."""
     if isinstance(first, syntax.Syntax):
         return False, (first, *others)
     return first is not None and first.kind == "DISTINCT", ()
@@ -227,7 +227,7 @@ def changed_star(
     without: tuple[syntax.Identifier, ...],
     replaced: tuple[syntax.SelectItem, ...],
 ) -> syntax.Star:
-    """Return `*` or `t.*`, with what its EXCLUDE and REPLACE say."""
+    """Return `*` or `t.*`, with the columns of its EXCLUDE and REPLACE."""
     return syntax.Star(span, star.qualifier, without, replaced)
 
 
@@ -298,7 +298,7 @@ _Grouping = syntax.Expression | syntax.GroupingSets
 
 
 def groupings(_span: Span, *elements: _Grouping) -> tuple[_Grouping, ...]:
-    """Return the elements of GROUP BY; `()` among others changes nothing, alone it leaves none."""
+    """Return the elements of GROUP BY; `()` changes nothing among others, and alone leaves no element."""
     return tuple(element for element in elements if not _is_empty(element))
 
 
@@ -314,7 +314,7 @@ def empty_grouping(span: Span) -> syntax.RowConstructor:
 def grouping_sets(
     span: Span, kind: syntax.GroupingKind, *elements: _Grouping
 ) -> syntax.GroupingSets:
-    """Return `GROUPING SETS ((a, b), c, ())` and the like."""
+    """Return `GROUPING SETS ((a, b), c, ())` and similar forms."""
     return syntax.GroupingSets(span, kind, tuple(map(_grouping_set, elements)))
 
 
@@ -329,5 +329,5 @@ def _grouping_set(element: _Grouping) -> tuple[syntax.Expression, ...] | syntax.
 
 
 def grouping_kind(_span: Span, token: Token) -> syntax.GroupingKind:
-    """Return which grouping sets these are."""
+    """Return the kind of the grouping sets."""
     return typed("syntax.GroupingKind", "GROUPING SETS" if token.kind == "SETS" else token.kind)

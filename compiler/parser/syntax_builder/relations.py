@@ -45,7 +45,7 @@ def natural_join(span: Span, kind: syntax.JoinKind, right: syntax.Relation) -> s
 def join_kind(
     _span: Span, token: Token | None = None, left: Token | None = None
 ) -> syntax.JoinKind:
-    """Return INNER if no kind is written; `left` is that of ASOF LEFT."""
+    """Return INNER if no kind is given; `left` is that of ASOF LEFT."""
     if left is not None:
         return "ASOF LEFT"
     return "INNER" if token is None else typed("syntax.JoinKind", token.kind)
@@ -69,7 +69,7 @@ def table_reference(
 def file_reference(
     span: Span, path: syntax.StringLiteral, alias: syntax.TableAlias | None
 ) -> syntax.TableReference:
-    """Return `'orders.jsonl' AS a`; without an alias the file is called `orders`."""
+    """Return `'orders.jsonl' AS a`; without an alias the file is named `orders`."""
     if alias is None:
         stem = PurePath(path.value).name.partition(".")[0] or path.value
         alias = syntax.TableAlias(path.span, syntax.Identifier(path.span, stem))

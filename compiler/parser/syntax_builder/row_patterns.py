@@ -58,7 +58,7 @@ def measure(span: Span, expression: syntax.Expression, name: syntax.Identifier) 
 
 
 def rows_per_match(_span: Span, token: Token | None = None) -> bool:
-    """Return whether ALL ROWS PER MATCH is written."""
+    """Return whether ALL ROWS PER MATCH is given."""
     return token is not None
 
 
@@ -105,7 +105,7 @@ def pattern_permutation(span: Span, *_parts: syntax.Pattern) -> syntax.PatternRe
 
 
 def pattern_quantifier(span: Span, *tokens: Token | None) -> tuple[int, int | None, bool]:
-    """Return the least and the greatest number of times, and whether the quantifier is greedy.
+    """Return the minimum and the maximum number of repetitions, and whether the quantifier is greedy.
 
     Raises:
         FsqlError: E101 if a number is not valid, or the second is less than the first.

@@ -22,7 +22,7 @@ _Parameters = tuple[syntax.Parameter, ...]
 
 
 def script(_span: Span, *statements: syntax.Statement | None) -> tuple[syntax.Statement, ...]:
-    """Return the statements; nothing between two semicolons is not a statement."""
+    """Return the statements; an empty text between two semicolons is not a statement."""
     return tuple(statement for statement in statements if statement is not None)
 
 
@@ -52,7 +52,7 @@ def partition_value(
 
 
 def statement_set(span: Span, *inserts: syntax.Insert | None) -> syntax.StatementSet:
-    """Return `EXECUTE STATEMENT SET BEGIN … END`; nothing between two semicolons is not one."""
+    """Return `EXECUTE STATEMENT SET BEGIN … END`; an empty text between two semicolons is not a statement."""
     return syntax.StatementSet(span, tuple(each for each in inserts if each is not None))
 
 
@@ -71,7 +71,7 @@ def explain(
 
 
 def plan_for(_span: Span) -> None:
-    """Return that PLAN FOR names no stage."""
+    """Return the stage of PLAN FOR, which names none."""
 
 
 def show(span: Span, what: syntax.Identifier) -> syntax.Show:
@@ -163,7 +163,7 @@ def create_function(  # noqa: PLR0913, PLR0917 - what the rule has
 ) -> syntax.CreateFunction:
     """Return `CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE PYTHON AS 'm:f'`.
 
-    Without parameters, the body comes first, as in `CREATE FUNCTION f AS 'm:f' LANGUAGE PYTHON`.
+    Without parameters, the body is first, as in `CREATE FUNCTION f AS 'm:f' LANGUAGE PYTHON`.
     """
     if language is None or body is None:
         body, language = cast("tuple[syntax.StringLiteral, syntax.Identifier]", parameters)
@@ -243,7 +243,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
 
 
 def table_element_list(_span: Span, *elements: _TableElement) -> tuple[_TableElement, ...]:
-    """Return everything between the brackets of CREATE TABLE."""
+    """Return the elements between the brackets of CREATE TABLE."""
     return elements
 
 
