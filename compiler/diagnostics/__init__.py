@@ -1,9 +1,9 @@
 """Diagnostics: errors and warnings about a user's text, as data.
 
-A diagnostic has a code (a row of `codes`), a one-line message, a primary label on what is wrong,
-secondary labels on other spans that explain it, notes (facts) and helps (one action each,
-with the exact text to type).  `render` shows it.  Words: the message is lower case without a full
-stop, names the object and its kind in double quotes, and never an internal class, rule or token.
+A diagnostic has a code (a row of `codes`), a one-line message, a primary label on what is wrong, secondary
+labels on other spans that explain it, notes (facts) and helps (one action each, with the exact text to type).
+`render` shows it.  Wording: the message is in lower case without a full stop, names the object and its kind
+in double quotes, and never an internal class, rule or token.
 
 `FsqlError` carries diagnostics to the caller of the compiler.  It is raised only for what a user
 wrote: a bug of fsql is an `AssertionError`, a bad row of data an error row.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A span of the text and a message about it; an empty message only underlines."""
+    """A span of the text and a message about it; with an empty message the span is only underlined."""
 
     span: Span
     message: str = ""

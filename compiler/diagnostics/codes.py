@@ -1,7 +1,7 @@
-"""Every code that fsql reports: its meaning, its cause, the remedy, and a minimal example.
+"""All codes that fsql reports: their meanings, causes, remedies, and minimal examples.
 
-`docs/errors.md` and `fsql explain-error CODE` are made from this table, and a test fails if a code
-has no `.test` case.  A code never gets another meaning; one that is no longer reported is removed.
+`docs/errors.md` and `fsql explain-error CODE` are made from this table, and a test fails if a code has no
+`.test` case.  The meaning of a code never changes; a code that is no longer reported is removed.
 
 | codes | about                                  | codes | about                              |
 |-------|----------------------------------------|-------|------------------------------------|
@@ -27,7 +27,7 @@ from fsql.compiler.diagnostics.codes_syntax import SYNTAX_ROWS
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A row of the table; `example` is the smallest query or input line that is reported so."""
+    """A row of the table; `example` is the smallest query or input line for which the code is reported."""
 
     code: str
     title: str

@@ -1,4 +1,4 @@
-"""The rows of the code table for data, a row that fails or is malformed (E5xx)."""
+"""The rows of the code table for data: a row that fails or is malformed (E5xx)."""
 
 from __future__ import annotations
 

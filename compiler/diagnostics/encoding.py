@@ -1,4 +1,4 @@
-"""Errors as JSON, to send them from one process to another."""
+"""Errors as JSON, for sending them between processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def diagnostics_bytes(error: FsqlError) -> bytes:
 
 
 def error_of(data: bytes) -> FsqlError:
-    """Return the error that `diagnostics_bytes` was given.
+    """Return the error that `diagnostics_bytes` encoded.
 
     Raises:
         msgspec.MsgspecError: if the bytes are not an error.

@@ -1,7 +1,7 @@
-"""The lines of source that labels point at, with the messages of the labels beneath.
+"""The lines of source to which labels point, with the messages of the labels below.
 
-A label on one line is underlined; one over several lines is underlined on its first and its last.
-Lines between that no label touches are left out.
+A label on one line is underlined; a label over several lines is underlined on its first and its last line.
+Lines in between without labels are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """Colours a text by its role: "primary", "secondary" or "gutter"."""
 
 _LINE_MAX: Final = 120
-"""How many code points of a line are shown, around its first label."""
+"""The number of code points of a line that are shown, around its first label."""
 _BEFORE: Final = 40
 _TAB: Final = "    "
 
@@ -47,7 +47,7 @@ def _visible_character(character: str) -> str:
 
 
 def _columns(text: str) -> int:
-    """Return how many columns a terminal takes for `text`."""
+    """Return the number of terminal columns that `text` takes."""
     return sum(_character_columns(character) for character in visible(text))
 
 
@@ -72,14 +72,14 @@ class _Mark:
 
 
 def gutter_width(diagnostic: Diagnostic, source: SourceText) -> int:
-    """Return how many digits the greatest line number in the excerpt has."""
+    """Return the number of digits of the greatest line number in the excerpt."""
     labels = filter(None, (diagnostic.primary, *diagnostic.secondary))
     ends = [max(label.span.start, label.span.end - 1) for label in labels]
     return len(str(source.line_column(max(ends, default=0))[0]))
 
 
 def excerpt(diagnostic: Diagnostic, source: SourceText, paint: Paint) -> list[str]:
-    """Return the lines of the excerpt for `diagnostic`, none if it has no labels."""
+    """Return the lines of the excerpt for `diagnostic`; no lines if it has no labels."""
     marks: dict[int, list[_Mark]] = {}
     for label in filter(None, (diagnostic.primary, *diagnostic.secondary)):
         for number, mark in _marks(label, source, primary=label is diagnostic.primary):
@@ -100,7 +100,7 @@ def excerpt(diagnostic: Diagnostic, source: SourceText, paint: Paint) -> list[st
 
 
 def _marks(label: Label, source: SourceText, *, primary: bool) -> Iterator[tuple[int, _Mark]]:
-    """Yield the lines that `label` underlines, and what there; its message goes with the last."""
+    """Yield the lines that `label` underlines, and the underlined parts; its message is with the last one."""
     start, end = label.span.start, label.span.end
     first, first_column = source.line_column(start)
     last, last_column = source.line_column(max(start, end - 1))
@@ -118,7 +118,7 @@ def _marks(label: Label, source: SourceText, *, primary: bool) -> Iterator[tuple
 def _line(
     number: int, marks: list[_Mark], source: SourceText, paint: Paint, width: int
 ) -> Iterator[str]:
-    """Yield the line `number` and the rows beneath it."""
+    """Yield the line `number` and the rows below it."""
     line = source.line(number)
     offset = 0
     if len(line) > _LINE_MAX:
@@ -137,7 +137,7 @@ def _line(
 
 
 def _extent_of(mark: _Mark, shown: str, offset: int, before: int) -> tuple[int, int, _Mark]:
-    """Return the columns `[start, end)` of `mark` beneath the part of its line that is shown."""
+    """Return the columns `[start, end)` of `mark` below the part of its line that is shown."""
     start = min(max(mark.start - offset, 0), len(shown))
     end = min(max(mark.end - offset, start), len(shown))
     column = before + _columns(shown[:start])
@@ -145,9 +145,9 @@ def _extent_of(mark: _Mark, shown: str, offset: int, before: int) -> tuple[int, 
 
 
 def _rows(extents: list[tuple[int, int, _Mark]], paint: Paint) -> Iterator[str]:
-    """Yield the underlines with the last message next to them, then the other messages beneath.
+    """Yield the underlines with the last message next to them, then the other messages below.
 
-    A message beneath is connected to the start of its underline by a bar.
+    A message below is connected to the start of its underline by a bar.
     """
     if not extents:
         return

@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LENGTH_MAX: Final = 64
-"""Longer words are not compared: the distance takes time in proportion to both lengths."""
+"""Longer words are not compared, because the time is proportional to the product of both lengths."""
 
 
 def near_name(word: str, names: Iterable[str]) -> str | None:
-    """Return the name that `word` is most likely a misspelling of, the first of equally likely ones.
+    """Return the name of which `word` is most likely a misspelling, the first of equally likely ones.
 
-    A slip is a letter too many, missing or wrong, or two in the wrong order; case does not count.  One
-    slip is likely from three letters on, another for every four letters.
+    An edit adds, removes or replaces a letter, or swaps two; case is ignored. One edit is likely from three
+    letters on, another for every four letters.
 
     >>> near_name("amnt", ["user_id", "amount", "at"])
     'amount'
@@ -35,7 +35,7 @@ def near_name(word: str, names: Iterable[str]) -> str | None:
 
 
 def edit_distance(left: str, right: str) -> int:
-    """Return the least number of slips between the words: insert, delete, replace, swap neighbours.
+    """Return the minimum number of edits between the words: insert, delete, replace, swap neighbours.
 
     >>> edit_distance("FORM", "FROM"), edit_distance("amnt", "amount")
     (1, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def count_text(count: float) -> str:
-    """Return a count with its thousands apart.
+    """Return a count with thousands separators.
 
     >>> count_text(1234567)
     '1,234,567'
@@ -25,7 +25,7 @@ def rate_text(count: float, seconds: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """Return a number of bytes in the greatest unit that it fills.
+    """Return a number of bytes in the greatest unit that does not exceed it.
 
     >>> bytes_text(512), bytes_text(1536), bytes_text(5 << 30)
     ('512 B', '1.5 KiB', '5.0 GiB')
@@ -38,7 +38,7 @@ def bytes_text(count: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration in the unit that suits it.
+    """Return a duration in the most suitable unit.
 
     >>> seconds_text(0.0004), seconds_text(0.25), seconds_text(12.34), seconds_text(3725)
     ('0 ms', '250 ms', '12.3 s', '1:02:05')

@@ -12,8 +12,8 @@ The text of a diagnostic is its message, the lines of source that its labels tou
       |      -------- payments has user_id, amount, at
       = help: a column with a similar name exists: "amount"
 
-Whatever the source has, the text is safe to print: an invisible character is shown as its
-code point, and of a line that is too long a part.
+The text is always safe to print: an invisible character is shown as its code point, and only a part of a line
+that is too long is shown.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def render_error(error: FsqlError, *, coloured: bool = False) -> str:
 def render_text(
     diagnostics: Iterable[Diagnostic], source: SourceText | None, *, coloured: bool = False
 ) -> str:
-    """Return the text of `diagnostics`, whose labels point into `source`, a blank line between two."""
+    """Return the text of `diagnostics`, whose labels point into `source`, separated by empty lines."""
     paint = _colour if coloured else _plain
     return "\n".join(
         "".join(f"{line}\n" for line in _lines(diagnostic, source, paint))
@@ -82,7 +82,7 @@ def _lines(diagnostic: Diagnostic, source: SourceText | None, paint: Paint) -> I
 
 
 def _where(diagnostic: Diagnostic, source: SourceText) -> str:
-    """Return the position of the primary label in the form of editors and terminals: `name:line:column`."""
+    """Return the position of the primary label as editors and terminals write it: `name:line:column`."""
     name = visible(source.name)
     if diagnostic.primary is None:
         return name

@@ -9,7 +9,7 @@
 | graph        | `graph_text`, `graph_json`, `graph_mermaid`, `graph_svg`                |
 | tick plan    | `tick_text`, `tick_json`                                                |
 
-The texts depend on nothing but what they show, contain no empty line, and end with a newline.
+The texts only depend on what they show, contain no empty lines, and end with a newline.
 """
 
 from fsql.compiler.explain.dataflow import graph_json, graph_text

@@ -33,7 +33,7 @@ def filter_texts(plan: TickPlan, order: FilterOrder) -> FilterTexts:
 
 
 def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
-    """Yield what differs between two plans of one graph, a line each."""
+    """Yield the differences between two plans of one graph, a line each."""
     old, new = choices_of(before), choices_of(after)
     policies = dict(old.policies)
     for operator, policy in new.policies:
@@ -51,7 +51,7 @@ def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
 
 
 def pre_aggregation_text(least: int) -> str:
-    """Return from how many rows of a key in a batch on these are pre-aggregated."""
+    """Return the number of rows of a key in a batch from which on they are pre-aggregated."""
     return f"pre-aggregated from {least:,} of a key on" if least else "not pre-aggregated"
 
 

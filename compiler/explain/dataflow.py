@@ -5,8 +5,8 @@
     v2      ← v1   Map Select price > 100
     v3  ↻0  ← v2, v5↺  Merge
 
-A vertex has a line: its number, the number of its cycle after `↻`, its inputs, and what it does.  An
-input that comes later is the way back of a cycle, marked `↺`.
+Each vertex has a line: its number, the number of its cycle after `↻`, its inputs, and its operation. An input
+that follows the vertex is the back edge of a cycle, marked `↺`.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def graph_json(graph: g.Graph, *, scan_lines: ScanLines = no_scan_lines) -> str:
 
 
 def vertex_text(graph: g.Graph, index: int, scan_lines: ScanLines) -> str:
-    """Return what vertex `index` does, in one line."""
+    """Return the operation of vertex `index`, in one line."""
     return headline(vertex_name(graph.vertices[index]), vertex_parts(graph, index, scan_lines))
 
 
 def vertex_name(vertex: g.Vertex) -> str:
-    """Return the kind of the operation; of a Map, with that of its function."""
+    """Return the kind of the operation; for a Map, with that of its function."""
     operation = vertex.operation
     if isinstance(operation, g.Map):
         return f"Map {function_name(operation.function)}"
@@ -76,7 +76,7 @@ def vertex_name(vertex: g.Vertex) -> str:
 
 
 def vertex_parts(graph: g.Graph, index: int, scan_lines: ScanLines) -> tuple[Part, ...]:
-    """Return what vertex `index` does, apart from its inputs."""
+    """Return the operation of vertex `index`, without its inputs."""
     vertex = graph.vertices[index]
     match vertex.operation:
         case g.Source(table=table):
@@ -94,7 +94,7 @@ def vertex_parts(graph: g.Graph, index: int, scan_lines: ScanLines) -> tuple[Par
 
 
 def way_back(graph: g.Graph, index: int) -> frozenset[int]:
-    """Return the inputs of vertex `index` that come later: the way back of its cycle."""
+    """Return the inputs that follow vertex `index`: the back edges of its cycle."""
     return frozenset(each for each in graph.vertices[index].inputs if each >= index)
 
 
@@ -111,7 +111,7 @@ def _map_parts(
 
 
 def _grouping_parts(graph: g.Graph, vertex: g.Vertex, grouping: g.Grouping) -> tuple[Part, ...]:
-    """Of a join, each side has keys of its own, over the columns of what enters its Merge."""
+    """The two sides of a join have different keys, over the columns of the inputs of its Merge."""
     (merge,) = vertex.inputs
     entries = [i for i in graph.vertices[merge].inputs if i not in way_back(graph, merge)]
     keys = [
@@ -138,7 +138,7 @@ def _inputs_text(graph: g.Graph, index: int) -> str:
 
 
 def _details(graph: g.Graph, index: int) -> list[str]:
-    """Return what changes at a vertex: the cycle that it begins, its columns, its depth."""
+    """Return the changes at a vertex: the cycle that it begins, its columns, its depth."""
     vertex = graph.vertices[index]
     below = [graph.vertices[each] for each in vertex.inputs if each < index]
     found = []

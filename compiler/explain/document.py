@@ -1,4 +1,4 @@
-"""JSON for display and for programs: two spaces a level, fields in the order given."""
+"""JSON for display and for programs: two spaces per level, fields in the given order."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Bound expressions as SQL-like text.
 
-Columns are written by name, so the caller states what each column of the input is called; `labels` makes
-names that are unique.  Coercions are written out, as casts: the text shows what is computed.  What it does
-not show is the width of integer constants, and to which side a chain of AND or of OR leans, which makes
-no difference.
+Columns are written by name, so the caller passes the name of each column of the input; `labels` returns
+unique names. Coercions are written as casts: the text shows what is computed. It does not show the width of
+integer constants, nor the shape of a chain of AND or of OR, which makes no difference.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 _OR, _AND, _NOT, _COMPARISON, _CONCAT, _SUM, _PRODUCT, _SIGN, _ATOM = range(9)
-"""How tightly an operator binds, from the loosest."""
+"""The precedence of operators, from the lowest."""
 
 _INFIX: Final = {
     "or": ("OR", _OR),
@@ -62,17 +61,17 @@ _POSTFIX: Final = {"is_null": "IS NULL", "is_not_null": "IS NOT NULL"}
 _PREFIX: Final = {"not": ("NOT ", _NOT), "negate": ("-", _SIGN)}
 
 _TextTree = str | tuple["_TextTree", ...]
-"""Text in pieces: a chain of ANDs may be thousands long, and each piece is copied only once."""
+"""Text in pieces: a chain of ANDs may have thousands of terms, and each piece is copied only once."""
 _Text = tuple[_TextTree, int]
 
 
 def expression_text(expression: Expression, names: Sequence[str], parameters: int = 0) -> str:
     """Return `expression` as SQL-like text; `names` are those of the input's columns.
 
-    It is inside of lambdas that have `parameters`, which are called $1, $2 and so on.
+    It is inside lambdas with `parameters`, which are named $1, $2 and so on.
     """
     texts: dict[object, _Text] = {}
-    for node in walk(expression):  # children before parents, so nothing recurses
+    for node in walk(expression):  # Children precede parents, so there is no recursion.
         if isinstance(node, Expression):
             texts[node] = (
                 (_lambda_text(node, texts, parameters), _ATOM)
@@ -83,7 +82,7 @@ def expression_text(expression: Expression, names: Sequence[str], parameters: in
 
 
 def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
-    """Return an aggregate call as SQL writes it."""
+    """Return an aggregate call in the form of SQL."""
     if call.pattern is not None and isinstance(call.argument, Cast):
         row = call.argument.argument
         given = row.arguments if isinstance(row, Call) else ()
@@ -116,7 +115,7 @@ def _nulls(descending: bool, nulls_first: bool) -> str:  # noqa: FBT001 - a pair
 
 
 def running_text(call: OverCall, names: Sequence[str]) -> str:
-    """Return a running aggregate with its frame, as in SQL after PARTITION BY."""
+    """Return a running aggregate with its frame, in the form of SQL after PARTITION BY."""
     return f"{aggregate_text(call.aggregate, names)} {_frame_text(call, names)}"
 
 
@@ -145,7 +144,7 @@ def _bound_text(preceding: int | None) -> str:
 
 
 def order_text(key: OrderKey, names: Sequence[str]) -> str:
-    """Return a key of ORDER BY; with the order of NULLs only if it is not the default."""
+    """Return a key of ORDER BY; the order of NULLs is only included if it is not the default."""
     text = expression_text(key.expression, names) + (" DESC" if key.descending else "")
     if key.nulls_first == key.descending:
         return text
@@ -164,7 +163,7 @@ def range_text(bound: TimeRange, left: Sequence[str], right: Sequence[str]) -> s
 
 
 def labels(schema: Schema) -> tuple[str, ...]:
-    """Return a unique name for each column: a name that several have gets the index as a suffix."""
+    """Return a unique name for each column: a name of several columns gets the index as a suffix."""
     count = Counter(column.name for column in schema)
     return tuple(
         name_text(column.name) if count[column.name] == 1 else f"{name_text(column.name)}#{index}"
@@ -211,7 +210,7 @@ def _field_text(argument: Expression, index: int, texts: Mapping[object, _Text])
 
 
 _CAPTURED_MAX: Final = 40
-"""Longer texts of what a lambda captures are written once, after it."""
+"""Longer texts of values that a lambda captures are written once, after it."""
 
 
 def _lambda_text(call: LambdaCall, texts: Mapping[object, _Text], parameters: int) -> _TextTree:
@@ -256,7 +255,7 @@ def _call_text(function: str, arguments: list[_Text]) -> _Text:
 
 
 def _infix_text(function: str, left: _Text, right: _Text) -> _Text:
-    """Return an infix operator: chains lean to the left, or to either side; comparisons do not chain."""
+    """Return an infix operator: chains may have any shape; comparisons are not chained."""
     sign, level = _INFIX[function]
     left_level = level + 1 if level == _COMPARISON else level
     right_level = level if level in {_AND, _OR} else level + 1
@@ -264,7 +263,7 @@ def _infix_text(function: str, left: _Text, right: _Text) -> _Text:
 
 
 def _in_brackets(text: _Text, level: int) -> _TextTree:
-    """Return the text, in brackets if it binds less tightly than `level`."""
+    """Return the text, in brackets if its precedence is lower than `level`."""
     return text[0] if text[1] >= level else ("(", text[0], ")")
 
 

@@ -1,4 +1,4 @@
-"""The map functions and folds of a graph, described in parts: for vertices and for a tick plan's steps."""
+"""The map functions and folds of a graph, described in parts: for vertices and steps of tick plans."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def function_name(function: g.MapFunction) -> str:
 
 
 def function_parts(function: g.MapFunction, below: Schema, made: Schema) -> tuple[Part, ...]:
-    """Return what `function` does with rows that have the columns `below`, to make rows of `made`.
+    """Return how `function` computes rows with the columns `made` from rows with the columns `below`.
 
-    The columns below a join are those of its left side, then those of its right.
+    The columns below a join are those of its left side, then those of its right side.
     """
     names = labels(below)
     match function:
@@ -61,12 +61,12 @@ def function_parts(function: g.MapFunction, below: Schema, made: Schema) -> tupl
 def combine_parts(  # noqa: PLR0911 - one line for each kind
     combine: g.Combine, below: Schema, made: Schema
 ) -> tuple[Part, ...]:
-    """Return what a stateful operator does with a state and a row."""
+    """Return what a stateful operator computes from a state and a row."""
     names = labels(below)
     made_names = [column.name for column in made]
     match combine:
         case g.CombineAggregate(keys=keys, aggregates=aggregates, closing=closing):
-            # A fold that marks replacements has a column for the mark after these.
+            # A fold that marks replacements has another column for the mark.
             computed = aggregate_texts(
                 aggregates, made_names[len(keys) : len(keys) + len(aggregates)], names
             )
@@ -105,7 +105,7 @@ def combine_parts(  # noqa: PLR0911 - one line for each kind
 
 
 def key_texts(keys: Sequence[Expression], below: Schema) -> tuple[str, ...]:
-    """Return the keys by which rows with the columns `below` are grouped or sent."""
+    """Return the keys by which rows with the columns `below` are grouped or exchanged."""
     names = labels(below)
     return tuple(expression_text(key, names) for key in keys)
 

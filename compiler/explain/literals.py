@@ -1,4 +1,4 @@
-"""Constants and names as SQL writes them."""
+"""Constants and names in the form of SQL."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def _map_text(entries: tuple[Any, ...], kind: SqlType) -> str:
 
 
 def string_text(value: str) -> str:
-    """Return `value` in single quotes, those inside doubled."""
+    """Return `value` in single quotes, with single quotes inside doubled."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def interval_text(duration_us: int) -> str:
-    """Return an interval in the largest unit that it is a whole number of.
+    """Return an interval as a whole number of the largest possible unit.
 
     >>> print(interval_text(90_000_000), interval_text(-3_600_000_000), sep="; ")
     INTERVAL '90' SECOND; INTERVAL '-1' HOUR

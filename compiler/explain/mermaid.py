@@ -1,4 +1,4 @@
-"""The drifting-state graph as a Mermaid flowchart: cycles are boxes, the way back is dashed."""
+"""The drifting-state graph as a Mermaid flowchart: cycles are boxes, back edges are dashed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _vertices(graph: g.Graph, scan_lines: ScanLines) -> Iterator[str]:
 def _vertex(graph: g.Graph, index: int, scan_lines: ScanLines) -> str:
     left, right = _SHAPES.get(type(graph.vertices[index].operation), ("[", "]"))
     text = vertex_text(graph, index, scan_lines)
-    # In quotes Mermaid takes text as it is, but for these; `#` begins its escapes, so it goes first.
+    # Inside quotes Mermaid only interprets these characters; `#` begins its escapes, so it is first.
     for character, escape in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
         text = text.replace(character, escape)
     return f'v{index}{left}"{text}"{right}'

@@ -39,7 +39,7 @@ ELEMENT, ORDINAL = "element", "ordinal"
 
 
 def operator_parts(plan: logical.Plan, scan_lines: ScanLines = no_scan_lines) -> tuple[Part, ...]:
-    """Return what `plan` does, apart from its inputs."""
+    """Return the operation of `plan`, without its inputs."""
     match plan:
         case logical.Scan():
             return scan_parts(plan, scan_lines)
@@ -69,7 +69,7 @@ def _parts_of_one_input(plan: logical.Plan, names: tuple[str, ...]) -> tuple[Par
 def changes_parts(
     changes: logical.ApplyChanges | CombineChanges, names: Sequence[str]
 ) -> tuple[Part, ...]:
-    """Return by which key rows are replaced, and which rows are present after a change."""
+    """Return the key by which rows are replaced, and which rows are present after a change."""
     return (
         Part("keys", "by", tuple(expression_text(key, names) for key in changes.keys)),
         Part("present", "where", expression_text(changes.present, names)),
@@ -77,7 +77,7 @@ def changes_parts(
 
 
 def changelog_parts(key: tuple[int, ...] | None, names: Sequence[str]) -> tuple[Part, ...]:
-    """Return by which key changes are updates."""
+    """Return the key by which changes are updates."""
     by = None if key is None else tuple(column_text(names, index) for index in key)
     return (Part("keys", "by", by),)
 
@@ -85,7 +85,7 @@ def changelog_parts(key: tuple[int, ...] | None, names: Sequence[str]) -> tuple[
 def named_texts(
     expressions: Sequence[Expression], new_names: Sequence[str], names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return each expression with `AS name` unless that is its text."""
+    """Return each expression with `AS name`, unless the name is its text."""
     # Not strict: plans that a verifier rejects are printed as well.
     return tuple(
         _as(expression_text(expression, names), name)
@@ -136,7 +136,7 @@ def _row_parts(  # noqa: PLR0911 - one line for each operator
 def windows_parts(
     windows: logical.AssignWindows | ToWindows, names: Sequence[str]
 ) -> tuple[Part, ...]:
-    """Return which windows rows are assigned to; without a slide they tumble."""
+    """Return the windows to which rows are assigned; without a slide they are tumbling windows."""
     sliding = windows.slide_us != windows.size_us
     return (
         Part("time", "on", column_text(names, windows.time_column)),
@@ -148,7 +148,7 @@ def windows_parts(
 
 
 def expiry_parts(plan: logical.AssignExpiry | ToExpiry, names: Sequence[str]) -> tuple[Part, ...]:
-    """Return from which time on, and for how long, a row can be joined."""
+    """Return the time from which on a row cannot be joined, and for how long it is kept."""
     delay = interval_text(plan.delay_us) if plan.delay_us else None
     return (
         Part("time", "on", column_text(names, plan.time_column)),
@@ -161,7 +161,7 @@ def expiry_parts(plan: logical.AssignExpiry | ToExpiry, names: Sequence[str]) ->
 def sessions_parts(
     sessions: logical.AssignSessions | CombineSessions, end_column: int, names: Sequence[str]
 ) -> tuple[Part, ...]:
-    """Return which rows make a session, and the column with the end of a row's own."""
+    """Return which rows form a session, and the column with the end of a session of a single row."""
     by = tuple(expression_text(key, names) for key in sessions.partition)
     order = sessions.order_column
     return (
@@ -220,7 +220,7 @@ def _group_parts(
 def rank_parts(
     rank: logical.Rank | CombineRank, names: Sequence[str], rank_name: str | None
 ) -> tuple[Part, ...]:
-    """Return how rows are ranked, and which ranks are kept."""
+    """Return how rows are ranked, and which ranks are returned."""
     bounds = [f"> {rank.skipped}"] if rank.skipped else []
     bounds += [] if rank.limit is None else [f"<= {rank.limit}"]
     function = rank.function.value
@@ -237,7 +237,7 @@ def rank_parts(
 
 
 def join_parts(join: logical.Join | CombineJoin, left: Schema, right: Schema) -> tuple[Part, ...]:
-    """Return the conditions on pairs of rows from sides that have these columns."""
+    """Return the conditions on pairs of rows, whose sides have these columns."""
     left_names = [f"left.{name}" for name in labels(left)]
     right_names = [f"right.{name}" for name in labels(right)]
     keys = tuple(

@@ -1,7 +1,7 @@
 """The labelled parts of an operator: one description for text and for JSON.
 
-In a line of text the parts follow the operator's name, each introduced by its `word`; in JSON they are
-fields, each called by its `field`.
+In a line of text the parts follow the operator's name, each after its `word`; in JSON they are fields, each
+with the name `field`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PartValue = str | int | bool | None | tuple[str, ...] | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part.  In text None, False and the empty tuple are left out, and True is the word alone."""
+    """One part. In text, None, False and the empty tuple are omitted, and True is only the word."""
 
     field: str
     word: str

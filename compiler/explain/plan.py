@@ -1,7 +1,7 @@
 """The logical plan as text and as JSON.
 
-A plan is drawn from the sink down to the scans.  An operator that several read is drawn once, above,
-as `r0 := …`, and its readers refer to it.
+A plan is drawn from the sink down to the scans. An operator with several readers is drawn once, above, as `r0
+:= …`, and its readers refer to it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Drawing:
         return lines
 
     def tree(self, plan: Plan) -> Tree:
-        """Return the tree of `plan`, or the reference to it."""
+        """Return the tree of `plan`, or a reference to it."""
         name = self._names.get(plan)
         return self._trees[plan] if name is None else Tree(name)
 
@@ -143,7 +143,7 @@ def _plan_details(plan: Plan) -> tuple[str, ...]:
 
 
 def _new_columns_text(plan: Plan) -> str:
-    """Return the columns of `plan`, without those that it only passes on from its one input."""
+    """Return the columns of `plan`, without those that it only copies from its single input."""
     if len(plan.inputs) != 1:
         return columns_text(plan.schema)
     (below,) = (node.schema for node in plan.inputs)

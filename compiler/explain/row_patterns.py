@@ -1,4 +1,4 @@
-"""Row patterns as SQL writes them, for EXPLAIN."""
+"""Row patterns in the form of SQL, for EXPLAIN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scans of a table, shown by the table's name and the lines of the script on which it is read."""
+"""The scans of a table, shown by the name of the table and the lines of the script on which it is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Scan
 
     ScanLines = Callable[[Scan], Sequence[int]]
-    """Returns the lines of the script on which a scan is written, none if they are not known."""
+    """Returns the lines of the script on which a scan is written, nothing if they are not known."""
 
 
 def no_scan_lines(_scan: Scan) -> Sequence[int]:
@@ -22,7 +22,7 @@ def no_scan_lines(_scan: Scan) -> Sequence[int]:
 
 
 def scan_parts(scan: Scan, scan_lines: ScanLines) -> tuple[Part, ...]:
-    """Return the table and the lines of a scan; its number if the lines are not known."""
+    """Return the table and the lines of a scan; its number if its lines are not known."""
     table = Part("table", "", name_text(scan.table.name))
     lines = tuple(scan_lines(scan))
     if not lines:

@@ -1,14 +1,13 @@
-"""The syntax as text and as JSON: what `fsql explain --stage syntax` shows.
+"""The syntax as text and as JSON: the output of `fsql explain --stage syntax`.
 
-A record is printed on one line, `Name(field=value, …)`, if it fits, otherwise as an indented tree.
-Fields without content (None, empty, FALSE) are left out; names, literals and types are printed as SQL
-writes them.
+A record is printed on one line, `Name(field=value, …)`, if it fits, otherwise as an indented tree. Fields
+without content (None, empty, FALSE) are left out; names, literals and types are printed in the form of SQL.
 
     Select
       items: [SelectItem(expression=a, alias=b)]
       relations: [TableReference(name=t)]
 
-Records are rendered from the innermost outwards, without recursion: text may be deeply nested.
+Records are rendered from the inside to the outside, without recursion: text may be deeply nested.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 _WIDTH: Final = 100
 
 _Inline = dict[int, str | None]
-"""Each record's text on one line by its identity, None if that is longer than a line."""
+"""The text of each record on one line by its identity, None if it is longer than a line."""
 
 
 def syntax_text(script: syntax.Script) -> str:
@@ -50,7 +49,7 @@ def syntax_json(script: syntax.Script) -> str:
 
 
 def _inside_out(script: syntax.Script) -> Iterator[syntax.Syntax]:
-    """Yield the records of `script`, each after the records in it."""
+    """Yield the records of `script`, each after the records inside it."""
     order: list[syntax.Syntax] = []
     stack: list[object] = list(script.statements)
     while stack:
@@ -64,7 +63,7 @@ def _inside_out(script: syntax.Script) -> Iterator[syntax.Syntax]:
 
 
 def _fields(record: syntax.Syntax) -> list[tuple[str, object]]:
-    """Return the fields of `record` but its span, with their names."""
+    """Return the fields of `record` except its span, with their names."""
     return [
         (field.name, getattr(record, field.name))
         for field in dataclasses.fields(record)
@@ -79,9 +78,9 @@ def _json(value: object, texts: dict[int, str]) -> str:
 
 
 def _lines(statement: syntax.Statement, inline: _Inline) -> Iterator[str]:
-    """Yield the lines of `statement`: a stack holds what is still to be printed, the next on top.
+    """Yield the lines of `statement`: a stack holds the values that remain to be printed, the next on top.
 
-    Each entry is what goes before its first line, what goes before its others, and the value.
+    Each entry has the prefix of its first line, the prefix of its other lines, and the value.
     """
     stack: list[tuple[str, str, object]] = [("", "", statement)]
     while stack:
@@ -109,7 +108,7 @@ def _inline_value(value: object, inline: _Inline) -> str | None:
             return None if None in items else _short(f"[{', '.join(filter(None, items))}]")
         case bool():
             return "TRUE" if value else "FALSE"
-        case _:  # a keyword or a unit as it is, an operator in quotes, a number
+        case _:  # A keyword or a unit is unchanged, an operator is in quotes.
             text = str(value)
             return text if text.replace(" ", "").isalnum() else f"'{text}'"
 
@@ -119,7 +118,7 @@ def _short(text: str | None) -> str | None:
 
 
 def _inline_record(record: syntax.Syntax, inline: _Inline) -> str | None:
-    """Return `record` on one line if all that is in it has one."""
+    """Return `record` on one line if all of its values have one."""
     atom = _atom(record)
     if atom is not None:
         return atom
@@ -139,7 +138,7 @@ def _inline_record(record: syntax.Syntax, inline: _Inline) -> str | None:
 def _significant_fields(record: syntax.Syntax) -> list[tuple[str, object]]:
     """Return the fields of `record` that have content: not None, empty or FALSE, with two exceptions.
 
-    GROUP BY () and NULLS LAST are significant; a clause that is not written is None.
+    GROUP BY () and NULLS LAST are significant; a missing clause is None.
     """
     return [
         (name, value)
@@ -149,7 +148,7 @@ def _significant_fields(record: syntax.Syntax) -> list[tuple[str, object]]:
 
 
 def _atom(record: object) -> str | None:
-    """Return what SQL writes for a name or literal, None for all other records."""
+    """Return a name or literal in the form of SQL, None for other records."""
     text = None
     match record:
         case syntax.Identifier():
@@ -180,7 +179,7 @@ def _quote(text: str, quote: str) -> str:
 
 
 def _type(type_: syntax.TypeName, arguments: list[str]) -> str:
-    """Return `type_`, whose arguments are already text."""
+    """Return the text of `type_`, whose arguments are already text."""
     name, _, rest = type_.name.partition(" ")
     numbers = f"({', '.join(map(str, type_.numbers))})" if type_.numbers else ""
     named = [f"{field.name} {text}" for field, text in zip(type_.fields, arguments, strict=False)]

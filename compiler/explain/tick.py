@@ -8,7 +8,7 @@
       policy: speculative, checks the cost of repairs after 1,000 rows; operator: aggregate-9eb4783324bd
       send head → sink 0 (busy)
 
-A step is named within its stage; `head` is what the stage begins with.
+The name of a step is unique in its stage; `head` is the beginning of the stage.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The firings of rewrite rules: for each the rule, and the node before and after it.
 
-An operator is shown as a plan, an expression as SQL over columns that are called `$0`, `$1`, …: a rule
-sees an expression alone, without the operator whose input has names.
+An operator is shown as a plan, an expression as SQL over columns that are named `$0`, `$1`, …: a rule is
+applied to an expression without the operator whose input has names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Properties of an operator that EXPLAIN shows: its changes, its key, its state.
 
-Changes are named as for a sink: `append` where rows are only added, `upsert` where they are replaced
-by the derived key, `retract` if they are retracted without a key that pairs them with new rows.
-State is the data that the operator keeps, and the bound on its size, if there is one.
+Changes are named as for a sink: `append` if rows are only added, `upsert` if they are replaced by the derived
+key, `retract` if they are retracted without a key that pairs them with new rows. State is the data that the
+operator keeps, and the bound on its size, if there is one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 def operator_name(plan: logical.Plan) -> str:
-    """Return what EXPLAIN calls an operator: its class, and for sessions of one time what they are for."""
+    """Return the name of an operator in EXPLAIN: its class, and for sessions of one time their purpose."""
     if isinstance(plan, logical.AssignSessions) and plan.sorts:
         return "TemporalSort"
     return type(plan).__name__
 
 
 def changes(plan: logical.Plan, key: Key | None) -> Changes:
-    """Return which changes `plan`, whose derived key is `key`, produces."""
+    """Return the kind of changes that `plan`, whose derived key is `key`, produces."""
     if append_only(plan):
         return Changes.APPEND
     return Changes.RETRACT if key is None else Changes.UPSERT
@@ -106,7 +106,7 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
 
 
 def _open_matches(pattern: RowPattern, keys: Sequence[Expression]) -> str:
-    """Return the state of MATCH_RECOGNIZE: the rows of matches that may go on."""
+    """Return the state of MATCH_RECOGNIZE: the rows of matches that may continue."""
     each = " per partition" if keys else ""
     most = most_rows(pattern.pattern)
     if pattern.within_us is not None:
@@ -143,7 +143,7 @@ def _join_traits(plan: logical.Join) -> str:
 
 
 def _ranked_rows(plan: logical.Rank) -> str:
-    """Return the state of ranks: of append-only input, rows that others have displaced are dropped."""
+    """Return the state of ranks: for append-only input, displaced rows are dropped."""
     each = " per partition" if plan.partition else ""
     ending = ", unbounded" if plan.window_end is None else " per open window"
     if plan.limit is None or not append_only(plan.input):
@@ -159,7 +159,7 @@ def _ranked_rows(plan: logical.Rank) -> str:
 
 
 def _keeps_rows(call: AggregateCall, *, shown: bool) -> bool:
-    """Return whether the rows of a function in Python are kept because it cannot retract them itself."""
+    """Return whether the rows of a Python function are kept because it cannot retract them."""
     if call.python is None or not call.in_value_order:
         return False
     return not (shown and registered_aggregate(call.python).retracts)

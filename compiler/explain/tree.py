@@ -1,4 +1,4 @@
-"""Trees as text, drawn with lines; a shared subtree is named once and referred to.
+"""Trees as text, drawn with lines; a shared subtree is named once, and then referred to by its name.
 
 r0 := Filter price > 100
 └─ Scan bids
@@ -24,7 +24,7 @@ class Tree:
 def draw(tree: Tree) -> list[str]:
     """Return the lines of `tree`."""
     lines: list[str] = []
-    # An explicit stack: a tree may be deeper than calls can nest.
+    # An explicit stack is used because a tree may be deeper than the limit of recursion.
     waiting = [(tree, "", "")]
     while waiting:
         node, branch, margin = waiting.pop()

@@ -1,4 +1,4 @@
-"""The layout of scripts: `format_script` changes spaces, line ends and the case of keywords, nothing else."""
+"""The layout of scripts: `format_script` only changes spaces, line ends and the case of keywords."""
 
 from __future__ import annotations
 

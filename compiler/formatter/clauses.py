@@ -1,4 +1,4 @@
-"""Where a statement is cut: into clauses, items and operands."""
+"""The division of a statement into clauses, items and operands."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OF_PATTERN: Final = frozenset({
 _JOINS: Final = frozenset({"conditional_join", "cross_join", "natural_join"})
 _HEADS: Final = frozenset({"DISTINCT", "ALL", "BY", "RECURSIVE"})
 _BEFORE: Final = {"GROUP": ("WITHIN",), "FROM": ("DISTINCT",)}
-"""Words that begin no clause after these."""
+"""Words that do not begin a clause after these."""
 
 
 def is_query(elements: Sequence[Element]) -> bool:
-    """Return whether elements are a statement, a query, or the clauses of MATCH_RECOGNIZE."""
+    """Return whether the elements are a statement, a query, or the clauses of MATCH_RECOGNIZE."""
     first = elements[0] if elements else None
     if _is_pattern(elements):
         return True
@@ -42,7 +42,7 @@ def is_query(elements: Sequence[Element]) -> bool:
 
 
 def clauses(elements: list[Element]) -> list[list[Element]]:
-    """Cut a query into its clauses; joins are clauses, and so is the text before the query."""
+    """Divide a query into its clauses; joins are clauses, and so is the text before the query."""
     parts: list[list[Element]] = [[]]
     before = ""
     begins = _begins_of_pattern if _is_pattern(elements) else _begins_clause
@@ -55,7 +55,7 @@ def clauses(elements: list[Element]) -> list[list[Element]]:
 
 
 def _is_pattern(elements: Sequence[Element]) -> bool:
-    """Return whether elements are the clauses of MATCH_RECOGNIZE, of which DEFINE is one."""
+    """Return whether the elements are the clauses of MATCH_RECOGNIZE, which include DEFINE."""
     return any(isinstance(each, LayoutToken) and each.kind == "DEFINE" for each in elements)
 
 
@@ -85,7 +85,7 @@ def split_head(elements: list[Element]) -> tuple[list[Element], list[Element]]:
 
 
 def item_splits(elements: Sequence[Element]) -> list[list[Element]]:
-    """Cut elements after each comma."""
+    """Split elements after each comma."""
     parts: list[list[Element]] = [[]]
     for element in elements:
         parts[-1].append(element)
@@ -95,7 +95,7 @@ def item_splits(elements: Sequence[Element]) -> list[list[Element]]:
 
 
 def operand_splits(elements: Sequence[Element]) -> list[list[Element]]:
-    """Cut elements before each AND and OR, except the AND of BETWEEN, and those within CASE."""
+    """Split elements before each AND and OR, except the AND of BETWEEN, and those inside CASE."""
     parts: list[list[Element]] = [[]]
     between = depth = 0
     for element in elements:
@@ -115,7 +115,7 @@ def operand_splits(elements: Sequence[Element]) -> list[list[Element]]:
 
 
 def case_end(elements: Sequence[Element]) -> int:
-    """Return how many elements belong to the CASE with which they begin."""
+    """Return the number of elements of the CASE with which the elements begin."""
     depth = 0
     for number, element in enumerate(elements):
         kind = element.kind if isinstance(element, LayoutToken) else ""

@@ -1,7 +1,7 @@
-"""The layout of statements: each clause on a line of its own, if it fits; otherwise its items on lines below.
+"""The layout of statements: each clause is on one line if it fits; otherwise its items are on lines below.
 
-A query that fits on a line stays on one.  Brackets are broken where what is in them does not fit.  The
-elements of CREATE TABLE always have lines of their own.
+A query that fits on a line is on one. Brackets are broken if their content does not fit. The elements of
+CREATE TABLE are always on separate lines.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def format_script(source: SourceText) -> str:
 
 @dataclass(slots=True)
 class _Writer:
-    """The lines written so far; `line` is the one that is being written."""
+    """The lines written so far; `line` is the current one."""
 
     lines: list[str] = field(default_factory=list)
     line: str = ""
     ended: bool = False
-    """Whether a comment ends the line: whatever comes next begins another one."""
+    """Whether a comment ends the line, so that the next token begins another one."""
     before: LayoutToken | None = None
 
     def newline(self, indent: int) -> None:
@@ -82,13 +82,13 @@ class _Writer:
         self.before = None
 
     def blank(self) -> None:
-        """End the line, and leave one empty, unless this is the beginning."""
+        """End the line, and add an empty one, unless this is the beginning."""
         self.newline(0)
         if self.lines and self.lines[-1]:
             self.lines.append("")
 
     def comments(self, comments: Sequence[Comment], indent: int, *, at_end: bool = False) -> None:
-        """Write comments where they were: on lines of their own, or at the end of the line before."""
+        """Write comments at their places: on separate lines, or at the end of the preceding line."""
         for comment in comments:
             if comment.own_line:
                 self.newline(indent)
@@ -113,7 +113,7 @@ class _Writer:
         self.before = piece
 
     def next_line(self, elements: Sequence[Element], indent: int) -> None:
-        """Begin a line for elements, after the comments that belong to the line before."""
+        """Begin a line for elements, after the comments that belong to the preceding line."""
         first = _first(elements[0])
         same_line = 0
         while same_line < len(first.comments) and not first.comments[same_line].own_line:
@@ -154,7 +154,7 @@ def _write_statement(
 
 
 def _flat(elements: Sequence[Element], before: LayoutToken | None = None) -> str | None:
-    """Return elements on one line; None if there is a comment, or if they are the elements of a table."""
+    """Return elements on one line; None if they include a comment, or are the elements of a table."""
     text = ""
     for element in _pieces(elements):
         if element is None:
@@ -213,7 +213,7 @@ def _block(elements: list[Element], indent: int, writer: _Writer, reserve: int =
 
 
 def _clause(elements: list[Element], indent: int, writer: _Writer, reserve: int) -> None:
-    """Write a clause: on a line, or its head and below it its items."""
+    """Write a clause: on one line, or its head with its items below."""
     leading = _first(elements[0]).comments
     if leading:
         writer.comments(leading, indent)
@@ -241,7 +241,7 @@ def _clause(elements: list[Element], indent: int, writer: _Writer, reserve: int)
 
 
 def _items(elements: list[Element], indent: int, writer: _Writer, reserve: int) -> None:
-    """Write the content of brackets: an item on each line, or an operand if there is one item."""
+    """Write the content of brackets: one item on each line, or one operand if there is a single item."""
     parts = item_splits(elements)
     if len(parts) == 1:
         parts = operand_splits(elements)
@@ -256,7 +256,7 @@ def _items(elements: list[Element], indent: int, writer: _Writer, reserve: int) 
 
 
 def _fill(parts: Sequence[list[Element]], indent: int, writer: _Writer) -> None:
-    """Write short items, as many on a line as fit."""
+    """Write short items, as many on each line as fit."""
     for part in parts:
         text = _flat(part)
         if text is None or len(writer.line) + 1 + len(text) > WIDTH:

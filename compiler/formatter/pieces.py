@@ -1,7 +1,7 @@
 """The pieces of a script for its layout: tokens with their kinds, comments, brackets.
 
-A `${name}` outside of quotes has no value here.  It is parsed as a name, where none is allowed as a number,
-and where neither is allowed as space of the same length, so that each token has its own text.
+A `${name}` outside of quotes has no value for the formatter. It is parsed as a name, as a number if no name
+is allowed, or as space if neither is allowed, each of the same length, so that each token has its own text.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import SourceText, Span
 
 _COMMENT: Final = re.compile(r"--[^\r\n]*|/\*.*?\*/|\$\{\w+\}", re.DOTALL)
-"""A comment, or a parameter that is replaced by nothing: it is kept as a comment is."""
+"""A comment, or a parameter that is replaced by space, which is kept like a comment."""
 _STAND_INS: Final = ("_", "1", " ")
-"""What replaces each character of a parameter, so that it is a name, a number, or nothing."""
+"""The replacements of each character of a parameter, which make it a name, a number, or space."""
 _NAMES: Final = frozenset({"name", "column_keyword"})
-"""Rules of one token that is a name, also where there is a keyword of that name."""
+"""Rules of a single token that is a name, even if there is a keyword of that name."""
 TYPE_OPENS: Final = "<"
 TYPE_CLOSES: Final = ">"
 _OPENING: Final = {"(": ")", "[": "]"}
@@ -38,7 +38,7 @@ _OPENING: Final = {"(": ")", "[": "]"}
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment; `own_line`: its line begins with it; `after_blank`: the line above is empty."""
+    """A comment; `own_line`: it begins its line; `after_blank`: the line above is empty."""
 
     text: str
     own_line: bool
@@ -46,7 +46,7 @@ class Comment:
 
     @property
     def ends_line(self) -> bool:
-        """Return whether nothing may follow on its line."""
+        """Return whether no token may follow on its line."""
         return self.text.startswith("--")
 
 
@@ -54,10 +54,9 @@ class Comment:
 class LayoutToken:
     """A token with the comments before it, and the rules that begin with it.
 
-    `text` is as it is laid out, `written` as it was.
-    The brackets of types have the rules TYPE_OPENS and TYPE_CLOSES.  `after_blank`: a line between the token
-    and its comments is empty.
-    `kind` is a keyword, a sign, NAME, QUOTED_NAME, NUMBER or STRING.
+    `text` is the formatted text, `written` the original one.  The brackets of types have the rules TYPE_OPENS
+    and TYPE_CLOSES.  `after_blank`: a line between the token and its comments is empty.  `kind` is a keyword,
+    a sign, NAME, QUOTED_NAME, NUMBER or STRING.
     """
 
     kind: str
@@ -110,7 +109,7 @@ def _with_stand_ins(text: str, stand_ins: Mapping[Span, str]) -> str:
 
 
 def _wrong_stand_in(error: FsqlError, stand_ins: Mapping[Span, str]) -> Span | None:
-    """Return the parameter that an error is about, if another replacement is left for it."""
+    """Return the parameter to which an error refers, if another replacement is left for it."""
     label = error.diagnostics[0].primary
     if label is None:
         return None
@@ -140,7 +139,7 @@ def _parse(expanded: ExpandedText, text: str) -> list[LayoutToken]:
             begun = starts[first] if rule.size else len(pieces)
             if begun < len(pieces):
                 pieces[begun].rules.add(rule.origin)
-                if rule.origin in _NAMES:  # a keyword that is a name here
+                if rule.origin in _NAMES:  # This keyword is a name.
                     pieces[begun].text = pieces[begun].written
                 _mark_type(rule.origin, pieces, begun)
             del starts[first:], states[first + 1 :]
@@ -168,7 +167,7 @@ def _parse(expanded: ExpandedText, text: str) -> list[LayoutToken]:
 
 
 def _mark_type(origin: str, pieces: Sequence[LayoutToken], begun: int) -> None:
-    """Mark the brackets of a type, if it has some; elsewhere `<` is a comparison."""
+    """Mark the brackets of a type, if it has any; elsewhere `<` is a comparison."""
     if origin in {"generic_type", "row_type"} and pieces[begun + 1].text == "<":
         pieces[begun + 1].rules.add(TYPE_OPENS)
         pieces[-1].rules.add(TYPE_CLOSES)
@@ -210,7 +209,7 @@ def group_brackets(pieces: Sequence[LayoutToken]) -> list[Element]:
 
 
 def token_texts(source: SourceText) -> list[str]:
-    """Return the tokens and comments of a script, as they are compared: with keywords in upper case."""
+    """Return the tokens and comments of a script as they are compared: with keywords in upper case."""
     return [
         text
         for piece in read_pieces(source)

@@ -1,4 +1,4 @@
-"""Where two tokens of a line are separated by a space."""
+"""Determines where two tokens of a line are separated by a space."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 
 def has_space(before: LayoutToken, piece: LayoutToken) -> bool:
-    """Return whether a space is between two tokens."""
+    """Return whether there is a space between two tokens."""
     if piece.text in _TIGHT or before.text in {"(", "[", "{", ".", "::"}:
         return False
     if "pattern_quantifier" in piece.rules or piece.text == "?":
@@ -33,7 +33,7 @@ def has_space(before: LayoutToken, piece: LayoutToken) -> bool:
 
 
 def opens_with_space(before: LayoutToken | None, opening: LayoutToken) -> bool:
-    """Return whether a space is before a bracket."""
+    """Return whether there is a space before a bracket."""
     if before is None or before.text in {"(", "[", "."} or _is_sign(before):
         return False
     if TYPE_OPENS in opening.rules | before.rules:
@@ -46,5 +46,5 @@ def opens_with_space(before: LayoutToken | None, opening: LayoutToken) -> bool:
 
 
 def _is_sign(piece: LayoutToken) -> bool:
-    """Return whether a token is the sign of what follows, not an operator between two values."""
+    """Return whether a token is the sign of its operand, not an operator between two values."""
     return "unary" in piece.rules and piece.text in {"-", "+"}

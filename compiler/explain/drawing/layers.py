@@ -30,7 +30,7 @@ class LayerNode:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The nodes, the indexes of those of each layer from left to right, and the bends of each edge."""
+    """The nodes, the indexes of the nodes of each layer from left to right, and the bends of each edge."""
 
     nodes: list[LayerNode]
     rows: list[list[int]]
@@ -40,7 +40,7 @@ class Layers:
 def arrange_layers(
     widths: Sequence[float], inputs: Sequence[Sequence[int]], columns: Sequence[int | None]
 ) -> Layers:
-    """Return the layers of boxes; the inputs of each are earlier boxes."""
+    """Return the layers of boxes; the inputs of each box are earlier boxes."""
     nodes = [
         LayerNode(layer, width, column)
         for layer, width, column in zip(_heights(inputs), widths, columns, strict=True)
@@ -59,7 +59,7 @@ def arrange_layers(
 
 
 def _heights(inputs: Sequence[Sequence[int]]) -> list[int]:
-    """Return the layer of each box: below all its inputs; a source right above its first reader."""
+    """Return the layer of each box: below all inputs; for a source directly above its first reader."""
     heights: list[int] = []
     for sources in inputs:
         heights.append(max((heights[source] + 1 for source in sources), default=0))
@@ -74,7 +74,7 @@ def _heights(inputs: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _order_layers(nodes: Sequence[LayerNode]) -> list[list[int]]:
-    """Return the layers, ordered by the mean rank of neighbours: the best of several sweeps."""
+    """Return the layers, ordered by the mean rank of neighbours: the best result of several sweeps."""
     count = max((node.layer for node in nodes), default=-1) + 1
     rows: list[list[int]] = [[] for _ in range(count)]
     for index, node in enumerate(nodes):

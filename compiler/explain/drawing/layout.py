@@ -1,4 +1,4 @@
-"""A drawing of boxes and lines: the position of each box, and the points that each line goes through."""
+"""A drawing of boxes and lines: the position of each box, and the points on each line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The boxes to draw; `inputs` are earlier boxes; boxes of one `column` are below each other."""
+    """The boxes to draw; `inputs` are earlier boxes; boxes of one `column` are aligned vertically."""
 
     width: float
     height: float
@@ -29,7 +29,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout:
-    """Of each box the middle of its upper edge; of each edge (from, to) the points of its line."""
+    """The middle of the upper edge of each box, and the points on the line of each edge (from, to)."""
 
     tops: tuple[Point, ...]
     lines: Mapping[Edge, tuple[Point, ...]]
@@ -38,7 +38,7 @@ class GraphLayout:
 
 
 def lay_out(boxes: Sequence[Box]) -> GraphLayout:
-    """Return a drawing of `boxes`, from the top down."""
+    """Return a drawing of `boxes`, from top to bottom."""
     layers = arrange_layers(
         [box.width for box in boxes],
         [box.inputs for box in boxes],

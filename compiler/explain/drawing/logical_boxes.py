@@ -1,4 +1,4 @@
-"""What the pictures of a logical plan show: a box for each operator and each INSERT."""
+"""The boxes of the pictures of a logical plan: one for each operator and each INSERT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The logical plan as an SVG picture: tables are dark, operators with state have a colour of their own."""
+"""The logical plan as an SVG picture: tables are dark, operators with state are coloured."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
 
 
 def _described(boxes: Sequence[LogicalBox]) -> str:
-    """Return the plan in words: what each box does, and which it reads."""
+    """Return the plan in words: the operation of each box, and its inputs."""
     return "\n".join(
         f"{number}: {box.name} {box.does}"
         + (f"; reads {', '.join(map(str, box.inputs))}" if box.inputs else "")

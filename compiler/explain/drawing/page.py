@@ -1,4 +1,4 @@
-"""The logical plan as an HTML page: its picture, and a table with the full texts.  It loads nothing."""
+"""The logical plan as an HTML page: its picture, and a table with the full texts.  It loads no files."""
 
 from __future__ import annotations
 

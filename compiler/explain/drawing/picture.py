@@ -1,6 +1,6 @@
-"""What the SVG pictures of plans share: boxes with text, curves, coordinates and escapes.
+"""The common parts of the SVG pictures of plans: boxes with text, curves, coordinates and escapes.
 
-Text that does not fit is cut; the full text is shown when the pointer is on the box.
+Text that does not fit is cut; the full text is the tooltip of the box.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def draw_box(
 
 
 def curve(points: Sequence[Point]) -> str:
-    """Return a path through the points that leaves and enters each of them upright."""
+    """Return a path through the points that is vertical at each of them."""
     (x, y), *others = points
     path = [f"M{px(x)} {px(y)}"]
     for next_x, next_y in others:
@@ -69,10 +69,10 @@ def curve(points: Sequence[Point]) -> str:
 
 
 def markup_text(text: str) -> str:
-    """Return text as it is written between tags; characters that XML cannot have become U+FFFD."""
+    """Return text with escapes for use between tags; characters that XML does not allow become U+FFFD."""
     return escape(_NOT_IN_XML.sub("\ufffd", text), quote=False)
 
 
 def px(value: float) -> str:
-    """Return a coordinate in tenths of a pixel, so that no machine's rounding shows."""
+    """Return a coordinate in tenths of a pixel, so that the rounding of machines is not visible."""
     return f"{value:.1f}".removesuffix(".0")

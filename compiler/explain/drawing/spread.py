@@ -16,21 +16,21 @@ GAP: Final = 26.0
 """Between two boxes of a layer, in pixels."""
 _ROUNDS_MAX: Final = 600
 _STILL: Final = 0.05
-"""A round in which nothing moves further than this is the last."""
+"""The rounds end when no node moves further than this."""
 
 _Distances = dict[tuple[int, int], float]
 
 
 def spread(layers: Layers) -> list[float]:
-    """Return the middle of each node: no two overlap, and edges are as close to vertical as that allows.
+    """Return the middle of each node, so that none overlap and edges are as close to vertical as possible.
 
-    Places of one column are below each other and move together.
+    Nodes of one column are aligned vertically and move together.
     """
     movers = _movers(layers, by_column=True)
     distances = _distances(layers, movers)
     order = _left_to_right(set(movers), distances)
     if order is None:
-        # Two columns are on both sides of each other; then each box moves alone.
+        # Two columns are on both sides of each other; then each box moves separately.
         movers = _movers(layers, by_column=False)
         distances = _distances(layers, movers)
         order = _left_to_right(set(movers), distances)
@@ -40,7 +40,7 @@ def spread(layers: Layers) -> list[float]:
 
 
 def _movers(layers: Layers, *, by_column: bool) -> list[int]:
-    """Return, for each node, the first node of those that move together."""
+    """Return, for each node, the first node of the group that moves together."""
     first: dict[int, int] = {}
     movers = []
     for index, node in enumerate(layers.nodes):
@@ -50,7 +50,7 @@ def _movers(layers: Layers, *, by_column: bool) -> list[int]:
 
 
 def _distances(layers: Layers, movers: Sequence[int]) -> _Distances:
-    """Return the least distance of the second of two movers to the right of the first."""
+    """Return the minimum distance between two movers, from the first to the second on its right."""
     found: _Distances = defaultdict(float)
     for row in layers.rows:
         for left, right in pairwise(row):
@@ -61,7 +61,7 @@ def _distances(layers: Layers, movers: Sequence[int]) -> _Distances:
 
 
 def _left_to_right(movers: set[int], distances: _Distances) -> list[int] | None:
-    """Return the movers, each after all to its left; None if there is no such order."""
+    """Return the movers, each after all movers to its left; None if there is no such order."""
     left_of: dict[int, set[int]] = {mover: set() for mover in sorted(movers)}
     for left, right in distances:
         left_of[right].add(left)
@@ -83,15 +83,15 @@ def _positions(
 ) -> Mapping[int, float]:
     """Return the position of each mover.
 
-    At first that is as far left as it can; then ever nearer to the middle of its neighbours.
+    Initially each mover is as far left as possible; then it approaches the middle of its neighbours.
     """
     forces = _Forces(layers, movers, distances)
     x: dict[int, float] = {}
     for mover in order:
         x[mover] = forces.least(mover, x, 0.0)
     for _ in range(_ROUNDS_MAX):
-        # What goes first finds the others in its way, from whichever side one begins.  Half-way
-        # between two drawings without overlaps there is another.
+        # The first movers are blocked by the others, at whichever side the order begins.  The mean of
+        # two drawings without overlaps has none either.
         one, other = forces.apply(x, order), forces.apply(x, order[::-1])
         middle = {mover: (one[mover] + other[mover]) / 2 for mover in order}
         still = all(abs(middle[mover] - x[mover]) < _STILL for mover in order)
@@ -116,11 +116,11 @@ class _Forces:
             self._near[movers[index]] += [other for other in others if other != movers[index]]
 
     def least(self, mover: int, x: Mapping[int, float], otherwise: float) -> float:
-        """Return how far left the mover may go."""
+        """Return the leftmost position of the mover."""
         return max((x[other] + by for other, by in self._left_of[mover]), default=otherwise)
 
     def apply(self, x: Mapping[int, float], order: Sequence[int]) -> dict[int, float]:
-        """Return the positions after each mover, in turn, went to the middle of its neighbours."""
+        """Return the positions after each mover, in turn, has moved to the middle of its neighbours."""
         found = dict(x)
         for mover in order:
             if near := self._near[mover]:

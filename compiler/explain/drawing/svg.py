@@ -1,6 +1,6 @@
 """The drifting-state graph as an SVG picture.
 
-Sources and sinks are dark, cycles are in boxes of their own, with the way back dashed at their right.
+Sources and sinks are dark, cycles are in frames, with the back edge dashed at their right.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fsql.compiler.explain.scans import ScanLines
 
 _CYCLE_MARGIN: Final = 22.0
-"""Between the boxes of a cycle and the frame around them; the way back runs there."""
+"""The distance between the boxes of a cycle and the frame around them, in which the back edge is drawn."""
 
 _STYLE: Final = """
   text { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1f2933; }
@@ -101,7 +101,7 @@ class _Picture:
             yield (f'<text class="cycle-name" x="{px(left + 8)}" y="{px(top + 13)}">{name}</text>')
 
     def edges(self) -> Iterator[str]:
-        """Yield the lines between boxes, first those that lead down."""
+        """Yield the lines between boxes, first those that lead downwards."""
         for points in self.layout.lines.values():
             yield f'<path class="line" d="{curve(points)}"/>'
         for members in self._cycles.values():
@@ -129,7 +129,7 @@ class _Picture:
         return Box(self._width(index) + margin, self._height(index), inputs, vertex.cycle)
 
     def _width(self, index: int) -> float:
-        """Return the width of a box; those of one cycle are equally wide."""
+        """Return the width of a box; the boxes of one cycle have equal widths."""
         cycle = self._graph.vertices[index].cycle
         alike = [
             lines
