@@ -1,8 +1,8 @@
-"""Accumulators: the aggregate functions, over weighted values one at a time.
+"""Accumulators: the aggregate functions, over weighted values, one value at a time.
 
-An accumulator is immutable: `add` returns another one, because the state that it is part of remains in its
-bucket and may be combined again.  A weight of -1 removes an equal value.  Within one root, removals may
-precede additions, so counts may be negative; results are checked after the root only.
+An accumulator is immutable: `add` returns a new one, because the state that contains it remains in its bucket
+and may be combined again.  A weight of -1 removes an equal value.  Within one root, removals may precede
+additions, so counts may be negative; results are only checked after the root.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Accumulator(Protocol):
     """One aggregate over the values so far."""
 
     def add(self, value: Value, weight: int, place: object) -> Accumulator:
-        """Return the accumulator with `value` added; values that share a position share a place."""
+        """Return the accumulator with `value` added; values that share a position have the same `place`."""
 
     def result(self) -> Value:
         """Return the aggregate, or raise a RowFailure."""
@@ -51,7 +51,7 @@ class Accumulator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """COUNT: of the values that are not NULL."""
+    """COUNT: the number of values that are not NULL."""
 
     count: int = 0
 
@@ -95,7 +95,7 @@ class Sum:
         """Return the sum, or the average.
 
         Raises:
-            RowFailure: E505, where a sum of integers does not fit BIGINT.
+            RowFailure: E505, if a sum of integers does not fit BIGINT.
         """
         if self.count <= 0:
             return None
@@ -121,7 +121,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class DecimalSum:
-    """SUM and AVG of DECIMAL, as integers of the smallest unit; `factor` takes them to the result's."""
+    """SUM and AVG of DECIMAL, as integers of the smallest unit; `factor` scales them to the result."""
 
     type: SqlType
     average: bool
@@ -140,7 +140,7 @@ class DecimalSum:
         """Return the sum, or the average rounded once.
 
         Raises:
-            RowFailure: E505, where it has more digits than its type.
+            RowFailure: E505, if it has more digits than its type.
         """
         if self.count <= 0:
             return None
@@ -180,7 +180,7 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """ARRAY_AGG: the values in the total order; those that share a position by their own order."""
+    """ARRAY_AGG: the values in the total order; values that share a position are in their own order."""
 
     ignores_nulls: bool = False
     entries: tuple[tuple[object, tuple[Key, Key], Value], ...] = ()
@@ -205,7 +205,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class PythonRows:
-    """A function in Python: the rows in the total order, or in that of their values if they may leave."""
+    """A function in Python: the rows in the total order, or in that of their values if some can leave."""
 
     call: AggregateCall
     entries: tuple[tuple[object, tuple[Key, Key], Value, int], ...] = ()
@@ -270,7 +270,7 @@ class Distinct:
     weights: tuple[tuple[Key, int], ...] = ()
 
     def add(self, value: Value, weight: int, place: object) -> Distinct:
-        """Add the value; the aggregate sees it only if it appears or disappears."""
+        """Add the value; the aggregate only receives it if it appears or disappears."""
         if value is None:
             return self
         key = order(value)
@@ -316,7 +316,7 @@ class Accumulators:
         )
 
     def results(self) -> Values:
-        """Return the aggregates, or raise the RowFailure of the leftmost that fails."""
+        """Return the aggregates, or raise the RowFailure of the leftmost aggregate that fails."""
         return tuple(accumulator.result() for accumulator in self.each)
 
 
@@ -339,7 +339,7 @@ class Ordered:
 
     @property
     def by_place(self) -> bool:
-        """Return whether the total order decides."""
+        """Return whether the result depends on the total order."""
         edges = {AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
         return self.call.function in edges and not self.call.directions
 
@@ -349,7 +349,7 @@ class Ordered:
 
 
 def arguments(calls: Sequence[AggregateCall], values: Values) -> Values:
-    """Return the arguments of the calls over a row; COUNT(*) has one that is never NULL."""
+    """Return the arguments of the calls over a row; for COUNT(*) a value that is never NULL."""
     return tuple(_argument(call, values) for call in calls)
 
 

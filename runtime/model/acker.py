@@ -5,10 +5,11 @@ message, it sends one *combined* acknowledgement, applied atomically: the messag
 the ids of all messages that it sent for it, each under its own root, which is never less.  Then
 
     table[r]  =  XOR of the ids of all messages of root r that were sent and are not processed,
-                 as far as acknowledgements have come in
+                 as far as acknowledgements have arrived
     min time  =  the least of: the roots whose entry is not zero, and the promises of the fronts
 
-A front sends the promise "nothing below p from me" after the acknowledgements of all its messages.  So:
+A front sends the promise that it will send nothing below p after the acknowledgements of all its messages.
+So:
 
 * Nothing below min time is in flight, or will be.  Let m be in flight.  If its sender's acknowledgement
   has been applied, m's id is in the table at its root.  If not, that of the message for which m was sent is
@@ -16,10 +17,10 @@ A front sends the promise "nothing below p from me" after the acknowledgements o
   chain, so min time is at or below m's root.
 * Min time never decreases.
 
-Ids are 64 bits, mixed: ids that are not equal do not cancel by accident.  Acknowledgements of
-different instances may overtake one another; those of one instance and its promises may not.
+Ids have 64 mixed bits, so that different ids do not cancel by accident.  Acknowledgements of different
+instances may overtake one another; those of one instance and its promises may not.
 
-`tests/unit/model/test_acker.py` checks both sentences under random delivery.
+`tests/unit/model/test_acker.py` checks both statements under random delivery.
 """
 
 from __future__ import annotations
@@ -38,9 +39,7 @@ class Acker:
 
     def __init__(self, fronts: Iterable[int], start: Root = START) -> None:
         self._table: dict[Root, int] = {}
-        self._roots: list[
-            Root
-        ] = []  # A heap of the table's keys, and of some that have been removed.
+        self._roots: list[Root] = []  # A heap of the keys of the table, and of some removed keys.
         self._promises = dict.fromkeys(fronts, start)
         self.min_time = min(self._promises.values(), default=END)
 

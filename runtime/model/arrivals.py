@@ -1,7 +1,7 @@
-"""Arrivals: the root positions of a table's rows, and the treatment of malformed ones.
+"""Arrivals: the root positions of the rows of a table, and the handling of malformed rows.
 
-A position depends only on the split's rows up to it, not on other splits or on the time of reading.  Within
-a split positions ascend, so a front can promise.
+A position only depends on the rows of the split up to it, not on other splits or on the time of reading.
+Within a split positions ascend, so a front can promise.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NO_EVENT_TIME: Final = 521
 def arrivals(
     table: Table, split: int, rows: Sequence[Values | DeadLetter]
 ) -> Iterator[tuple[Root, Row | DeadLetter | Failure]]:
-    """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
+    """Yield the rows of a split with their roots; the option `on_error` determines malformed rows.
 
-    If the time is the arrival of rows, it follows the values of each row.  Then, and under event time, a
-    malformed row gets the time of the row before it.
+    If the time is the arrival of rows, it follows the values of each row. In this case, and for event time, a
+    malformed row gets the time of the preceding row.
     """
     stop = dict(table.options).get("on_error", "stop") == "stop"
     time = TIME_START
@@ -59,7 +59,7 @@ def arrivals(
 
 
 def _cut(table: Table, row: Values) -> Values:
-    """Return a row whose times have no more digits of fraction than its columns declare."""
+    """Return a row whose times are cut to the digits of fraction that its columns declare."""
     types = [column.type for column in table.columns]
     cut = (cast_value(value, t.without_fraction, t) for value, t in zip(row, types, strict=False))
     return (*cut, *row[len(types) :])

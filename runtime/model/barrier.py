@@ -1,11 +1,11 @@
-"""The barrier releases only final items.
+"""The barrier only releases final items.
 
 It buffers the items of each port by their roots; a tombstone removes its victim (FlameStream (2018), 3.1,
 algorithm 2).  When min time has passed a root, no further item of it can arrive: its items are final and are
 released as one group, roots in ascending order.  All ports of a job are released up to one bound, so they
 have the same progress.
 
-The name is FlameStream's; it is not Flink's checkpoint barrier.
+The name is that of FlameStream; it is not a checkpoint barrier of Flink.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""A bucket of a grouping: items of one key in order, and the window that ends at each.
+"""A bucket of a grouping: the items of one key in order, and the window that ends at each item.
 
 | items come in   | 1   | 3      | 2                    |
 |-----------------|-----|--------|----------------------|
 | live windows    | (1) | (1, 3) | (1, 2), (2, 3)       |
 | sent, window 2  | (1) | (1, 3) | -(1, 3) (1, 2) (2, 3)|
 
-An item that arrives in order is grouped once.  An item that arrives out of order is inserted at its place;
-tombstones are sent for the windows that it invalidates, then the new windows: *replay* (FlameStream (2018),
-section 3 and figure 7).  A tombstone removes its victim in the same way.  So at any time the sum of the items
-sent is the windows over the present items, in whatever order they arrived.
+An item that arrives in order is grouped once. An item that arrives out of order is inserted at its position;
+tombstones are sent for the windows that it invalidates, followed by the new windows: *replay* (FlameStream
+(2018), section 3 and figure 7).  A tombstone removes its victim in the same way.  So at any time the sum of
+the sent items is the set of windows over the present items, whatever the order in which they arrived.
 
-A window has the meta of its last item.  Windows at the beginning of a bucket are shorter than the rest.
-With `undo_partial_windows` these are suppressed: while the bucket has fewer items than a window, one group of
-all of them is live, and afterwards full windows only.
+A window has the meta of its last item.  Windows at the beginning of a bucket are shorter than the rest.  With
+`undo_partial_windows` these are suppressed: while the bucket has fewer items than a window, one group of all
+of them is live, and afterwards only full windows are.
 
-The order is global time, then the caller's order of payloads, then meta.  A caller's order may not put
-an item before one that it descends from, because then no state could follow its item; with `check_lineage`
-every item is checked.  (The check goes by child ids, so it is right only where all items of the bucket come
-by one way: versions of an item that came by two ways, one of them soon to be undone, share child ids.)
+The order is global time, then the caller's order of payloads, then meta.  A caller's order may not put an
+item before one that it descends from, because then a state could not follow its item; with `check_lineage`
+every item is checked.  (The check compares child ids, so it is only correct if all items of the bucket arrive
+by one path: versions of an item that arrive by two paths, one of which will be undone, share child ids.)
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def no_order(_payload: object) -> Key:
 
 
 class Bucket:
-    """The items of one key; `accept` returns what the grouping sends for an item."""
+    """The items of one key; `accept` returns the items that the grouping sends for an item."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Bucket:
         least = 0
         if self._undo_partial_windows:
             if size < self._window:
-                return range(max(0, size - 1), size)  # The group of all items changes with each.
+                return range(max(0, size - 1), size)  # The group of all items always changes.
             least = self._window - 1
         return range(max(first, least), min(first + count, size))
 
@@ -116,7 +116,7 @@ class Bucket:
                 raise ValueError("the order puts an item before its ancestor")
 
     def _same_root(self, item: Item, indexes: range) -> list[Item]:
-        """Return the items at `indexes` up to the first that has another root."""
+        """Return the items at `indexes` up to the first one with another root."""
         found = []
         for index in indexes:
             if self._items[index].meta.global_time != item.meta.global_time:

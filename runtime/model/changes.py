@@ -44,7 +44,7 @@ def consolidate(rows: Iterable[Row]) -> dict[tuple[Key, Key], tuple[Values, int]
 
 
 def appended(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
-    """Yield the rows of a group of an append-only query, by path and then by their own columns."""
+    """Yield the rows of a group of an append-only query, by path and then by their columns."""
     operation = None if sink.table.changes is Changes.APPEND else "+I"
     for row in sorted(rows, key=lambda row: (row.path, row_order(row.values))):
         assert row.weight > 0, "an append-only query retracted a row"

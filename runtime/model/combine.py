@@ -7,7 +7,7 @@
 | (item, state)    | nothing: the state follows the item that made it                          |
 | any other        | nothing: it was sent before a state arrived, and will be undone           |
 
-An item that fails also makes a state, which differs from the previous one in the failure only, so that the
+An item that fails also makes a state, which only differs from the previous one in the failure, so that the
 chain of states is not interrupted.
 """
 
@@ -51,7 +51,7 @@ def combine(function: g.Combine, window: tuple[object, ...], root: Root) -> list
 
 
 def finish(state: object) -> tuple[Row | Failure, ...]:
-    """Return the rows that the item that made `state` caused."""
+    """Return the rows that are caused by the item that made `state`."""
     assert isinstance(state, State)
     return state.caused
 

@@ -1,8 +1,8 @@
 """Aggregates: the result of a bucket of `Aggregate` or `WindowAggregate` after each item.
 
-A group has one row, or the failure in its place, while the weights of its rows sum to more than 0.  If the
-aggregate is updating, each item that changes the row retracts the old one and adds the new one; with `final`
-the group has no row until the punctuation, after which no item can come.
+A group has one row, or a failure instead, while the weights of its rows add up to more than 0.  If the
+aggregate is updating, each item that changes the row retracts the old one and adds the new one; with `final`,
+the group has no row until the punctuation, after which no item can arrive.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The rows of one key so far."""
+    """The state of the rows of one key so far."""
 
     key: Values
     weight: int
@@ -34,7 +34,7 @@ class Group:
 def combine_aggregate(
     function: CombineAggregate, group: Group | None, item: Row | Punctuation, root: Root
 ) -> State | None:
-    """Return the state after `item`; None after a punctuation that emits nothing."""
+    """Return the state after `item`; None after a punctuation that does not emit rows."""
     if isinstance(item, Punctuation):
         shown = _group_row(function, group) if function.final else ()
         return State(item, shown, None) if shown else None

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def combine_changes(
     function: CombineChanges, before: tuple[Row, ...] | None, change: Row, _root: Root
 ) -> State:
-    """Return the state after `change`: the row of the key, if it has one.
+    """Return the state after `change`: the row of the key, if there is one.
 
-    The row before is retracted also where the new one is the same; the barrier sums them to nothing.
+    The previous row is retracted even if the new one is the same; their weights cancel in the barrier.
     """
     after: tuple[Row, ...] = ()
     if evaluate(function.present, change.values) is True:

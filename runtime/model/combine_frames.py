@@ -1,7 +1,7 @@
-"""Running aggregates of which some have a bounded frame, or one by time: recomputed for each row.
+"""Running aggregates, some of which have a bounded frame or a frame by time: recomputed for each row.
 
-A frame by time has the peers of its row, which may follow it at the same root.  Then rows come with the
-punctuation that follows their root.
+A frame by time includes the peers of its row, which may follow it at the same root. Such rows are emitted
+with the punctuation that follows their root.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Placed(NamedTuple):
-    """A row of the partition, with its place in the total order."""
+    """A row of the partition, with its position in the total order."""
 
     row: Row
     root: Root

@@ -1,12 +1,12 @@
 """Joins: each row is paired with the earlier rows of the other side.
 
-The state holds the rows of both sides so far, in their order.  A row of weight -1 removes an equal one.  If
-there is none, which may happen within one root, the row is kept; the weight of a pair is the product of the
-weights of its rows.
+The state contains the rows of both sides so far, in their order.  A row of weight -1 removes an equal one.
+If there is none, which may happen within one root, the row is kept; the weight of a pair is the product of
+the weights of its rows.
 
-The rows of a side that are kept without a partner are paired with NULLs while the other side has no rows.
-These pairs are added with the row, or when the last row of the other side is removed, and are retracted when
-its first row is added.
+The rows of a preserved side are paired with NULLs while the other side has no rows. These pairs are added
+with the row, or when the last row of the other side is removed, and are retracted when its first row is
+added.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The rows of the left side and of the right side, in the order in which they came."""
+    """The rows of the left side and of the right side, in the order of their arrival."""
 
     rows: tuple[tuple[Earlier, ...], tuple[Earlier, ...]] = ((), ())
 
@@ -83,7 +83,7 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
 
 
 def _unpaired_changes(function: CombineJoin, before: Sides, after: Sides) -> Iterator[Row]:
-    """Yield the changes of the rows that have no partner, or for a SEMI join have one."""
+    """Yield the changes of the rows without a partner, or with a partner for a SEMI join."""
     kind = function.kind
     widths = function.left_width, function.right_width
     for side, keeps in enumerate((kind.keeps_left or kind is JoinKind.SEMI, kind.keeps_right)):

@@ -1,4 +1,4 @@
-"""Running aggregates: each row with the aggregates of its partition up to it, or up to the one before."""
+"""Running aggregates: each row with the aggregates of its partition up to it, or up to the preceding row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def combine_over(
     if before is None:
         before = Accumulators.of(calls)
     assert isinstance(before, Accumulators)
-    # Frames follow the total order down to the own columns, so a place is shared by equal rows only.
+    # Frames follow the total order including the columns of rows, so only equal rows share a place.
     place = (root, row.path, row_order(row.values))
     after = before.add(arguments(calls, row.values), row.weight, place)
     frames = {FrameEnd.ONE_PRECEDING: before, FrameEnd.CURRENT_ROW: after}

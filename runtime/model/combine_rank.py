@@ -47,14 +47,14 @@ class Descending:
     key: Key
 
     def __lt__(self, other: Descending) -> bool:
-        """Return whether this comes first."""
+        """Return whether this key sorts first."""
         return other.key < self.key
 
 
 def combine_rank(
     function: CombineRank, before: Ranked | None, item: Row | Punctuation, root: Root
 ) -> State | None:
-    """Return the state after `item`; None after a punctuation that emits nothing."""
+    """Return the state after `item`; None after a punctuation that does not emit rows."""
     ranked = before or {}
     if isinstance(item, Punctuation):
         final = _changes(function, ranked, {}) if function.final else ()
@@ -84,7 +84,7 @@ def _order_key(key: OrderKey, values: Values) -> Key:
 
 
 def _ranked_rows(function: CombineRank, ranked: Mapping[RankKey, Weighted]) -> Iterator[Values]:
-    """Yield the rows whose rank is in the result, with their ranks if the query selects these."""
+    """Yield the rows whose rank is in the result, with their ranks if the query returns them."""
     count = rank = dense = 0
     last: Key | None = None
     for rank_key in sorted(ranked):
@@ -105,7 +105,7 @@ def _ranked_rows(function: CombineRank, ranked: Mapping[RankKey, Weighted]) -> I
 def _changes(
     function: CombineRank, after: Mapping[RankKey, Weighted], before: Mapping[RankKey, Weighted]
 ) -> tuple[Row, ...]:
-    """Return the rows that are in the result after but not before, and retractions of the reverse."""
+    """Return the rows that are in the result after but not before, and retractions of the opposite."""
     weights: Counter[object] = Counter()
     rows: dict[object, Values] = {}
     for ranked, weight in ((after, 1), (before, -1)):

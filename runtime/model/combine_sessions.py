@@ -1,6 +1,6 @@
 """Sessions: the open sessions of a partition, with their rows, after each item.
 
-A row joins the sessions that it overlaps or touches; a punctuation releases the session that ends there.  So
+A row joins the sessions that it overlaps or touches; a punctuation releases the session that ends at it.  So
 all sessions in a state are open at its root.
 """
 
@@ -22,7 +22,7 @@ NO_BOUNDS: Values = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The rows of a session so far, as they will be released."""
+    """The rows of a session so far, in the form in which they will be released."""
 
     start: int
     end: int
@@ -58,7 +58,7 @@ def combine_sessions(
 
 
 def session_root(closing: SessionClosing, end: int) -> Root:
-    """Return the position at which a session with that end closes."""
+    """Return the position at which a session with the given end closes."""
     return Root(session_close_time(end, closing.delay_us, closing.grain_us), PUNCTUATION)
 
 
@@ -68,7 +68,7 @@ def _released(function: CombineSessions, session: Session) -> tuple[Row, ...]:
 
 
 def _with_bounds(function: CombineSessions, row: Row, start: int, bounds: Values) -> Row:
-    """Return a row with the bounds of its session, in the order that is requested."""
+    """Return a row with the bounds of its session, in the requested order."""
     path = row.path
     if function.order_column is not None:
         order = row.values[function.order_column]

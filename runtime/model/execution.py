@@ -2,14 +2,14 @@
 
 Every worker has an instance of every vertex.  A message carries one item to one instance; links keep order,
 and the network picks the next link at random.  An instance processes a message in one step: it takes the
-item, sends the outputs of the vertex for it, and acknowledges.  Fronts, acker and barrier are instances too,
-so that promises, acknowledgements and min times are delayed like any item.
+item, sends the outputs of the vertex for it, and acknowledges.  Fronts, acker and barrier are instances, too,
+so that promises, acknowledgements and min times are delayed like items.
 
-A tombstone that would be sent on a link on which its victim still waits removes the victim instead, and
-neither is delivered.  For the receiver this is equivalent to receiving both.  Without it repairs multiply: a
-late item causes all later items in its bucket to be recomputed, each of which does the same in the next
-bucket, and most of the results are undone before they are used.  (Two aggregates over one key after a join,
-about 350 items: 2,000,000 messages without recalls, 28,000 with them.)
+If the victim of a tombstone still waits on the link, the tombstone removes it, and neither is delivered. For
+the receiver this is equivalent to receiving both. Without this rule, repairs multiply: a late item causes all
+later items in its bucket to be recomputed, each of which does the same in the next bucket, and most of the
+results are undone before they are used.  (Two aggregates over one key after a join, about 350 items:
+2,000,000 messages without recalls, 28,000 with them.)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from fsql.runtime.model.front import Front
 
 READ_AHEAD: Final = 4
-"""The default number of payloads that a front may be ahead of min time; see `front`."""
+"""The default maximum number of payloads by which a front may be ahead of min time; see `front`."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Execution:
         assert self._barrier.stopped or self._acker.min_time == END, "a message was lost"
 
     def step(self) -> bool:
-        """Deliver one message; return False if none is left, or the run has stopped."""
+        """Deliver one message; return False if there is none, or the run has stopped."""
         delivered = None if self._barrier.stopped else self._network.next()
         if delivered is None:
             return False
@@ -196,7 +196,7 @@ class Execution:
     def _acknowledge(
         self, instance: int, message: Delivery | Arrival, sent: list[tuple[Root, int]]
     ) -> None:
-        """Send the acker one message: `message` was processed, with the ids sent for it."""
+        """Send a message to the acker: `message` was processed, with the ids sent for it."""
         entries = [(message.item.meta.global_time, message.message_id), *sent]
         self._network.send(instance, ACKER, Acknowledgement(entries))
         self._acknowledgements += 1

@@ -1,9 +1,9 @@
-"""Fronts: where payloads enter, and the only place where they wait.
+"""Fronts: the only places where payloads enter the graph, and where they wait.
 
 A front that has sent `read_ahead` payloads above min time waits until min time has passed one of them.  This
 bounds the work that a late item can undo, and the number of items in flight; nothing waits inside the graph.
-The front with the least promise can always continue: once nothing is in flight, min time is that promise,
-and everything that the front has sent is below it.
+The front with the least promise can always continue: once nothing is in flight, min time is that promise, and
+all payloads that the front has sent are below it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Front:
         return arrival
 
     def on_min_time(self, min_time: Root) -> None:
-        """Note that nothing below `min_time` is in flight."""
+        """Record that nothing below `min_time` is in flight."""
         while self._ahead and self._ahead[0] < min_time:
             self._ahead.popleft()
 
     def ahead(self) -> int:
-        """Return how many payloads that were handed in may still be in flight."""
+        """Return the number of emitted payloads that may still be in flight."""
         return len(self._ahead)

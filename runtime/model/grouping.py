@@ -1,6 +1,6 @@
 """Grouping: the only operation with state (FlameStream (2018), 2.5), one bucket for each key.
 
-A bucket that closes contains its punctuation from the beginning, so that there is no event to wait for.  The
+A bucket that closes contains its punctuation from the beginning, so that it does not wait for an event.  The
 results of the punctuation are undone and computed again with each further item, and the barrier keeps them
 until they are final.
 """
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupingRule:
-    """Facts about the payloads of a grouping.
+    """Properties of the payloads of a grouping.
 
-    `key` names the bucket of a payload (None: it enters none) and balances the load; `order` orders
-    payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.  With
-    `closes_per_payload` it is evaluated for every payload, and the bucket gets each punctuation that does
-    not precede the payload.  With `closes_roots` the bucket gets one at the root of each row.
-    The other fields are those of `Bucket`.
+    `key` is the bucket of a payload (None: it enters none) and balances the load; `order` orders payloads of
+    one root; `closes_at` is the root of the punctuation of the payload's bucket.  With `closes_per_payload`
+    it is evaluated for every payload, and the bucket gets each punctuation that does not precede the payload.
+    With `closes_roots`, the bucket gets one at the root of each row.  The other fields are those of `Bucket`.
     """
 
     key: Callable[[Any], Hashable]
@@ -45,7 +44,7 @@ class GroupingRule:
 
 
 class Grouping:
-    """The buckets of one grouping on one worker; `repairs` counts the tombstones it made itself."""
+    """The buckets of one grouping on one worker; `repairs` counts the tombstones that it made."""
 
     def __init__(self, vertex: int, rule: GroupingRule) -> None:
         self._vertex = vertex
@@ -55,7 +54,7 @@ class Grouping:
         self.repairs = 0
 
     def accept(self, item: Item, key: Hashable) -> list[Item]:
-        """Enter an item into the bucket of `key`, or undo one; return what is sent for it."""
+        """Enter an item into the bucket of `key`, or undo it; return the items that are sent for it."""
         sent: list[Item] = []
         bucket = self._buckets.get(key)
         if bucket is None:
@@ -69,7 +68,7 @@ class Grouping:
         return sent
 
     def _create(self, item: Item, key: Hashable, sent: list[Item]) -> Bucket:
-        """Make the bucket, and add to `sent` what its punctuation leads to."""
+        """Make the bucket, and add the consequences of its punctuation to `sent`."""
         rule = self._rule
         key_hash = wide_hash(key)
         bucket = self._buckets[key] = Bucket(
@@ -80,13 +79,13 @@ class Grouping:
             check_lineage=rule.check_lineage,
         )
         if rule.closes_at is not None and not rule.closes_per_payload:
-            # The punctuations of all buckets may share a root.  Vertex and key distinguish their lineages.
+            # The punctuations of all buckets may share a root. Vertex and key distinguish their lineages.
             meta = Meta(rule.closes_at(item.payload), (self._vertex, key_hash))
             sent += bucket.accept(Item(meta, Punctuation(key)))
         return bucket
 
     def _add_punctuation(self, item: Item, key: Hashable, bucket: Bucket) -> list[Item]:
-        """Add the punctuation of a payload, unless it is there or precedes it; return what is sent."""
+        """Add the punctuation of a payload, unless it exists or precedes the payload; return the outputs."""
         root = item.meta.global_time
         if not self._rule.closes_roots:
             assert self._rule.closes_at is not None

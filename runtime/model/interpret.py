@@ -29,7 +29,7 @@ AFTER_ALL_ROWS: Final = (1,)
 
 
 def map_item(function: g.MapFunction, item: Item) -> Iterable[object]:
-    """Return the payloads that a map function makes of an item, in order."""
+    """Return the payloads into which a map function transforms an item, in order."""
     payload = item.payload
     match function:
         case Apply():
@@ -48,7 +48,7 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
     """Return the rule of a grouping.
 
     Rows of one root are ordered by path, then the side of a join, then their own columns; a state has the
-    position of the item that made it, and its longer lineage puts it directly after that item.
+    position of the item that made it, and its longer lineage orders it directly after that item.
     """
     operation = vertex.operation
     if isinstance(operation, GroupBy):
@@ -98,7 +98,7 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
 
 
 def _key_of_row(grouping: g.Grouping, row: Row) -> Hashable:
-    """Return the key of a row; None where it is NULL in a join, which equals nothing."""
+    """Return the key of a row; None if it is NULL in a join, because NULL equals nothing."""
     expressions = grouping.keys[row.side]
     values = tuple(as_key(evaluate(expression, row.values)) for expression in expressions)
     if len(grouping.keys) > 1 and None in values:

@@ -1,15 +1,16 @@
 """Items: the data on the edges of the graph.
 
-An item is a payload with its meta.  The model moves any payload; those of a query are the records here.
-A query's row has its weight and path in the payload: a row of weight -1 is the SQL retraction of an equal
-row and has a position of its own, while a tombstone undoes an item that is not valid.  So a retraction can
-have a tombstone.
+An item is a payload with its meta.  The model moves any payload; those of a query are the records here.  The
+row of a query has its weight and path in the payload: a row of weight -1 is the SQL retraction of an equal
+row and has its own position, while a tombstone undoes an item that is not valid. So a retraction can have a
+tombstone.
 
-Paths are needed although `child_ids` are a lineage already.  They agree in order for rows that share all
-their operators, but not in general: an aggregate's row has the path of its least scan and not of the row
+Paths are needed in addition to the lineage in `child_ids`. Both have the same order for rows that share all
+operators, but not in general: the row of an aggregate has the path of its least scan and not that of the row
 that caused it; rows that one punctuation releases tie, and are ordered by their own columns; and `child_ids`
-count every vertex, so they depend on the plan's shape, whereas paths are defined on the plan as bound.  The
-released order is (root, path, own columns); `child_ids` serve identity and the place of a state only.
+count every vertex, so they depend on the plan's shape, whereas paths are defined on the bound plan.  The
+released order is (root, path, own columns); `child_ids` are only used for identity and for the place of a
+state.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a query; `side` is the side of the join that it is about to enter."""
+    """A row of a query; `side` is the side of the join that it will enter."""
 
     values: Values
     path: tuple[int, ...] = ()
@@ -49,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error row: `code` 502 is FSQL-E502; the weight is the failed row's."""
+    """An error row: `code` 502 is FSQL-E502; the weight is that of the failed row."""
 
     code: int
     message: str
@@ -71,7 +72,7 @@ class Punctuation:
 class State:
     """The state of a bucket after the item that made it (FlameStream (2018), 2.7: the accumulator item).
 
-    It enters the bucket of that item, directly after it.  `caused` has the rows that the item caused, which
+    It enters the bucket of that item, directly after it.  `caused` are the rows caused by the item, which
     Finish emits; `content` is defined by the combine function.
     """
 

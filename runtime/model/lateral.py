@@ -29,8 +29,8 @@ def aggregate_elements(function: ExplodeAggregate, row: Values) -> list[Values]:
     """Return keys and aggregates of each group of the row's array, in the order of first elements.
 
     Raises:
-        RowFailure: if any element or group fails.  Of several failures the least by (code, message) is
-            raised, as the barrier reports them, so that it does not depend on the order of evaluation.
+        RowFailure: if any element or group fails.  Of several failures, the least by (code, message)
+            is raised, as in the barrier, so that it does not depend on the order of evaluation.
     """
     array = evaluate(function.array, row)
     groups: dict[tuple[Key, ...], tuple[Values, Accumulators]] = {}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(NamedTuple):
-    """An item on its way to the instance of a vertex; `key` is the key that it was routed by."""
+    """An item on its way to the instance of a vertex; `key` is the key by which it was routed."""
 
     item: Item
     message_id: int

@@ -1,4 +1,4 @@
-"""The network: links that keep order, and a random scheduler.
+"""The network: links that preserve the order of messages, and a random scheduler.
 
 Between two addresses messages arrive in the order in which they were sent; between different pairs any
 order is possible.  `next` delivers the first message of a link chosen at random; links differ in speed, as on
@@ -54,7 +54,7 @@ class Network:
         link.messages[name] = message
 
     def recall(self, sender: int, receiver: int, name: Hashable) -> object:
-        """Remove and return a message that has not been delivered; return None if there is none."""
+        """Remove and return a message that has not been delivered; None if there is none."""
         link = self._links.get((sender, receiver))
         if link is None or name not in link.messages:
             return None
@@ -64,7 +64,7 @@ class Network:
         return message
 
     def next(self) -> tuple[int, object] | None:
-        """Take a message from some link; return its receiver and the message, None if there is none."""
+        """Take a message from some link; return its receiver and the message, or None."""
         loaded, random = self._loaded, self._random.random
         if not loaded:
             return None

@@ -1,4 +1,4 @@
-"""The results of aggregates that keep their rows: in order, of two arguments, of bits."""
+"""The results of aggregates that keep their rows: ordered aggregates, those of two arguments, and of bits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def keeps_rows(call: AggregateCall) -> bool:
 def ordered_result(
     call: AggregateCall, entries: Sequence[tuple[Values, int, object]], *, by_place: bool
 ) -> Value:
-    """Return the aggregate of rows with weights, in the order in which they came if `by_place`."""
+    """Return the aggregate of rows with weights, in the order of arrival if `by_place`."""
     rows = [
         row for row, weight, _ in entries if weight > 0 for _ in range(weight) if _used(call, row)
     ]
@@ -78,7 +78,7 @@ def _used(call: AggregateCall, row: Values) -> bool:
 
 
 def _edge(call: AggregateCall, entries: Sequence[tuple[Values, int, object]]) -> Value:
-    """Return the first, n-th or last value that is not NULL; those of one place by their own order."""
+    """Return the first, n-th or last value that is not NULL; values of one place are in their own order."""
     present = [
         (index, order(row[0]), row[0])
         for row, weight, index in entries

@@ -1,4 +1,4 @@
-"""Operations in FlameStream's terms, for graphs written by hand: Python functions over any payloads.
+"""Operations in the terms of FlameStream, for graphs written by hand: Python functions over any payloads.
 
 Together with Broadcast and Merge they form a `fsql.compiler.graph.Graph`; a query has Source, the map
 functions of SQL, Grouping and Sink instead.  `fsql.runtime.model.trial` executes such graphs.

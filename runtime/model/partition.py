@@ -1,4 +1,4 @@
-"""Hash ranges: which worker owns which part of the keys.
+"""Hash ranges: which worker owns which hashes of keys.
 
 A balancing function hashes a key to 32 bits; each worker owns a half-open range of hashes.  The ranges
 of all workers cover the space without a gap.

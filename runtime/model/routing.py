@@ -25,15 +25,15 @@ FIRST_FRONT: Final = -3
 """Addresses: front i is `FIRST_FRONT - i`, the instance of a vertex `vertex * workers + worker`."""
 
 FAILURES: Final = -1
-"""The barrier's port for failures."""
+"""The port of the barrier for failures."""
 DEAD_LETTERS: Final = -2
-"""The barrier's port for malformed rows; the port of a Sink, LateSink or Output is its vertex."""
+"""The port of the barrier for malformed rows; the port of a Sink, LateSink or Output is its vertex."""
 
 
 class Route(NamedTuple):
-    """The address of an item, with the barrier's port or the key that it was routed by.
+    """The address of an item, with the port of the barrier or the key by which it was routed.
 
-    The item is the one to send, or its failure if a key failed.
+    The item is the one that is sent, or its failure if a key failed.
     """
 
     address: int

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def apply_to_row(function: g.MapFunction, row: Row, root: Root) -> list[Row] | list[Failure]:
-    """Return the output rows of `function` for a row at `root`, or the row's failure."""
+    """Return the output rows of `function` for a row at `root`, or the failure of the row."""
     try:
         return ROW_FUNCTIONS[type(function)](function, row, root)
     except RowFailure as failure:

@@ -1,4 +1,4 @@
-"""Running a query on the model: from input rows to released changes."""
+"""Runs a query on the model: from input rows to released changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Released(NamedTuple):
-    """A row that a sink received; `operation` is None if the sink's rows have no label."""
+    """A row that a sink received; `operation` is None if the rows of the sink have no label."""
 
     root: Root
     operation: str | None
@@ -98,7 +98,7 @@ def run(
 
 
 class Outlet:
-    """The output after the barrier: turns final groups into released rows."""
+    """The output after the barrier: converts final groups into released rows."""
 
     def __init__(self, graph: Graph) -> None:
         self._ports = {index: vertex.operation for index, vertex in enumerate(graph.vertices)}
@@ -111,7 +111,7 @@ class Outlet:
         self._stop: Stop | None = None
 
     def release(self, root: Root, group: Group) -> bool:
-        """Release the group of `root`; return False and release nothing if an error remains in it."""
+        """Release the group of `root`; return False and release nothing if it contains an error."""
         self._stop = _least_error(root, group.pop(FAILURES, []))
         if self._stop is not None:
             return False
@@ -132,7 +132,7 @@ class Outlet:
         return True
 
     def result(self, metrics: ModelMetrics) -> ModelResult:
-        """Return everything that was released."""
+        """Return all released output."""
         return ModelResult(
             tuple(map(tuple, self._sinks)),
             tuple(map(tuple, self._late)),
@@ -143,7 +143,7 @@ class Outlet:
 
 
 def _least_error(root: Root, items: Iterable[Item]) -> Stop | None:
-    """Return the least of the errors whose weights do not sum to 0."""
+    """Return the least of the errors whose weights do not add up to 0."""
     weights: dict[tuple[int, str], int] = {}
     for item in items:
         assert isinstance(item.payload, Failure)

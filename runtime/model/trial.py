@@ -3,8 +3,8 @@
     graph = wire((Input(), ()), (Map(Apply(function)), (0,)), (Output(), (1,)))
     Trial(graph, [[(1, "a"), (2, "b")]], seed=0).run().released
 
-A front is a list of (time, payload); its items have the root (time, number of the front).  What is
-released is in the order of metas, which is FlameStream's total order.
+A front is a list of (time, payload); its items have the root (time, number of the front).  The released
+payloads are in the order of metas, which is the total order of FlameStream.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Trial:
         )
 
     def run(self, steps: int | None = None) -> Trial:
-        """Run to the end, or for a number of steps, as if the machine had then been switched off."""
+        """Run to the end, or for a number of steps, as if the machine then lost power."""
         if steps is None:
             self._execution.run()
         else:

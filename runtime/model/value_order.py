@@ -1,8 +1,8 @@
 """The canonical order and identity of SQL values.
 
-FALSE < TRUE; numbers by value, NaN last and equal to itself, -0.0 equal to 0.0; strings by code point;
-arrays lexicographically, a shorter prefix first; NULL last and equal to NULL.  Equal values may
-differ: -0.0 and 0.0 are equal, and not the same.
+FALSE < TRUE; numbers by value, NaN last and equal to itself, -0.0 equal to 0.0; strings by code point; arrays
+lexicographically, a shorter prefix first; NULL last and equal to NULL.  Equal values may differ: -0.0 and 0.0
+are equal, but not the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Key = tuple[object, ...]
 
 
 def order(value: Value) -> Key:
-    """Return a key that sorts as `value` does among values of its type; equal values, equal keys."""
+    """Return a key that sorts like `value` among the values of its type; equal values have equal keys."""
     match value:
         case None:
             return (2,)
@@ -42,12 +42,12 @@ def zero_signs(value: Value) -> object:
 
 
 def row_order(values: Values) -> tuple[Key, Key]:
-    """Return the key that rows of one schema sort by; equal exactly where all values are the same."""
+    """Return the key by which rows of one schema sort; equal if and only if all values are the same."""
     return tuple(map(order, values)), tuple(map(zero_signs, values))
 
 
 def as_key(value: Value) -> Value:
-    """Return `value` as in a key or a result of MIN and MAX: -0.0 is replaced by 0.0."""
+    """Return `value` in the form of a key or a result of MIN and MAX: -0.0 is replaced by 0.0."""
     match value:
         case float():
             return value + 0.0
