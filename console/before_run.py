@@ -1,4 +1,4 @@
-"""Messages before a job runs: warnings about script and input, and the addresses at which it listens."""
+"""Messages before a job runs: warnings about script and input, and the addresses on which it listens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def print_profile_problem(options: RunOptions, reporter: Reporter) -> None:
 
 
 def print_listening(compiled: Compiled, reporter: Reporter) -> None:
-    """Print at which addresses the tables of a job listen."""
+    """Print the addresses on which the tables of a job listen."""
     for table in compiled.job.tables:
         options = dict(table.options)
         if options["connector"] == "socket":
@@ -41,7 +41,7 @@ def print_listening(compiled: Compiled, reporter: Reporter) -> None:
 def print_join_command(
     count: int, address: str, key: Path, keys: Path | None, reporter: Reporter
 ) -> None:
-    """Print the command that starts a worker, and how many workers the run waits for."""
+    """Print the command that starts a worker, and the number of workers for which the run waits."""
     if reporter.json:
         fields = {"workers": count, "address": address, "key": str(key)}
         if keys is not None:

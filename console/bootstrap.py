@@ -1,4 +1,4 @@
-"""`fsql deploy --bootstrap`: deploys a job, computes its state over history, and starts it from there."""
+"""`fsql deploy --bootstrap`: deploys a job, computes its state over history, and starts it after that."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from fsql.deployment.messages import Deploy
 
 _DIGITS_MAX: Final = 12
-"""A split has fewer rows than numbers with this many digits can count."""
+"""Numbers of this many digits exceed the maximum number of rows of a split."""
 
 
 def until_of(text: str | None) -> Until | None:
-    """Return where history ends by a text: at a timestamp, or a row number.
+    """Return the end of history that a text specifies: a timestamp, or a row number.
 
     Raises:
         click.UsageError: if it is neither.
@@ -48,7 +48,7 @@ def deploy_with_bootstrap(
     """Deploy a new job, and start it after its history.  If that fails, nothing is deployed.
 
     Raises:
-        FsqlError: E644, E661 or E662, or why the job cannot be deployed.
+        FsqlError: E644, E661 or E662, or the errors of deployment.
     """
     started = time.monotonic()
     find_java()  # before anything is deployed

@@ -1,4 +1,4 @@
-"""Standard output whose reader has closed it, as in `fsql run … | head`.
+"""Standard output that its reader has closed, as in `fsql run … | head`.
 
 This is not an error: the run ends without a message.
 """
@@ -20,7 +20,7 @@ def is_broken_pipe(error: FsqlError) -> bool:
 
 
 def discard_standard_output() -> None:
-    """Redirect standard output to nowhere, so that the flush at exit does not fail again."""
+    """Redirect standard output to the null device, so that the flush at exit does not fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,7 +1,7 @@
 """The changes of a bare SELECT as a table on a terminal.
 
 The table is written row by row as changes are released.  The widths of its columns are computed from the
-names, the types and the first rows.  Later text that is wider is cut, with `…`; numbers are never cut.
+names, the types and the first rows.  Wider text in later rows is cut, with `…`; numbers are never cut.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _GAP: Final = "  "
 _FIRST_ROWS: Final = 200
-"""How many of the first rows determine the widths."""
+"""The number of first rows that determine the widths."""
 _WIDTH_MIN: Final = {
     Kind.DATE: len("2026-01-01"),
     Kind.TIME: len("12:00:00"),
@@ -44,7 +44,7 @@ _NULL: Final = "NULL"
 
 
 class _Number(str):
-    """A number as it is written in JSON."""
+    """A number in the form in which JSON writes it."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ def _column(name: str, sql_type: SqlType) -> _Column:
 
 
 def _cell(row: Mapping[str, object], name: str) -> str:
-    if name not in row:  # a deleted row may have its key columns only
+    if name not in row:  # A deleted row may have only its key columns.
         return ""
     value = row[name]
     if isinstance(value, str):
@@ -119,7 +119,7 @@ def _cell(row: Mapping[str, object], name: str) -> str:
 
 
 def _nested_text(value: object) -> str:
-    """Return the text of a value within an array."""
+    """Return the text of a value inside an array."""
     if isinstance(value, list):
         return f"[{','.join(map(_nested_text, value))}]"
     if isinstance(value, _Number):

@@ -1,6 +1,6 @@
-"""Charts over time as SVG documents: a frame with a time axis, spans and marks; the curves are given.
+"""Charts over time as SVG documents: a frame with a time axis, spans and marks; callers pass the curves.
 
-A document depends on its arguments only.
+A document only depends on its arguments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STEPS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What happened at a moment, in seconds from the left end."""
+    """An event at a moment, in seconds from the left end."""
 
     at: float
     text: str
@@ -41,7 +41,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time to be shaded, in seconds from the left end, with its label."""
+    """A shaded time span, in seconds from the left end, with its label."""
 
     begin: float
     end: float
@@ -63,14 +63,14 @@ def document(title: str, parts: Iterable[str], *, height: int = HEIGHT) -> str:
 
 
 def text_at(x: float, y: float, text: str, name: str = "", anchor: str = "") -> str:
-    """Return a text, with the name of its style, and where it is anchored."""
+    """Return a text at a position, with a style and an anchor."""
     style = f'class="{name}" ' if name else ""
     end = f' text-anchor="{anchor}"' if anchor else ""
     return f'<text {style}x="{x:g}" y="{y:g}"{end}>{escape(text, quote=False)}</text>'
 
 
 class TimeAxis:
-    """Where a moment is, and what belongs to moments; `seconds` is the length of the axis."""
+    """The horizontal axis: its length is `seconds`; it places marks and spans."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = max(seconds, 1e-9)
@@ -116,7 +116,7 @@ def grid_line(y: float, name: str) -> Iterator[str]:
 
 
 def polyline(points: Iterable[tuple[float, float]], name: str, color: str = "") -> str:
-    """Return a curve through points, with the name of its style, and its color if not that of the style."""
+    """Return a curve through points, with a style, and a color if it differs from that of the style."""
     text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     style = f' style="stroke: {color}"' if color else ""
     return f'<polyline class="{name}"{style} points="{text}"/>'

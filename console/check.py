@@ -45,7 +45,7 @@ class ScriptCheck:
     diagnostics: tuple[Diagnostic, ...]
     inserts: tuple[InsertFacts, ...]
     functions: tuple[str, ...] = ()
-    """The Python functions that it calls, each as `module:name`."""
+    """The Python functions that the script calls, each as `module:name`."""
 
     @property
     def valid(self) -> bool:

@@ -123,7 +123,7 @@ def up(
 
 
 def _set_collector(cluster: ClusterDirectory, collector: str | None, master: str | None) -> None:
-    """Record which collector computes statistics, if one is requested.
+    """Record the collector that computes statistics, if one is requested.
 
     Raises:
         click.UsageError: if there is a Spark master, and no Spark.

@@ -75,7 +75,7 @@ def _end_quietly() -> Iterator[None]:
 
 
 def _reporter(ctx: click.Context) -> Reporter:
-    """Return the reporter of the command, also if it fails before its flags are parsed."""
+    """Return the reporter of the command, even if it fails before its flags are parsed."""
     from fsql.console.reporter import Reporter
 
     reporter = ctx.meta.get("fsql.reporter")
@@ -83,7 +83,7 @@ def _reporter(ctx: click.Context) -> Reporter:
 
 
 def pass_reporter(command: Command) -> Command:
-    """Add the flags for messages, and pass the command a `Reporter` that follows them."""
+    """Add the flags for messages, and pass a `Reporter` for them to the command."""
 
     @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
     @click.option(
@@ -113,7 +113,7 @@ def pass_reporter(command: Command) -> Command:
         reporter = Reporter(quiet=quiet, json=as_json, coloured=coloured)
         ctx.meta.update({"fsql.reporter": reporter, "fsql.debug": debug})
         if debug:
-            os.environ["FSQL_VERIFY"] = "1"  # inherited by worker processes
+            os.environ["FSQL_VERIFY"] = "1"  # Worker processes inherit this.
         command(reporter=reporter, **rest)
 
     return with_reporter

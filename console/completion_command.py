@@ -1,4 +1,4 @@
-"""`fsql completion`: the script by which a shell completes the command line."""
+"""`fsql completion`: prints the script with which a shell completes command lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags of `fsql up` and `fsql deploy` for how the processes of jobs find and trust each other."""
+"""The flags of `fsql up` and `fsql deploy` for the connections and authentication of job processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def connections_of(flags: Mapping[str, Any]) -> Connections:
-    """Return the connections that flags ask for; files are named from the root.
+    """Return the connections that flags request; paths of files are absolute.
 
     Raises:
         click.UsageError: if credentials are given without an address.

@@ -11,7 +11,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.connectors.declared import DECLARED
 
 _LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
-"""A link of the documentation; only its text is printed."""
+"""A link in the documentation, of which only the text is printed."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def connectors_json(name: str | None) -> str:
-    """Return the connectors and formats of that name, or all, as JSON.
+    """Return all connectors and formats, or those with the given name, as JSON.
 
     Raises:
         FsqlError: E212, if there is none.
@@ -51,7 +51,7 @@ def connectors_json(name: str | None) -> str:
 
 
 def connectors_text(name: str | None) -> str:
-    """Return the connectors and formats of that name, or all, as text.
+    """Return all connectors and formats, or those with the given name, as text.
 
     Raises:
         FsqlError: E212, if there is none.
@@ -113,5 +113,5 @@ def _option_lines(options: Sequence[Option]) -> Iterator[str]:
 
 
 def _plain(about: str) -> str:
-    """Return a line of documentation without the targets of its links."""
+    """Return a line of documentation without link targets."""
     return _LINK.sub(r"\1", about)

@@ -32,7 +32,7 @@ _WAIT_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where rows are stored: a path, or `-`; and how a file that is not empty is handled."""
+    """The destination of rows: a path, or `-`; and the handling of a file that is not empty."""
 
     name: str
     existing: Existing = Existing.REFUSE

@@ -107,7 +107,7 @@ def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
 
 
 def _written(options: dict[str, str]) -> str:
-    """Return options as a script has them."""
+    """Return options in the form of a script."""
     return ", ".join(f"{_quote(key)} = {_quote(value)}" for key, value in options.items())
 
 

@@ -106,7 +106,7 @@ def _check_connections(cluster: ClusterDirectory, request: Deploy) -> None:
 
 
 def _machines(given: tuple[tuple[str, int], ...]) -> dict[str, int] | None:
-    """Return how many workers run on which other machines; None if it is not given.
+    """Return the number of workers on other machines by machine; None if it is not given.
 
     Raises:
         FsqlError: E634, if a machine cannot have a name.

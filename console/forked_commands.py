@@ -17,8 +17,8 @@ OWN_PROCESS: Final = "own process"
 def open_fork_server(root: click.Context) -> ForkServer:
     """Return a fork server for the run of a command.
 
-    It is a fork of this process if that executes nothing else.  Otherwise it imports its modules while this
-    process imports its own, and compiles.
+    It is a fork of this process if this process executes nothing else. Otherwise it imports its modules while
+    this process imports modules and compiles.
     """
     from fsql.runtime.drivers.processes.fork_server import ForkServer
 
@@ -39,7 +39,7 @@ def serve_forks(root: click.Context, descriptor: int) -> None:
 
 
 def import_all() -> None:
-    """Import what the commands of processes import, and what most jobs import late."""
+    """Import the modules that the commands of processes import, and those that most jobs import late."""
     import fsql.connectors.file.source
     import fsql.connectors.live.log_split
     import fsql.console.reporter

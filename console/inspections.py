@@ -1,4 +1,4 @@
-"""What SHOW, DESCRIBE and EXPLAIN print: a table, or JSON lines where rows are JSON lines."""
+"""The output of SHOW, DESCRIBE and EXPLAIN: a table, or JSON lines if rows are JSON lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def print_inspections(
 
 
 def listing_text(listing: Listing) -> str:
-    """Return a list as a table and an empty line; a single text as it is."""
+    """Return a list as a table and an empty line; a single text unchanged."""
     if len(listing.columns) == 1 and any("\n" in (row[0] or "") for row in listing.rows):
         return "".join(f"{(row[0] or '').rstrip()}\n\n" for row in listing.rows)
     return (
@@ -46,7 +46,7 @@ def listing_text(listing: Listing) -> str:
 
 
 def listing_json(listing: Listing) -> str:
-    """Return a list as an object for each row."""
+    """Return a list as JSON, with an object for each row."""
     rows = (dict(zip(listing.columns, row, strict=True)) for row in listing.rows)
     return "".join(
         json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows

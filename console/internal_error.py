@@ -1,4 +1,4 @@
-"""Messages for internal errors: how to report them, and a stack trace with `--debug` only."""
+"""Messages for internal errors: how to report them, and a stack trace, only with `--debug`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends a run between two chunks, the second immediately.
+"""Ctrl-C and SIGTERM: the first signal ends a run between two chunks, the second one immediately.
 
 Between two chunks, all released rows have been written, and the summary is correct.
 """
@@ -20,11 +20,11 @@ class Interrupted(Exception):  # noqa: N818 - not an error
     def __init__(self, number: int) -> None:
         super().__init__()
         self.exit_code = 128 + number
-        """The exit code that shells report for a process that a signal ended."""
+        """The exit code of a process that a signal ended, as reported by shells."""
 
 
 class Interrupt:
-    """A context in which signals are recorded and take effect at `check` only."""
+    """A context in which signals are recorded and only take effect at `check`."""
 
     def __init__(self) -> None:
         self._asked: int | None = None

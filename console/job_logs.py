@@ -18,7 +18,7 @@ _POLL_SECONDS: Final = 0.2
 
 
 def print_logs(job: JobDirectory, lines: int, *, follow: bool, as_json: bool) -> None:
-    """Print the last lines of a log; with `follow`, those that come later too, until the job is dropped."""
+    """Print the last lines of a log; with `follow`, also later lines, until the job is dropped."""
     offset, known = 0, deque[str](maxlen=lines)
     for line, end in _lines(job, 0):
         offset = end
@@ -27,7 +27,7 @@ def print_logs(job: JobDirectory, lines: int, *, follow: bool, as_json: bool) ->
         click.echo(_format(line, as_json=as_json))
     while follow and job.path.exists():
         if job.log.exists() and job.log.stat().st_size < offset:
-            offset = 0  # the log was renamed, and a new one begins
+            offset = 0  # The log was renamed, and a new one begins.
         for line, end in _lines(job, offset):
             offset = end
             click.echo(_format(line, as_json=as_json))
@@ -35,7 +35,7 @@ def print_logs(job: JobDirectory, lines: int, *, follow: bool, as_json: bool) ->
 
 
 def _lines(job: JobDirectory, offset: int) -> Iterator[tuple[str, int]]:
-    """Return the whole lines from byte `offset` on, and where each ends."""
+    """Return the complete lines from byte `offset` on, and the end of each."""
     if not job.log.exists():
         return
     with job.log.open("rb") as file:

@@ -33,10 +33,11 @@ class JobProgress:
         self._reason = ""
         self._shown_phases: set[str] = set()
         self._shown_at = (float("-inf"), (0, 0))
-        """When the phase printed last was first printed, and at which position its epoch began."""
+        """The time at which the last printed phase was first printed, and the position at which its epoch
+        began."""
 
     def show(self, progress: Progress) -> None:
-        """Show progress on that display from now on."""
+        """Show progress on the given display from now on."""
         self._progress = progress
         progress.begin("starting processes")
 
@@ -51,7 +52,7 @@ class JobProgress:
         self._print_problems(report)
 
     def on_tick(self, tick: TickReport) -> None:
-        """Print where a tick was taken, what it changed and what it cost, or why it was refused."""
+        """Print the position of a tick, its changes and its cost, or why it was refused."""
         if self._reporter.quiet:
             return
         if self._reporter.json:
@@ -60,7 +61,7 @@ class JobProgress:
             self._progress.print_line(_tick_text(tick))
 
     def on_choice(self, choice: AutoChoice) -> None:
-        """Print why a tick was proposed, or what kept one from being chosen."""
+        """Print why a tick was proposed, or why none was chosen."""
         if self._reporter.quiet:
             return
         if self._reporter.json:
@@ -82,7 +83,7 @@ class JobProgress:
             self._progress.print_line(f"recovery: {report.phase} ({why})")
 
     def _is_new(self, why: str, report: ProgressReport) -> bool:
-        """Return whether a phase is not one that keeps recurring for the same reason."""
+        """Return whether a phase is not a repeated one with the same reason."""
         now = time.monotonic()
         since, done = self._shown_at
         if why != self._reason or report.begins > done or now - since > _AGAIN_SECONDS:
@@ -92,7 +93,7 @@ class JobProgress:
         return not known
 
     def _print_problems(self, report: ProgressReport) -> None:
-        """Print the problems that the previous report did not have."""
+        """Print the problems that are not in the previous report."""
         before, self._troubles = self._troubles, report.troubles
         for trouble in report.troubles:
             if trouble in before or self._reporter.quiet:

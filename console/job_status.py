@@ -65,7 +65,7 @@ def why_lines(view: JobView) -> list[str]:
 
 
 def job_json(view: JobView) -> dict[str, object]:
-    """Return everything about a job."""
+    """Return the full state of a job as a JSON object."""
     status, error = view.status, view.error
     diagnostics = None
     if error is not None:

@@ -1,4 +1,4 @@
-"""The last ticks of a deployed job, as its status shows them."""
+"""The last ticks of a deployed job, for its status."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class LastTicks:
-    """The last ticks, the newest first; or None, and the problem with reading them."""
+    """The last ticks, the newest first; or None, and the error in reading them."""
 
     ticks: tuple[TickProposal | TickRecord, ...] | None
     problem: str = ""
 
     @classmethod
     def of(cls, state: Path) -> LastTicks:
-        """Read those of the job in a state directory; coordination may be unreachable."""
+        """Read the last ticks of the job in a state directory; coordination may be unreachable."""
         try:
             if not has_coordination(state):
-                return cls(())  # it has not begun
+                return cls(())  # The job has not begun.
             proposal, records = read_ticks(state)
         except FsqlError as error:
             return cls(None, error.diagnostics[0].message)
         return cls(((() if proposal is None else (proposal,)) + tuple(records))[:SHOWN])
 
     def fields(self) -> list[dict[str, object]] | None:
-        """Return them as JSON objects."""
+        """Return the ticks as JSON objects."""
         return None if self.ticks is None else [tick_fields(each) for each in self.ticks]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line of text for each, with its reason."""
+        """Yield a line of text for each tick, with its reason."""
         if self.ticks is None:
             yield f"  ticks are not known: {self.problem}"
         for tick in self.ticks or ():

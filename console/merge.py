@@ -71,7 +71,7 @@ def _insert_of(compiled: Compiled, table: str | None) -> Insert:
 
 @contextmanager
 def _open_target(target: Path, existing: Existing) -> Iterator[BinaryIO]:
-    """Open the target, and empty it."""
+    """Open the target, and truncate it."""
     if str(target) == "-":
         yield sys.stdout.buffer
         return

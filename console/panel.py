@@ -1,4 +1,4 @@
-"""The live panel: the metrics of a run, drawn by rich on the terminal of standard error."""
+"""The live panel: the metrics of a run, drawn with rich on the terminal of standard error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CONTENT_HASH: Final = re.compile(r"-[0-9a-f]{12}$")
 
 
 class Panel:
-    """Shown while its context is entered; removed afterwards, when the summary is printed."""
+    """Shown inside its context, and removed at its end, when the summary is printed."""
 
     def __init__(
         self, title: str, overview: JobOverview, *, coloured: bool, console: Console | None = None
@@ -95,7 +95,7 @@ class Panel:
         self._console.print(Text(line), soft_wrap=True)
 
     def render(self) -> RenderableType:
-        """Return the present content of the panel."""
+        """Return the current content of the panel."""
         metrics = self._metrics
         width = min(_WIDTH_MAX, self._console.width)
         if metrics is None:
@@ -145,7 +145,7 @@ class Panel:
         )
 
     def _tables(self, metrics: Metrics) -> list[RenderableType]:
-        """Return the sources and sinks with their rows, and the share of a source that is read."""
+        """Return the sources and sinks with their rows, and the fraction of a source that has been read."""
         table = _table_of_parts()
         for number, source in enumerate(self._overview.sources[:_TABLES_MAX]):
             of_source = metrics.sources.get(source.table, SourceMetrics())
@@ -183,7 +183,7 @@ class Panel:
 
 
 def _operators(metrics: Metrics) -> list[RenderableType]:
-    """Return the operators that take the most time, with their rows."""
+    """Return the operators that take most of the time, with their rows."""
     table = _table_of_parts()
     labels = operator_labels(metrics.operators)
     for number, (name, operator) in enumerate(slowest(metrics.operators)[:_OPERATORS_MAX]):
@@ -210,7 +210,7 @@ def operator_labels(names: Iterable[str]) -> dict[str, str]:
 
 
 def _table_of_parts() -> Table:
-    """Return a table with a head, a name, rows and another figure."""
+    """Return a table with a title, a name, rows and another number."""
     table = Table.grid(padding=(0, 1))
     table.add_column(style="dim", no_wrap=True, min_width=_HEAD_WIDTH)
     table.add_column(no_wrap=True, overflow="ellipsis")

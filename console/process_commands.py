@@ -128,7 +128,7 @@ def fork_server(context: click.Context, descriptor: int) -> None:
 
 
 def _network(flags: _NetworkFlags) -> NodeNetwork:
-    """Return the network that the flags describe.
+    """Return the network that the flags specify.
 
     Raises:
         FsqlError: E646, if the keys cannot be used.

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 _PARTITIONS: Final = 16
 _GROUPS: Final = 32
-"""How many groups of neighbouring bins are drawn."""
+"""The number of groups of adjacent bins in the chart."""
 _HEAVY: Final = 10
-"""How many heavy keys of each side are printed."""
+"""The number of heavy keys of each side that are printed."""
 
 
 def show_profile(
@@ -73,7 +73,7 @@ def _on_spark(compiled: Compiled, master: str) -> Profile:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file, which appears whole.
+    """Write a file atomically.
 
     Raises:
         FsqlError: E532.
@@ -94,7 +94,7 @@ def _summary(profile: Profile) -> str:
 
 
 def profile_text(profile: Profile) -> str:
-    """Return the tables for people."""
+    """Return the tables as text."""
     shown = [text_table(*each) for each in _tables(profile) if each.rows]
     return "\n".join(shown) if shown else "no input at rest\n"
 

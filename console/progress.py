@@ -41,7 +41,7 @@ class Progress(Protocol):
         """Show an activity before the first row."""
 
     def update(self, metrics: Metrics) -> None:
-        """Show the metrics; called often, so it must be fast."""
+        """Show the metrics; this is called often, so it must be fast."""
 
     def print_line(self, line: str) -> None:
         """Print a line that stays visible."""
@@ -69,7 +69,7 @@ class NoProgress:
         """Do nothing."""
 
     def print_line(self, line: str) -> None:
-        """Write it."""
+        """Write the line."""
         print_message(f"{line}\n")
 
 
@@ -125,7 +125,7 @@ def progress_line(metrics: Metrics, rates: Rates, overview: JobOverview) -> str:
 def choose_progress_display(
     job: Job, overview: JobOverview, title: str, reporter: Reporter
 ) -> Progress:
-    """Return the display: a panel if standard error is a terminal and no data is written to it."""
+    """Return the display: a panel if standard error is a terminal and no rows are written to it."""
     if reporter.quiet or sys.stderr is None:
         return NoProgress()
     if reporter.json or not sys.stderr.isatty() or _data_on_terminal(job):

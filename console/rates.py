@@ -1,4 +1,4 @@
-"""Rates of a running job, and the share of its input that it has read, for all displays of progress."""
+"""Rates of a running job, and the fraction of its input that it has read, for all progress displays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.metrics import Metrics
 
 HELD_SECONDS: Final = 2.0
-"""Output that waits for a shorter time is not reported."""
+"""Output that waits for less time is not reported."""
 _RATE_SECONDS: Final = 2.0
 """Rates are averages over this time."""
 
@@ -31,7 +31,7 @@ class Rates:
 
     @property
     def seconds(self) -> float:
-        """Return the time over which the rates are measured."""
+        """Return the duration over which the rates are measured."""
         return self._samples[-1][0] - self._samples[0][0]
 
     @property
@@ -46,7 +46,7 @@ class Rates:
 
 
 def read_share(metrics: Metrics, overview: JobOverview) -> float | None:
-    """Return the share of its input that a job has read; None if it is not known."""
+    """Return the fraction of its input that a job has read; None if it is not known."""
     if overview.input_bytes is None:
         return None
     passed = sum(source.bytes_passed for source in metrics.sources.values())

@@ -36,14 +36,14 @@ class Reporter:
         self.diagnostics(error.diagnostics, error.source)
 
     def diagnostics(self, diagnostics: Sequence[Diagnostic], source: SourceText | None) -> None:
-        """Print diagnostics, also with `--quiet`."""
+        """Print diagnostics, even with `--quiet`."""
         if self.json:
             self.event("diagnostics", {"diagnostics": json.loads(render_json(diagnostics, source))})
         else:
             print_message(render_text(diagnostics, source, coloured=self.coloured))
 
     def inform(self, event: str, fields: Mapping[str, object], text: str) -> None:
-        """Print information as an event or as text; nothing with `--quiet`."""
+        """Print information as an event or as text, unless `--quiet` is given."""
         if self.quiet:
             return
         if self.json:
@@ -60,13 +60,13 @@ def print_message(text: str) -> None:
     """Write to standard error if it is open."""
     if sys.stderr is None:
         return
-    with suppress(BrokenPipeError):  # a closed standard error does not stop the command
+    with suppress(BrokenPipeError):  # A closed standard error does not stop the command.
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def wants_colours(stream: TextIO | None, *, refused: bool) -> bool:
-    """Return whether to print colours: on a terminal, unless disabled by a flag or NO_COLOR."""
+    """Return whether to print in colour: on a terminal, unless disabled by a flag or NO_COLOR."""
     if refused or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream is not None and stream.isatty()

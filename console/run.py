@@ -66,7 +66,7 @@ def run_script(
 
                 def on_progress(metrics: Metrics) -> None:
                     nonlocal listening
-                    if not listening:  # the splits are open now
+                    if not listening:  # The splits are open now.
                         listening = True
                         print_listening(result, reporter)
                     progress.update(metrics)

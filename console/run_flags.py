@@ -1,4 +1,4 @@
-"""The flags of `fsql run`, and how they choose a run on processes."""
+"""The flags of `fsql run`, and whether they require a run on processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RunFlags(TypedDict):
-    """The flags."""
+    """The flags of `fsql run`."""
 
     parameters: tuple[tuple[str, str], ...]
     workers: int
@@ -45,7 +45,7 @@ class RunFlags(TypedDict):
 
 
 def needs_processes(flags: RunFlags) -> bool:
-    """Return whether an option needs processes.
+    """Return whether a flag requires processes.
 
     Raises:
         click.UsageError: if the engine is another one, or `--master` is given without Spark.

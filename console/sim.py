@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import DeadLetter, Split
 
 ROWS_MAX: Final = 2_000
-"""How many rows of a split a simulation reads."""
+"""The number of rows of a split that a simulation reads."""
 
 SHOWN: Final = 50
-"""How many of the last events a replay shows."""
+"""The number of last events that a replay shows."""
 
 SHRINKING_RUNS: Final = 200
 
@@ -61,7 +61,7 @@ class Series:
 
     @property
     def not_met(self) -> list[str]:
-        """Return the faults and states that a soak must reach and this series has not reached."""
+        """Return the faults and states that a soak must reach and that this series has not reached."""
         coverage = self.coverage
         need_not = {*SELDOM, *MALFORMED_ROW_PROBES}
         probes = [

@@ -51,7 +51,7 @@ class Inspected:
 
     @property
     def restorable(self) -> bool:
-        """Return whether a job can be restored from it, as far as was checked."""
+        """Return whether a job can be restored from the snapshot, as far as was checked."""
         return self.error is None and self.status != "not committed"
 
 
@@ -82,7 +82,7 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
 
 
 def _newest(state: Path) -> Committed | None:
-    """Return the snapshot that coordination names."""
+    """Return the snapshot recorded in coordination."""
     has_state = {FILE, "snapshots"} & {path.name for path in state.iterdir()}
     if not has_state and not is_in_zookeeper(state):
         raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
@@ -146,7 +146,7 @@ def _damage_diagnostic(error: DamagedSnapshotError, state: Path, remedy: str) ->
 
 
 class Replaced(NamedTuple):
-    """A store that was replaced: how many of the state segments named by snapshots the new one has."""
+    """A store that was replaced: the number of the named state segments that the new one has."""
 
     worker: int
     whole: int

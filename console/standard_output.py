@@ -15,7 +15,7 @@ FORMATS: Final = ("table", "json")
 
 
 def open_standard_output(job: Job, form: str | None, reporter: Reporter) -> OutputStream:
-    """Return the stream that a job's rows on standard output go to.
+    """Return the stream for a job's rows on standard output.
 
     It shows the rows of a bare SELECT as a table if `form` is "table", or if none is given, standard output
     is a terminal and messages are not JSON.  Otherwise it is standard output itself.
@@ -31,7 +31,7 @@ def open_standard_output(job: Job, form: str | None, reporter: Reporter) -> Outp
 
 
 def shows_tables(form: str | None, reporter: Reporter) -> bool:
-    """Return whether rows on standard output are shown as a table; else they are JSON lines."""
+    """Return whether rows on standard output are shown as a table instead of as JSON lines."""
     if form is not None:
         return form == "table"
     return sys.stdout.isatty() and not reporter.json

@@ -35,7 +35,7 @@ def wait_seconds(text: str) -> Callable[[Command], Command]:
 
 
 def not_running_error(name: str | None, state: Path) -> FsqlError:
-    """Return E637 for the deployed job that was named, or for the run in a state directory."""
+    """Return E637 for the named deployed job, or for the run in a state directory."""
     if name is not None:
         message, fix = f'the job "{name}" is not running', CODES["E637"].fix
     else:
@@ -45,7 +45,7 @@ def not_running_error(name: str | None, state: Path) -> FsqlError:
 
 
 def state_of(name: str | None, state: Path | None, directory: Path | None) -> Path:
-    """Return the state directory of a deployed job, or the one given.
+    """Return the state directory of a deployed job, or the given one.
 
     Raises:
         click.UsageError: unless one of both is given.

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from fsql.deployment.directory import ClusterDirectory
 
 _PARTITIONS: Final = 16
-"""Into how many partitions Spark shuffles at most; it joins those that are small."""
+"""The maximum number of partitions into which Spark shuffles; it joins small ones."""
 _GROUPS: Final = 32
-"""How many groups of neighbouring bins are drawn."""
+"""The number of groups of adjacent bins in the chart."""
 _HEAVY: Final = 10
-"""How many heavy keys of each side are printed."""
+"""The number of heavy keys of each side that are printed."""
 
 
 def show_statistics(reporter: Reporter, state: Path, master: str | None = None) -> None:
@@ -96,7 +96,7 @@ def _serve_on_spark(
     with spark_session(master, _PARTITIONS) as session:
         from fsql.optimizer.collectors import spark
 
-        _end_by_signals(over)  # PySpark has set a handler of its own
+        _end_by_signals(over)  # PySpark has set its own handler.
         log(f"Spark serves {cluster.path} after {time.monotonic() - begun:.1f} s")
         spark.configure(session)
         service = StatisticsService(
@@ -127,7 +127,7 @@ def statistics_fields(statistics: Statistics) -> dict[str, object]:
 
 
 def statistics_text(statistics: Statistics) -> str:
-    """Return the tables for people."""
+    """Return the tables as text."""
     problems = [f"warning: {each}\n" for each in statistics.problems]
     if not statistics.workers and not statistics.folds:
         return "".join([*problems, "no statistics yet\n"])
@@ -136,14 +136,14 @@ def statistics_text(statistics: Statistics) -> str:
 
 
 class TextRows(NamedTuple):
-    """A table for people: its titles, and its rows."""
+    """A table for display: its titles, and its rows."""
 
     titles: tuple[str, ...]
     rows: list[tuple[str, ...]]
 
 
 def statistics_tables(statistics: Statistics) -> dict[str, TextRows]:
-    """Return the tables for people, by name."""
+    """Return the tables for display, by name."""
     costs = ("operator", "rows/s", "busy", "a row", "a call", "rows out/in")
     folds = ("fold", "policy", "recomputed", "waited", "state rows", "bytes")
     pairs = ("filter", "condition", "is true", "behind", "is true then")
@@ -182,7 +182,7 @@ def _costs(statistics: Statistics) -> Iterator[tuple[str, ...]]:
 
 
 def short_time(seconds: float | None) -> str:
-    """Return a time below some milliseconds; nothing if it is not known."""
+    """Return a time below some milliseconds as text; nothing if it is not known."""
     if seconds is None:
         return "no estimate"
     if seconds < 1e-6:

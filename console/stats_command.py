@@ -25,7 +25,7 @@ _master_of_spark = click.option(
 
 
 class _WithCommands(click.Command):
-    """A command whose first argument may be another command."""
+    """A command whose first argument may be the name of another command."""
 
     def make_context(
         self,

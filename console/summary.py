@@ -59,7 +59,7 @@ def _target_text(output: WrittenOutput) -> str:
 
 
 def unkept_text(unkept: Sequence[UnkeptRows]) -> str:
-    """Return which rows were dropped, with the option that would keep them."""
+    """Return the rows that were dropped, with the option that would keep them."""
     return "".join(
         f"  {_rows_text(each.option, each.rows)} {'was' if each.rows == 1 else 'were'} dropped:"
         f" table \"{each.table}\" has no '{each.option}'\n"

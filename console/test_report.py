@@ -1,4 +1,4 @@
-"""What `fsql test` prints: a line for each case, a table of the rows that differ; and JUnit XML."""
+"""The output of `fsql test`: a line for each case, a table of the rows that differ; and JUnit XML."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.job.cases.rows import Row
 
 _AROUND: Final = 2
-"""How many equal rows are shown before and after one that differs."""
+"""The number of equal rows that are shown before and after a row that differs."""
 _CELL_MAX: Final = 60
 _COLOURS: Final = {"-": "red", "+": "green"}
 
@@ -114,7 +114,7 @@ def _difference_text(difference: Difference, *, coloured: bool) -> str:
 
 
 def _shown(rows: Sequence[tuple[str, Row]]) -> list[int]:
-    """Return the numbers of the rows that differ, and of those near them."""
+    """Return the indexes of the rows that differ, and of rows near them."""
     differing = [number for number, (mark, _) in enumerate(rows) if mark != " "]
     near = {number + step for number in differing for step in range(-_AROUND, _AROUND + 1)}
     return [number for number in range(len(rows)) if number in near]
@@ -197,5 +197,5 @@ def _message(result: CaseResult) -> str:
 
 
 def _xml_text(text: str) -> str:
-    """Return a text without the characters that XML cannot have."""
+    """Return a text without the characters that XML does not allow."""
     return "".join(each if each >= " " or each in "\t\n" else "\ufffd" for each in text)

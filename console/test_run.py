@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The cases of a file with the seconds that each took; `error` is why the file cannot be read."""
+    """The cases of a file with the duration of each; `error` is why the file cannot be read."""
 
     name: str
     cases: tuple[tuple[CaseResult, float], ...] = ()
@@ -37,22 +37,22 @@ class TestedFiles:
 
     @property
     def passed(self) -> bool:
-        """Return whether nothing failed, or what failed was recorded."""
+        """Return whether no case failed, or all failures were recorded."""
         return not any(each.error for each in self.files) and self.failed == 0
 
     @property
     def failed(self) -> int:
-        """Return how many cases failed."""
+        """Return the number of failed cases."""
         return sum(not result.passed for each in self.files for result, _ in each.cases)
 
     @property
     def count(self) -> int:
-        """Return how many cases ran."""
+        """Return the number of cases that ran."""
         return sum(len(each.cases) for each in self.files)
 
 
 def find_case_files(paths: Sequence[str]) -> list[str]:
-    """Return the files of cases: those named, and all `*.md` in the directories named, sorted."""
+    """Return the files of cases: the named files, and all `*.md` in the named directories, sorted."""
     found: list[str] = []
     for name in paths:
         path = Path(name)

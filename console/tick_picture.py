@@ -1,7 +1,7 @@
-"""The history of a job as a picture: how busy each worker was, and what each tick changed.
+"""The history of a job as a picture: the load of each worker, and the changes of each tick.
 
-Up to `CURVES` workers have a curve each.  Of more workers the busiest one, the mean and the idlest one of
-each interval are drawn.
+Up to `CURVES` workers have a curve each.  For more workers, the busiest worker, the mean and the idlest
+worker of each interval are drawn.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _COLORS: Final = ("#2563a8", "#d97706", "#15803d", "#9333ea", "#475569", "#be185
 _CHARACTERS: Final = 110
 """The width of a line below the chart."""
 _TICK_LINES: Final = 3
-"""How many lines a tick has at most."""
+"""The maximum number of lines of a tick."""
 _TICKS_MAX: Final = 20
-"""Of how many ticks there are lines."""
+"""The number of ticks for which there are lines."""
 _NUMBER_WIDTH: Final = 22
-"""The least distance in pixels between the numbers of two ticks; if it is less, one is not written."""
+"""The minimum distance in pixels between the numbers of two ticks; closer ones are not written."""
 
 
 def draw_ticks(reporter: Reporter, name: str | None, state: Path, picture: Path) -> None:
@@ -103,7 +103,7 @@ def _ended_at(record: TickRecord) -> float:
 
 
 def _y(busy: float) -> float:
-    """Return the y coordinate of a load; a worker is never shown as busier than always."""
+    """Return the y coordinate of a load; the load of a worker is shown as at most 100%."""
     return HEIGHT - BOTTOM - min(busy, 1.0) * (HEIGHT - TOP - BOTTOM)
 
 
@@ -144,7 +144,7 @@ def _legend(names: Sequence[str]) -> Iterator[str]:
 
 
 def _marks(times: TimeAxis, shown: Sequence[TickRecord], begins: float) -> list[Mark]:
-    """Return a mark for each tick, with its number where there is room for it."""
+    """Return a mark for each tick, with its number if there is room for it."""
     marks: list[Mark] = []
     last = -float("inf")
     for record in shown:
@@ -156,7 +156,7 @@ def _marks(times: TimeAxis, shown: Sequence[TickRecord], begins: float) -> list[
 
 
 def _lines(shown: Sequence[TickRecord], others: int) -> list[str]:
-    """Return what each tick changed, and why."""
+    """Return the changes and reasons of ticks, as lines."""
     tables_not_at_rest = max(0, len(shown) - _TICKS_MAX)
     lines = []
     for record in shown[tables_not_at_rest:]:

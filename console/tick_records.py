@@ -15,7 +15,7 @@ TITLES: Final = ("tick", "state", "proposed", "took", "moved bins", "reason", ""
 
 
 def proposal_of(tick: TickProposal | TickRecord) -> TickProposal:
-    """Return what was proposed."""
+    """Return the proposal of a tick."""
     return tick.proposal if isinstance(tick, TickRecord) else tick
 
 
@@ -57,7 +57,7 @@ def tick_row(tick: TickProposal | TickRecord) -> tuple[str, ...]:
 
 
 def tick_text(tick: TickProposal | TickRecord) -> str:
-    """Return everything about a tick, as lines of text."""
+    """Return the full record of a tick, as lines of text."""
     proposal = proposal_of(tick)
     lines = [f"tick {proposal.tick}: {state_word(tick)}"]
     if proposal.reason:

@@ -1,4 +1,4 @@
-"""Warnings about event times, printed while a job runs: once each, when the rows have been read."""
+"""Warnings about event times, each printed once while a job runs, after the rows have been read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TimeWarnings:
-    """The warnings of one run, and which of them are printed."""
+    """The warnings of one run, and which of them have been printed."""
 
     def __init__(self, compiled: Compiled, splits: Splits, reporter: Reporter) -> None:
         self._compiled = compiled
@@ -30,7 +30,7 @@ class TimeWarnings:
         }
 
     def print_new(self, metrics: Metrics, progress: Progress) -> None:
-        """Print the warnings that are new, where they do not disturb the display."""
+        """Print the warnings that are new, when they do not disturb the display."""
         if self._reporter.quiet:
             return
         for warning, table in time_warnings(self._compiled, self._splits, metrics):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write it in UTF-8.
+    """Write the text in UTF-8.
 
     Raises:
         FsqlError: E535, if it cannot be written.

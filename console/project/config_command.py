@@ -1,4 +1,4 @@
-"""`fsql config`: the settings that hold here, and where they come from."""
+"""`fsql config`: the effective settings, and their origins."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _facts(settings: Settings) -> dict[str, dict[str, object]]:
 
 
 def _shown(setting: Setting, settings: Settings) -> Value | None:
-    """Return the value of a setting; paths as they are from here."""
+    """Return the value of a setting; paths are relative to the working directory."""
     if setting.kind is Kind.PATH:
         return settings.path(setting.key)
     if setting.kind is Kind.PATHS:
@@ -62,7 +62,7 @@ def _shown(setting: Setting, settings: Settings) -> Value | None:
 
 
 def _toml(settings: Settings, *, origin: bool) -> str:
-    """Return the settings as a TOML file that would have the same effect."""
+    """Return the settings as a TOML file that has the same effect."""
     rows: list[tuple[str, str, str, str]] = []  # table, line, origin, meaning
     for setting in SETTINGS:
         table, _, name = setting.key.rpartition(".")

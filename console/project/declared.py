@@ -1,4 +1,4 @@
-"""The settings: their keys, values and defaults, and the flags that they are defaults of."""
+"""The settings: their keys, values and defaults, and the flags whose defaults they are."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     Value = str | int | bool | tuple[str, ...]
 
 PARAMETERS: Final = "parameters"
-"""The table of parameters of scripts: its keys are names that the project chooses."""
+"""The table of parameters of scripts: its keys are names that the project defines."""
 
 
 class Kind(enum.Enum):
-    """What values a setting takes; the member's value is used in messages."""
+    """The kinds of values of settings; the member's value is used in messages."""
 
     PATH = "a path"
     PATHS = "a list of paths"
@@ -29,9 +29,9 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting; `flags` has, for each command, the name of the flag that it is the default of.
+    """One setting; `flags` has, for each command, the name of the flag whose default it is.
 
-    Settings that are `for_users` may be in the file of the user as well.
+    Settings that are `for_users` may also be in the file of the user.
     """
 
     key: str
@@ -46,7 +46,7 @@ class Setting:
 
     @property
     def expected_text(self) -> str:
-        """Return the values that the setting takes, as text."""
+        """Return the values that the setting accepts, as text."""
         if self.kind is Kind.CHOICE:
             return " or ".join(f'"{choice}"' for choice in self.choices)
         if self.kind is Kind.COUNT:
@@ -63,7 +63,7 @@ class Setting:
         return "FSQL_" + self.key.replace(".", "_").upper()
 
     def value_of(self, given: object) -> Value | None:
-        """Return a value of a settings file as the setting has it; None if it is none of its values."""
+        """Return the value of the setting for a value of a settings file; None if it is not accepted."""
         if isinstance(given, list):
             fits = self.kind is Kind.PATHS and all(isinstance(each, str) and each for each in given)
             return tuple(given) if fits else None
@@ -160,13 +160,13 @@ SETTINGS: Final = (
         for_users=False,
     ),
 )
-"""All settings but the parameters."""
+"""All settings except the parameters."""
 
 BY_KEY: Final = {each.key: each for each in SETTINGS}
 
 
 def near_key(key: str) -> str | None:
-    """Return the key that an unknown one is likely a slip of, also in another table.
+    """Return the key of which an unknown one is probably a misspelling, also in another table.
 
     >>> near_key("run.worker"), near_key("workers")
     ('run.workers', 'run.workers')

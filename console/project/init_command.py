@@ -1,4 +1,4 @@
-"""`fsql init`: a project that is ready to run."""
+"""`fsql init`: creates a project that is ready to run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TEMPLATE: Final = Path(__file__).parent / "template"
 _NAMES: Final = {"gitignore": ".gitignore"}
-"""Files that have another name in a project."""
+"""Files whose names differ in a project."""
 _MAY_BE_THERE: Final = frozenset({".git"})
 
 
@@ -41,7 +41,7 @@ def init(reporter: Reporter, directory: str) -> None:
 
 
 def create_project(target: Path) -> list[str]:
-    """Write the files of a new project; return their paths within it.
+    """Write the files of a new project; return their paths inside it.
 
     Raises:
         FsqlError: E704, if one cannot be written.
@@ -60,7 +60,7 @@ def create_project(target: Path) -> list[str]:
 
 
 def _template_files() -> Iterator[Path]:
-    """Yield the files of the template: those of a directory after its directories, sorted."""
+    """Yield the files of the template: the files of a directory after its directories, sorted."""
     pending = [_TEMPLATE]
     for directory in pending:
         pending += sorted(each for each in directory.iterdir() if each.is_dir())
@@ -68,10 +68,10 @@ def _template_files() -> Iterator[Path]:
 
 
 def _check_empty(target: Path) -> None:
-    """Check that nothing can be overwritten.
+    """Check that nothing would be overwritten.
 
     Raises:
-        FsqlError: E704, if the directory has something in it, or is a file.
+        FsqlError: E704, if the directory is not empty, or is a file.
     """
     if target.exists() and not target.is_dir():
         raise _refusal(f'"{target}" is a file')
@@ -97,7 +97,7 @@ def _go_there(target: Path) -> list[str]:
 
 
 def _tree(files: list[str]) -> list[str]:
-    """Return the lines of a tree: files at the top first, then directories with theirs."""
+    """Return the lines of a tree: first the files at the top, then directories with their files."""
     lines: list[str] = []
     shown = ""
     for name in files:

@@ -1,4 +1,4 @@
-"""The scripts that a command line names, or those of the project, with the project's parameters."""
+"""The scripts on a command line, or those of the project, with the parameters of the project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INIT_HELP = "or create a project, whose scripts are the default: fsql init DIR"
 
 
 def one_script(name: str | None, text: str | None, given: Mapping[str, str]) -> Script:
-    """Return the script of that name, or of that text, or, without either, the project's.
+    """Return the script with the given name or text, or without either that of the project.
 
     Raises:
         click.UsageError: if both are given, or there is no script.
@@ -47,7 +47,7 @@ def _no_script() -> str:
 
 
 def named_script(name: str, given: Mapping[str, str]) -> Script:
-    """Return the script of that name, with the parameters given and those of the project that it uses.
+    """Return the script with the given name, with the given parameters and those of the project that it uses.
 
     Raises:
         FsqlError: E531 and others, if it cannot be read.
@@ -58,7 +58,7 @@ def named_script(name: str, given: Mapping[str, str]) -> Script:
 
 
 def given_functions(ctx: click.Context) -> tuple[Path, ...]:
-    """Return the folders of functions that the command line names, or else the project."""
+    """Return the folders of functions on the command line, or else those of the project."""
     folders = function_folders(ctx) or tuple(map(Path, settings_of(ctx).paths("functions")))
     return tuple(folder.resolve() for folder in folders)
 
@@ -66,7 +66,7 @@ def given_functions(ctx: click.Context) -> tuple[Path, ...]:
 def _with_parameters(script: Script) -> Script:
     """Return the script with its folders of functions, and the project's parameters that it uses.
 
-    A parameter that was given comes before that of the project.  A compiled plan has its own.
+    Given parameters override those of the project. A compiled plan has its own.
     """
     ctx = click.get_current_context()
     if script.plan_digest is not None:
@@ -82,7 +82,7 @@ def _with_parameters(script: Script) -> Script:
 
 
 def script_names(names: Sequence[str]) -> list[str]:
-    """Return the names of scripts, with the scripts of each directory among them, sorted.
+    """Return the names of scripts, in which directories are replaced by their scripts, sorted.
 
     A directory without scripts is returned as it is, and reading it fails.  Without names they are the
     `scripts` of the project.

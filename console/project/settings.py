@@ -1,6 +1,6 @@
 """The settings of a command: flags, then environment, project, user, defaults.
 
-The flags are parsed by click, which takes what this module returns as their defaults.
+The flags are parsed by click, whose defaults are the values that this module returns.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ WITH_SETTINGS: Final = frozenset(
         "test",
     }
 )
-"""The commands that settings and parameters of a project hold for."""
+"""The commands to which the settings and parameters of a project apply."""
 _META: Final = "fsql.settings"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The values of settings, by key, and where each comes from; both without settings that have none.
+    """The values of settings by key, and the origin of each; without settings that have no value.
 
     Paths are absolute.  `directory` is that of the project, None outside of one; `parameters` are its values
     of `${name}`.
@@ -57,13 +57,13 @@ class Settings:
     directory: Path | None
 
     def path(self, key: str) -> str | None:
-        """Return the path that a setting names, as the user would write it here; None without one."""
+        """Return the path in a setting, relative to the working directory; None if there is none."""
         value = self.values.get(key)
         assert value is None or isinstance(value, str)
         return None if value is None else shown_path(Path(value))
 
     def paths(self, key: str) -> tuple[str, ...]:
-        """Return the paths that a setting names."""
+        """Return the paths in a setting."""
         value = self.values.get(key, ())
         assert isinstance(value, tuple)
         return tuple(shown_path(Path(each)) for each in value)
@@ -79,7 +79,7 @@ class Settings:
 
 
 def find_project(start: Path) -> Path | None:
-    """Return the nearest directory from `start` upward that has an `fsql.toml`."""
+    """Return the nearest directory that has an `fsql.toml`, from `start` upwards."""
     return next((each for each in (start, *start.parents) if (each / PROJECT_FILE).is_file()), None)
 
 
@@ -91,7 +91,7 @@ def user_file() -> Path:
 
 
 def read_settings() -> Settings:
-    """Return the settings that hold in the working directory.
+    """Return the settings that apply in the working directory.
 
     Raises:
         FsqlError: E701 to E703, if a file or an environment variable has an invalid setting.
@@ -101,7 +101,7 @@ def read_settings() -> Settings:
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}
     for setting in SETTINGS:
-        # Outside of a project there are no directories that scripts would be in.
+        # Outside of a project there are no directories of scripts.
         if setting.default is not None and (directory or setting.kind is not Kind.PATHS):
             values[setting.key] = _absolute(setting.kind, setting.default, directory or here)
             origins[setting.key] = DEFAULT
@@ -148,13 +148,13 @@ def _absolute(kind: Kind, value: Value, directory: Path) -> Value:
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as the user would write it: relative, if that is within or not far above."""
+    """Return a path relative to the working directory, if it is inside or not far above."""
     relative = os.path.relpath(path)
     return str(path) if relative.count("..") > 3 else relative
 
 
 def attach_settings(ctx: click.Context) -> None:
-    """Read the settings for the commands below `ctx`: as defaults of flags, and for `settings_of`.
+    """Read the settings for the commands below `ctx`: for the defaults of flags, and for `settings_of`.
 
     Raises:
         FsqlError: E701 to E703.
@@ -165,6 +165,6 @@ def attach_settings(ctx: click.Context) -> None:
 
 
 def settings_of(ctx: click.Context) -> Settings:
-    """Return the settings that hold for a command."""
+    """Return the settings that apply to a command."""
     settings = ctx.meta.get(_META)
     return settings if isinstance(settings, Settings) else Settings({}, {}, {}, None)

@@ -1,4 +1,4 @@
-"""Settings files (TOML): their values and parameters, and what is wrong in them, with its span."""
+"""Settings files (TOML): their values and parameters, and their errors with spans."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class SettingsFile:
 
 
 def read_settings_file(path: Path, shown: str, *, of_user: bool) -> SettingsFile:
-    """Return the content of a settings file; errors call the file `shown`.
+    """Return the content of a settings file, which errors call `shown`.
 
     Raises:
-        FsqlError: E701, if it is not TOML; E702 and E703, for each key and value that is wrong.
+        FsqlError: E701, if it is not TOML; E702 and E703, for each invalid key and value.
     """
     import tomllib
 
@@ -69,7 +69,7 @@ def _not_toml(source: SourceText, message: str) -> FsqlError:
 
 
 class _Reader:
-    """Reads the tables of a file; `wrong` has what is wrong in them."""
+    """Reads the tables of a file; `wrong` collects their errors."""
 
     def __init__(self, source: SourceText, *, of_user: bool) -> None:
         self.wrong: list[Diagnostic] = []
@@ -151,7 +151,7 @@ def _flat(tables: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str,
 
 
 def _key_spans(source: SourceText) -> Iterator[tuple[str, tuple[Span, Span]]]:
-    """Yield the keys with the spans of key and value, where a line has one."""
+    """Yield the keys with the spans of key and value, for lines that have one."""
     table = ""
     for line in source.line_spans:
         text = source.slice(line)
@@ -172,7 +172,7 @@ def _key_spans(source: SourceText) -> Iterator[tuple[str, tuple[Span, Span]]]:
 
 
 def _value_end(text: str, start: int) -> int:
-    """Return where the value that begins at `start` ends: before a comment that is not in quotes."""
+    """Return the end of the value that begins at `start`: before a comment that is not in quotes."""
     quote = ""
     for index in range(start, len(text)):
         if quote:

@@ -1,1 +1,1 @@
-"""`fsql shell`: statements typed one after the other, with the tables and views of those before."""
+"""`fsql shell`: statements that are typed one after the other, and share tables and views."""

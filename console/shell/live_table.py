@@ -1,4 +1,4 @@
-"""The result of an updating query on a terminal: its rows as they are now, updated in place."""
+"""The result of an updating query on a terminal: its current rows, updated in place."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 _ROWS_MIN: Final = 5
 _AROUND_ROWS: Final = 6
-"""Lines of the terminal that the head of the table, its end and the prompt take."""
+"""The lines of the terminal for the head of the table, its end and the prompt."""
 _BETWEEN_SECONDS: Final = 0.1
-"""How long a table stays before it is drawn again."""
+"""The minimum time between two updates of a table."""
 
 
 class _Number(str):
-    """A number as it is written."""
+    """A number in its original form."""
 
     __slots__ = ()
 
 
 class LiveTable:
-    """A stream that takes JSON lines of changes and shows the rows that are left."""
+    """A stream that receives JSON lines of changes and shows the current rows."""
 
     def __init__(self, sink: SinkTable, console: Console) -> None:
         self._sink = sink
@@ -47,19 +47,19 @@ class LiveTable:
         self._live.start()
 
     def write(self, data: memoryview) -> None:
-        """Apply the changes of whole lines."""
+        """Apply the changes of complete lines."""
         for line in bytes(data).splitlines():
             self._rows.apply(json.loads(line, parse_int=_Number, parse_float=_Number))
 
     def flush(self) -> None:
-        """Show the rows as they are now, if the table was shown long enough."""
+        """Show the current rows, if the table was shown long enough."""
         now = time.monotonic()
         if now >= self._next_refresh:
             self._live.refresh()
             self._next_refresh = now + _BETWEEN_SECONDS
 
     def close(self) -> int:
-        """Leave the table as it is now; return how many rows it has."""
+        """Leave the table in its current form; return its number of rows."""
         self._live.refresh()
         self._live.stop()
         return len(self._rows)

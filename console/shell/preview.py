@@ -13,7 +13,7 @@ class PreviewEndedError(Exception):
 
 
 class Preview:
-    """A stream that passes on the first lines and then ends the run."""
+    """A stream that forwards the first lines and then ends the run."""
 
     def __init__(self, stream: OutputStream, rows_max: int) -> None:
         self._stream = stream
@@ -21,7 +21,7 @@ class Preview:
         self.rows = 0
 
     def write(self, data: memoryview) -> None:
-        """Write whole lines, up to the last that is requested.
+        """Write complete lines, up to the last requested one.
 
         Raises:
             PreviewEndedError: if that has been written.

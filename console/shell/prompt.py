@@ -54,7 +54,7 @@ class SqlCompleter(Completer):
         document: Document,
         complete_event: CompleteEvent,  # noqa: ARG002 - of the interface
     ) -> Iterable[Completion]:
-        """Yield what the word before the cursor may become."""
+        """Yield the possible completions of the word before the cursor."""
         text = document.text_before_cursor
         word = _WORD.search(text)[0]  # type: ignore[index]  # it matches every text
         before = text[: len(text) - len(word)]
@@ -85,7 +85,7 @@ class TerminalPrompt:
     """Asks for statements on a terminal."""
 
     def __init__(self, session: ShellSession, terminal: tuple[Input, Output] | None = None) -> None:
-        """`terminal` is read and written instead of the terminal of the process."""
+        """`terminal` replaces the terminal of the process."""
         self._completer = SqlCompleter(session)
         source, target = terminal or (None, None)
         self._prompt: PromptSession[str] = PromptSession(
@@ -100,7 +100,7 @@ class TerminalPrompt:
         )
 
     def ask(self) -> str | None:
-        """Return a text that is complete, None at Ctrl-D.
+        """Return a complete text, None at Ctrl-D.
 
         Raises:
             KeyboardInterrupt: at Ctrl-C.
@@ -111,12 +111,12 @@ class TerminalPrompt:
             return None
 
     def on_declared(self) -> None:
-        """Complete the names that are declared now."""
+        """Complete the names that are currently declared."""
         self._completer.refresh()
 
 
 def _history() -> History:
-    """Return the history of earlier sessions, or of this one if its file cannot be used."""
+    """Return the history of earlier sessions, or only of this one if its file cannot be used."""
     configured = os.environ.get("XDG_STATE_HOME")
     directory = (Path(configured) if configured else Path.home() / ".local" / "state") / "fsql"
     try:

@@ -35,13 +35,13 @@ def run_query(
     preview: int | None,
     existing: Existing,
 ) -> int | None:
-    """Run the job of a statement; return the exit code of the shell if a signal asks it to end.
+    """Run the job of a statement; return the exit code of the shell if a signal requests its end.
 
     `form` is the format of a result, as with `fsql run`; `preview` is the number of changes
     after which a SELECT ends.  The first Ctrl-C ends the query.
 
     Raises:
-        FsqlError: what ended the query; rows released before have been shown or written.
+        FsqlError: the error that ended the query; rows released before it have been shown or written.
     """
     splits = open_splits(compiled)
     warnings = own_warnings(compiled)
@@ -85,7 +85,7 @@ _BY_CTRL_C = 130
 def _report(
     reporter: Reporter, released: int, left: int | None, seconds: float, ended: str
 ) -> None:
-    """Print how many rows were released, and how many are left of an updating result."""
+    """Print the number of released rows, and the number of current rows of an updating result."""
     fields = {"rows_out": released, "seconds": round(seconds, 3), "ended": bool(ended)}
     counted = _count_text(released, "row")
     if left is not None:
@@ -98,7 +98,7 @@ def _count_text(count: int, what: str) -> str:
 
 
 def _stream(sink: SinkTable, form: str | None, reporter: Reporter) -> OutputStream:
-    """Return what shows the rows of a bare SELECT."""
+    """Return the stream that shows the rows of a bare SELECT."""
     if sink.name != "stdout" or not shows_tables(form, reporter):
         return sys.stdout.buffer
     if sink.changes is not Changes.APPEND and sys.stdout.isatty():

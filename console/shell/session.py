@@ -1,4 +1,4 @@
-"""The session of a shell: what has been declared, and statements compiled with it."""
+"""The session of a shell: its declarations, and statements compiled with them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME: Final = "<shell>"
 
 @dataclass(slots=True)
 class ShellSession:
-    """The declarations so far, the directory that paths start from, and the folders of functions."""
+    """The declarations so far, the directory for relative paths, and the folders of functions."""
 
     directory: Path
     parameters: Mapping[str, str]
@@ -77,7 +77,7 @@ class ShellSession:
         return compiled
 
     def lists(self, text: str) -> tuple[Compiled, list[Listing]]:
-        """Return what SHOW, DESCRIBE and EXPLAIN in a text ask for.
+        """Return the results of SHOW, DESCRIBE and EXPLAIN in a text.
 
         Raises:
             FsqlError: for errors in it.
@@ -98,7 +98,7 @@ class ShellSession:
 
 
 def own_warnings(compiled: Compiled) -> list[Diagnostic]:
-    """Return the warnings about a statement itself; those about declarations have been shown."""
+    """Return the warnings about a statement only; those about declarations have been shown."""
     end = len(compiled.script.source.text)
     return [
         each for each in compiled.warnings if each.primary is None or each.primary.span.end <= end
@@ -106,7 +106,7 @@ def own_warnings(compiled: Compiled) -> list[Diagnostic]:
 
 
 def locate_error(error: FsqlError, compiled: Compiled) -> FsqlError:
-    """Return an error with the text that it points at: of the statement, or also of the declarations."""
+    """Return an error with the text to which it points: the statement, or also the declarations."""
     end = len(compiled.script.source.text)
     labels = [label for each in error.diagnostics for label in (each.primary, *each.secondary)]
     if error.source is None or all(label is None or label.span.end <= end for label in labels):

@@ -1,4 +1,4 @@
-"""The shell: takes statements from a terminal or a stream and carries each out."""
+"""The shell: reads statements from a terminal or a stream and executes each."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Prompt(Protocol):
     """Asks for text."""
 
     def ask(self) -> str | None:
-        """Return a text that is complete, None at the end of the input.
+        """Return a complete text, None at the end of the input.
 
         Raises:
-            KeyboardInterrupt: if the text was given up.
+            KeyboardInterrupt: if the text was abandoned.
         """
 
     def on_declared(self) -> None:
@@ -58,7 +58,7 @@ class _EndedError(Exception):
 
 @dataclass(slots=True)
 class Shell:
-    """Carries out statements in a session."""
+    """Executes statements in a session."""
 
     session: ShellSession
     reporter: Reporter
@@ -67,7 +67,7 @@ class Shell:
     existing: Existing
 
     def run_text(self, text: str) -> int:
-        """Carry out all statements of a text; the first that fails ends it.  Return the exit code.
+        """Execute all statements of a text until one fails.  Return the exit code.
 
         Raises:
             FsqlError: of the statement that failed.
@@ -83,7 +83,7 @@ class Shell:
         return exit_codes.OK
 
     def run_prompt(self, prompt: Prompt, version: str) -> int:
-        """Ask for statements until the input ends; what fails is reported.  Return the exit code."""
+        """Ask for statements until the input ends; failures are reported.  Return the exit code."""
         if not self.reporter.quiet:
             print_message(_GREETING.format(version=version))
         while True:

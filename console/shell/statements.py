@@ -1,4 +1,4 @@
-"""Text cut into statements, as it is typed: at each `;` outside of quotes, comments and statement sets."""
+"""Divides text into statements while it is typed: at `;` outside of quotes, comments and sets."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def split_statements(text: str) -> tuple[list[str], str]:
 
 
 def without_comments(text: str) -> str:
-    """Return a text with a space for each comment; it may be wrong within quotes."""
+    """Return a text with a space for each comment; it may be incorrect inside quotes."""
     return _COMMENT.sub(" ", text)
 
 
 def is_complete(text: str) -> bool:
-    """Return whether nothing is open: all statements are ended, or there is only a command of the shell."""
+    """Return whether all statements are complete, or there is only a command of the shell."""
     _, rest = split_statements(text)
     return not without_comments(rest).strip() or text.strip().lower() in COMMANDS
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TopApp(App[None]):
-    """The jobs, and below them the details of the one that is selected."""
+    """The jobs, and below them the details of the selected one."""
 
     CSS = """
     #jobs { height: auto; max-height: 40%; }
@@ -34,7 +34,7 @@ class TopApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, sampler: Sampler, name: str | None, every: float) -> None:
-        """Show the samples that `sampler` takes once in `every` seconds; `name` is selected at first."""
+        """Show the samples that `sampler` takes every `every` seconds; `name` is selected initially."""
         super().__init__()
         self._sampler = sampler
         self._name = name
@@ -77,14 +77,14 @@ class TopApp(App[None]):
         name = self._name
         async with self._sampling:
             sample = await asyncio.to_thread(self._take, name)
-        if self._name == name:  # otherwise another job was selected meanwhile
+        if self._name == name:  # Otherwise another job was selected meanwhile.
             self._show_jobs(sample)
             self.query_one("#details", Static).update(details(sample))
 
     def _take(self, name: str | None) -> Sample:
         try:
             return self._sampler.take(name)
-        except FsqlError:  # the job was dropped or renamed
+        except FsqlError:  # The job was dropped or renamed.
             return self._sampler.take()
 
     def _show_jobs(self, sample: Sample) -> None:

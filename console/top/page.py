@@ -1,4 +1,4 @@
-"""A sample as a page: what the terminal shows, and what `fsql top --once` prints."""
+"""A sample as a page: the content of the terminal, and the output of `fsql top --once`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 JOB_TITLES: Final = ("job", "state", "workers", "rows in/s", "rows out/s", "behind", "state rows")
 _SHOWN: Final = {"workers": 16, "operators": 8, "folds": 6, "splits": 6, "heavy": 6}
-"""The tables of statistics that are shown, and how many of their rows."""
+"""The tables of statistics that are shown, and the number of their rows."""
 
 
 def page(sample: Sample) -> RenderableType:
@@ -50,7 +50,7 @@ def job_cells(sample: Sample, job: JobView) -> tuple[str, ...]:
 
 
 def details(sample: Sample) -> RenderableType:
-    """Return everything about the chosen job."""
+    """Return the details of the chosen job."""
     job, found = sample.chosen, sample.details
     if job is None or found is None:
         return Text()
@@ -73,7 +73,7 @@ def details(sample: Sample) -> RenderableType:
 
 
 def _progress_lines(job: JobView) -> Iterator[str]:
-    """Yield where the job is, what waits in it, and why."""
+    """Yield the progress of the job, the rows that wait in it, and the reason."""
     status = job.status
     if status is not None:
         held = f", held by {status.held_by}" if status.held_by else ""
@@ -91,7 +91,7 @@ def _progress_lines(job: JobView) -> Iterator[str]:
 
 
 def _label(name: str, row: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return a row with the short name of its operator, if it begins with one."""
+    """Return a row with the short name of its operator, if it begins with an operator."""
     if name not in {"operators", "folds", "heavy"}:
         return row
     labels = operator_labels(dict.fromkeys(each[0] for each in rows))

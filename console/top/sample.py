@@ -1,6 +1,6 @@
-"""What `fsql top` reads each time: all jobs, and everything about one of them.
+"""The samples of `fsql top`: all jobs, and the details of one of them.
 
-All of it lies in the cluster directory, so a job does not notice that it is watched.
+All data is in the cluster directory, so a job is not affected by being watched.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from fsql.optimizer.statistics import Statistics
 
 RATES: Final = ("rows_in", "rows_out")
-"""The counters that are shown by the second, too."""
+"""The counters whose rates per second are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """A job with what its workers have measured, and its last ticks."""
+    """A job with the measurements of its workers, and its last ticks."""
 
     statistics: Statistics
     ticks: LastTicks
@@ -35,7 +35,7 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """All jobs by name, rates by the id of the job, and the details of the job `chosen`, if there is one."""
+    """All jobs by name, rates by job id, and the details of the job `chosen`, if there is one."""
 
     jobs: tuple[JobView, ...]
     rates: Mapping[str, Mapping[str, float]]
@@ -79,7 +79,7 @@ class Sampler:
         return Sample(jobs, dict(self._rates), chosen, details)
 
     def _measure(self, job: JobView) -> None:
-        """Compute the rates of a job from its last two reports; they stay while there is no newer one."""
+        """Compute the rates of a job from its last two reports; they remain until there is a newer one."""
         job_id, report = job.deployment.id, job.status
         if report is None or job.runner is None or report.pid != job.runner:
             self._reports.pop(job_id, None)
