@@ -87,7 +87,7 @@ def _select(name: str | None) -> tuple[Sequence[Connector], Sequence[Format]]:
     if not connectors and not formats:
         names = [*DECLARED.names, *(each.name for each in DECLARED.formats)]
         near = near_name(name, names)
-        helps = () if near is None else (f"there is '{near}'",)
+        helps = () if near is None else (f"a similar name exists: '{near}'",)
         note = f"connectors and formats: {', '.join(names)}"
         message = f"'{name}' is neither a connector nor a format"
         raise FsqlError([Diagnostic("E212", message, notes=(note,), helps=helps)])

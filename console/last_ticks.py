@@ -45,7 +45,7 @@ class LastTicks:
     def lines(self) -> Iterator[str]:
         """Yield a line of text for each tick, with its reason."""
         if self.ticks is None:
-            yield f"  ticks are not known: {self.problem}"
+            yield f"  ticks cannot be read: {self.problem}"
         for tick in self.ticks or ():
             yield f"  tick {proposal_of(tick).tick} {_end_text(tick)}{_reason_text(tick)}"
 

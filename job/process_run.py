@@ -85,7 +85,7 @@ def run_on_processes(
     Return the error of that row, None if there is none.  `stdout` replaces standard output.
 
     Raises:
-        FsqlError: if a source, a sink or the state directory fails; E624, if processes keep ending.
+        FsqlError: if a source, a sink or the state directory fails; E624, if processes end repeatedly.
     """
     with ExitStack() as stack:
         start = process_options.start_process or stack.enter_context(ForkServer()).start

@@ -97,7 +97,7 @@ IN_NO_CASE = {
     "E507": "2 GiB of text; tests/library/test_large_windows.py has a smaller limit",
     "E616": "2 GiB of text; tests/unit/state/test_large_state.py has a smaller limit",
     "E625": "state of another version; tests/unit/cluster/test_state_of_other_plans.py has some",
-    "E624": "a machine on which processes keep ending; tests/unit/drivers/test_launcher.py makes some",
+    "E624": "a machine on which processes end repeatedly; tests/unit/drivers/test_launcher.py makes some",
     "E641": "an address of a server; tests/zookeeper/test_access.py has it",
     "E642": "a server that is down; tests/zookeeper/test_server.py has it",
     "E643": "credentials; tests/zookeeper/test_access.py has it",

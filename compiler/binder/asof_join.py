@@ -121,7 +121,7 @@ def _bound(
     if mine is None or theirs is None:
         raise refusal(
             "E304",
-            "ASOF JOIN compares what is not event time",
+            "ASOF JOIN compares columns that are not event time",
             _span(condition, clause, context),
             help="compare the columns for which CREATE TABLE declares WATERMARK FOR",
         )

@@ -136,7 +136,7 @@ def _bind_window_bound(
     if not name.startswith(f"{function}_") or written.arguments != window.arguments:
         raise refusal(
             "E321",
-            f"{name} is of another window than GROUP BY",
+            f"{name} has other arguments than the window of GROUP BY",
             written.span,
             secondary=(Label(window.span, "the window"),),
             help=f"write {function}{name[name.index('_') :]} with the same arguments,"

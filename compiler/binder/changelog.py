@@ -48,7 +48,7 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
             "E310",
             "the input of FROM_CHANGELOG must be append-only",
             data.span,
-            help="use the table itself: its rows are changed already",
+            help="use the table itself: its changes are applied already",
         )
     keys = partition_of_table(relation, data.partition_by, context)
     indexes = list(dict.fromkeys(key.index for key in keys if isinstance(key, ColumnRef)))

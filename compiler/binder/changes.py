@@ -100,7 +100,7 @@ def _check_shards(table: TableEntry, operation: str) -> None:
     if POSITION_COLUMN in {operation, *names}:
         raise refusal(
             "E223",
-            f"the name \"{POSITION_COLUMN}\" is that of the positions of a table with 'shards'",
+            f'column "{POSITION_COLUMN}" has the name of the column for the position',
             span,
             help="rename the column, or remove 'shards'",
         )

@@ -51,6 +51,6 @@ def refuse_parameters(binder: ExpressionBinder, written: syntax.FunctionCall) ->
                 "E303",
                 f'aggregate of "{name}", a parameter of a lambda',
                 part.span,
-                note="aggregates are of rows",
+                note="aggregates are computed over rows",
                 help="of the elements of an array: REDUCE(array, 0, (total, x) -> total + x)",
             )

@@ -286,7 +286,7 @@ def _reduce(bound: _Call) -> Expression:
     start = bound.binder.bind(start_text)
     if start.type.kind is Kind.NULL:
         help_ = "cast it: CAST(NULL AS BIGINT)"
-        raise refusal("E206", "NULL to start with has no type", start_text.span, help=help_)
+        raise refusal("E206", "the start value NULL has no type", start_text.span, help=help_)
     element = bound.placeholder(_element(array), 1)
     given: Sequence[Expression] = _fields(element) if is_map else [element]
     kinds, kind = bound.binder.parameters.kinds, start.type
@@ -298,7 +298,7 @@ def _reduce(bound: _Call) -> Expression:
     if wider is None:
         raise refusal(
             "E206",
-            f"{bound.name} starts with {start.type}, and its lambda gives {body.type}",
+            f"{bound.name} starts with {start.type}, and its lambda returns {body.type}",
             written.body.span,
             f"this is {body.type}",
             secondary=(Label(start_text.span, f"this is {start.type}"),),
@@ -311,7 +311,7 @@ def _reduce(bound: _Call) -> Expression:
     if not coercible(body.type, kind) and not {body.type.kind, kind.kind} <= {Kind.DECIMAL}:
         raise refusal(
             "E206",
-            f"the lambda of {bound.name} gives {body.type} of {kind}",
+            f"the lambda of {bound.name} returns {body.type} of {kind}",
             written.body.span,
             f"this is {body.type}",
             help=f"cast it: CAST(… AS {kind})",
@@ -354,7 +354,7 @@ def _value(inner: ExpressionBinder, body: syntax.Expression) -> Expression:
     bound = inner.bind(body)
     if bound.type.kind is Kind.NULL:
         help_ = "cast it: CAST(NULL AS STRING)"
-        raise refusal("E206", "a lambda that gives NULL has no type", body.span, help=help_)
+        raise refusal("E206", "a lambda that returns NULL has no type", body.span, help=help_)
     return bound
 
 

@@ -334,7 +334,7 @@ def unknown_variable(span: Span, symbols: Sequence[Symbol]) -> Refusal:
         "E326",
         "there is no such variable in PATTERN",
         span,
-        help="add it to PATTERN, or use one of those that are there",
+        help="add it to PATTERN, or use one of its variables",
         note=f"PATTERN has {names_text([each.name for each in symbols])}",
     )
 

@@ -217,7 +217,7 @@ def _check_option(
     if key == "time" and written.value.value == "arrival" and not connector.logs_arrival:
         raise refusal(
             "E312",
-            f"rows of connector '{connector.name}' have no arrival that a replay would reproduce",
+            f"rows of connector '{connector.name}' have no arrival time that a replay would reproduce",
             written.value.span,
             help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
         )
@@ -227,7 +227,7 @@ def _option_help(near: str | None, *, is_meant: bool) -> str | None:
     if near is None:
         return None
     return (
-        f"it is called '{near}' here"
+        f"the option is called '{near}'"
         if is_meant
         else f"an option with a similar name exists: '{near}'"
     )

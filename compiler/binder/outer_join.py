@@ -134,7 +134,7 @@ def _changes_refusal(kind: JoinKind, span: Span) -> Refusal:
     return not_implemented(
         f"a time to live in a {kind.value} join with EMIT CHANGES",
         span,
-        help="remove EMIT CHANGES: rows come when it is known that they have no match",
+        help="remove EMIT CHANGES: rows are emitted when it is known that they have no match",
     )
 
 

@@ -122,7 +122,7 @@ def bind_counts(left: Branch, right: Branch, term: SetTerm, context: Context) ->
             "W301",
             f"{term.operator} keeps every row",
             Label(term.span),
-            notes=("a row of the other side may come later",),
+            notes=("a row of the other side may arrive later",),
         )
     )
     sides = _coerce_branches([left, right], term.operator)

@@ -110,7 +110,7 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
         plan = plan.input
     if not isinstance(plan, Scan):
         raise _invalid(
-            "temporal join with what is not the rows of one table",
+            "temporal join with a relation that is not the rows of one table",
             span,
             "name a table that is not read as changes, or a view that only filters and computes columns",
         )

@@ -92,7 +92,7 @@ def _own_time(entry: TableEntry, *, timed: bool, lasting: bool) -> TimeKind | No
     raise refusal(
         "E327",
         f'rows of table "{entry.name}" have no time '
-        + ("that PROCTIME() and NOW() could be" if timed else "by which state could expire"),
+        + ("for PROCTIME() and NOW()" if timed else "by which state could expire"),
         entry.span,
         note="without a WATERMARK the rows of a source that can be read again have no time",
         help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
@@ -104,7 +104,7 @@ def _check_mix(read: Sequence[TableEntry], eventful: TableEntry) -> None:
         if entry.time is TimeKind.OFFSET:
             raise refusal(
                 "E312",
-                f'table "{entry.name}" is numbered by its rows,'
+                f'table "{entry.name}" is ordered by row number,'
                 f' and table "{eventful.name}" has event time',
                 entry.option_spans["time"],
                 secondary=(Label(eventful.span, "has a WATERMARK"),),

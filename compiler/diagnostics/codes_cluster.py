@@ -28,7 +28,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E603",
         "node cannot listen",
         "The address is in use by another process, or permission is denied.",
-        "Use a free port; `tcp://127.0.0.1:*` takes any.",
+        "Use a free port; `tcp://127.0.0.1:*` selects any.",
         "tcp://127.0.0.1:80",
     ),
     (
@@ -131,7 +131,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E624",
-        "processes keep ending",
+        "processes end repeatedly",
         "Workers or the coordinator fail repeatedly without progress in between.",
         "Read the standard error of the processes, for example for lack of memory; `--debug` shows more.",
         "fsql run query.sql --workers 4  # on a machine without enough memory",
@@ -150,7 +150,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E631",
         "agent does not answer",
         "No agent runs for the cluster directory, or it has another key or version.",
-        "Start it with `fsql up`; `fsql doctor` finds what is wrong.",
+        "Start it with `fsql up`; `fsql doctor` finds the cause.",
         "fsql deploy query.sql  # before fsql up",
     ),
     (

@@ -286,7 +286,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "W501",
-        "input is not there",
+        "input does not exist",
         "A file or directory that a table reads does not exist now; the job cannot start without it.",
         "Correct the path, which is relative to the directory of the script, or create the file.",
         "SELECT a FROM t;  -- t with 'path' = 'missing.jsonl', seen by fsql check",

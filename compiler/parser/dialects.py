@@ -84,7 +84,7 @@ CREATED: Final[Mapping[str, str]] = {
     "MACRO": "write CREATE FUNCTION … LANGUAGE PYTHON AS 'module:name'",
     "TYPE": "remove it; write ROW<name type, …> or STRING as the type of the column",
     "SEQUENCE": "remove it; a column BIGINT METADATA FROM 'row' has the number of the row in its file",
-    "TRIGGER": "write INSERT INTO … SELECT, which is computed for each row that comes",
+    "TRIGGER": "write INSERT INTO … SELECT, which is computed for each row that arrives",
     "INDEX": "remove it; state is indexed by the keys of joins and groups",
     "CATALOG": _NO_CATALOG,
     "DATABASE": _NO_CATALOG,
@@ -114,7 +114,10 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
         "ON",
         "CONFLICT",
     ): "remove it; rows of one key replace each other in a table with a PRIMARY KEY",
-    ("NULL", "ON"): "remove it: JSON_VALUE returns NULL for what is not there or does not fit",
+    (
+        "NULL",
+        "ON",
+    ): "remove it: JSON_VALUE returns NULL for a value that is missing or does not fit",
     ("ERROR", "ON"): "remove it, and find such rows by WHERE JSON_VALUE(…) IS NULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
     ("LATERAL", "VIEW"): _UNNEST,
@@ -126,7 +129,7 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
 _REFERENCES: Final = "remove it; tables have no references to others"
 
 CALLED: Final[Mapping[tuple[str, str], str]] = {
-    ("SAFE_CAST", "AS"): "write TRY_CAST(a AS type), which is NULL where the cast fails",
+    ("SAFE_CAST", "AS"): "write TRY_CAST(a AS type), which is NULL if the cast fails",
 }
 """Help for a word inside the brackets of a call, by the name before the bracket."""
 

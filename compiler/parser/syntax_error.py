@@ -368,7 +368,7 @@ def _unexpected_token(state: _ErrorState) -> Diagnostic:
     label = Label(state.span(state.bad), expectation(state.accepts))
     notes: tuple[str, ...] = ()
     if state.keyword in _CLAUSES and END in state.accepts:
-        notes = (f"the clauses of a query come in this order: {_CLAUSE_ORDER}",)
+        notes = (f"the clauses of a query must be in this order: {_CLAUSE_ORDER}",)
     return Diagnostic("E101", state.title, label, notes=notes)
 
 

@@ -150,7 +150,7 @@ class Launcher:
         """Run until the coordinator reports the end of the job.
 
         Raises:
-            GivenUpError: if processes keep ending without progress.
+            GivenUpError: if processes end repeatedly without progress.
         """
         try:
             for child in self._children:
