@@ -34,21 +34,38 @@ def copy(cluster: TestCluster, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def written(tmp_path: Path) -> dict[str, bytes]:
-    return {name: (tmp_path / "work" / name).read_bytes() for name in OUTPUTS}
-
-
-def test_a_copy_verifies(copy: Path) -> None:
-    said = fsql("snapshot", "verify", "--state", copy, "--json")
-    assert said.code == 0
-    assert [each["ok"] for each in json.loads(said.out)["snapshots"]] == [True, True]
+def check_output(cluster: TestCluster, tmp_path: Path) -> None:
+    """Drain the job; check that it has written what one process writes."""
+    lines = cluster.drain_later("words", tmp_path / "work" / "lines.txt")
+    written = {name: (tmp_path / "work" / name).read_bytes() for name in OUTPUTS}
+    assert written == expected(tmp_path, lines)
 
 
 def test_a_job_goes_back_to_a_copy(cluster: TestCluster, copy: Path, tmp_path: Path) -> None:
+    def error(*arguments: str | Path) -> str:
+        return cluster.say(*arguments).err.splitlines()[0]
+
+    said = fsql("snapshot", "verify", "--state", copy, "--json")
+    assert said.code == 0
+    assert [each["ok"] for each in json.loads(said.out)["snapshots"]] == [True, True]
+    assert error("snapshot", "take", "words").startswith("error[FSQL-E637]")
+
+    [job] = list(cluster.directory.jobs())
+    description = (job.state / "job.json").read_bytes()
+    (job.state / "job.json").write_text(json.dumps({**json.loads(description), "plan": "0" * 64}))
+    assert error("snapshot", "restore", copy, "words") == (
+        "error[FSQL-E639]: the copy is of another plan than the job"
+    )
+    (job.state / "job.json").write_bytes(description)
+
     cluster.call("snapshot", "restore", copy, "words")
     cluster.call("restart", "words")
-    lines = cluster.drain_later("words", tmp_path / "work" / "lines.txt")
-    assert written(tmp_path) == expected(tmp_path, lines)
+    cluster.wait_for_state("words", "running")
+    assert error("snapshot", "take", "words", "--to", copy) == (
+        f'error[FSQL-E639]: "{copy}" is not empty'
+    )
+    assert error("snapshot", "restore", copy, "words").startswith("error[FSQL-E621]")
+    check_output(cluster, tmp_path)
 
 
 def test_a_lost_state_directory_is_restored(
@@ -58,29 +75,4 @@ def test_a_lost_state_directory_is_restored(
     shutil.rmtree(job.state)
     cluster.call("snapshot", "restore", copy, "words")
     cluster.call("restart", "words")
-    lines = cluster.drain_later("words", tmp_path / "work" / "lines.txt")
-    assert written(tmp_path) == expected(tmp_path, lines)
-
-
-def test_a_copy_of_another_plan_is_refused(cluster: TestCluster, copy: Path) -> None:
-    [job] = list(cluster.directory.jobs())
-    description = json.loads((job.state / "job.json").read_bytes())
-    (job.state / "job.json").write_text(json.dumps({**description, "plan": "0" * 64}))
-    assert cluster.say("snapshot", "restore", copy, "words").err.splitlines()[0] == (
-        "error[FSQL-E639]: the copy is of another plan than the job"
-    )
-
-
-def test_nothing_is_copied_over(cluster: TestCluster, copy: Path) -> None:
-    cluster.call("restart", "words")
-    cluster.wait_for_state("words", "running")
-    assert cluster.say("snapshot", "take", "words", "--to", copy).err.splitlines()[0] == (
-        f'error[FSQL-E639]: "{copy}" is not empty'
-    )
-    said = cluster.say("snapshot", "restore", copy, "words")
-    assert said.err.startswith("error[FSQL-E621]")
-
-
-def test_a_job_that_does_not_run_takes_no_snapshot(cluster: TestCluster, copy: Path) -> None:
-    assert copy.exists()
-    assert cluster.say("snapshot", "take", "words").err.startswith("error[FSQL-E637]")
+    check_output(cluster, tmp_path)
