@@ -27,7 +27,7 @@ from fsql.runtime.batch import Batch
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
-from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.drivers.transport import ZeroMqTransport
 from fsql.runtime.hashing import hash_rows
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _link_seconds() -> tuple[float, float]:
     What ZeroMQ's own threads take is shared between the two.
     """
     batch = _batch()
-    near, far = Transport(bytes(32)), Transport(bytes(32))
+    near, far = ZeroMqTransport(bytes(32)), ZeroMqTransport(bytes(32))
     sending = receiving = 0.0
     began = time.process_time()
     try:

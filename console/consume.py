@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.connectors.tcp.reference import StoredRows
     from fsql.console.reporter import Reporter
-    from fsql.runtime.sink import Store
+    from fsql.runtime.sink import SinkStore
 
 _WAIT_SECONDS = 0.2
 
@@ -78,7 +78,7 @@ def consume(
 
 
 @contextmanager
-def _open_store(target: Target) -> Iterator[Store]:
+def _open_store(target: Target) -> Iterator[SinkStore]:
     if target.name == "-":
         yield StreamStore(sys.stdout.buffer, "standard output")
         return
@@ -91,7 +91,7 @@ def _open_store(target: Target) -> Iterator[Store]:
 
 
 def _server(
-    address: str, key: bytes, store: Store, on_stored: Callable[[StoredRows], None]
+    address: str, key: bytes, store: SinkStore, on_stored: Callable[[StoredRows], None]
 ) -> ConsumerServer:
     try:
         return ConsumerServer(loopback(address), store, on_stored, key=key)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.job.description import PreparedJob
-    from fsql.runtime.drivers.transport import Transport
+    from fsql.runtime.drivers.transport import ZeroMqTransport
     from fsql.runtime.hosts.prepared import Prepared
 
 
@@ -227,7 +227,7 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
 def _hosted_worker(
     job: PreparedJob,
     data: bytes,
-    transport: Transport,
+    transport: ZeroMqTransport,
     hosted: HostedTransport,
     finder: LeaderFinder | None,
 ) -> WorkerProcess:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.coordination.zookeeper.address import is_zookeeper
 from fsql.runtime.drivers.node_address import ANY_PORT, is_on_loopback, parse_node_address
-from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.drivers.transport import ZeroMqTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,22 +35,22 @@ class NodeNetwork:
     listen: str | None = None
     warn: Callable[[str], None] = _ignore
 
-    def open_transport(self, key: bytes, leader: str) -> Transport:
+    def open_transport(self, key: bytes, leader: str) -> ZeroMqTransport:
         """Return the transport of a worker; `leader` is the address of the coordinator, or in ZooKeeper.
 
         Raises:
             FsqlError: E601 or E603, if the address to listen on cannot be used.
         """
         address = self.listen or self._local_address(leader)
-        return Transport(key, address, curve=self.keys, warn=self.warn)
+        return ZeroMqTransport(key, address, curve=self.keys, warn=self.warn)
 
-    def take_listener(self, key: bytes, listening: int) -> Transport:
+    def take_listener(self, key: bytes, listening: int) -> ZeroMqTransport:
         """Return the transport of a coordinator, which takes the connections of a listening socket."""
         with socket.socket(fileno=listening) as taken:
             host, port = taken.getsockname()
             taken.detach()
         address = ANY_PORT if self.keys is None else f"tcp://{host}:{port}"
-        return Transport(key, address, listening=listening, curve=self.keys, warn=self.warn)
+        return ZeroMqTransport(key, address, listening=listening, curve=self.keys, warn=self.warn)
 
     def _local_address(self, leader: str) -> str:
         """Return an address of this machine at which the coordinator can reach it.

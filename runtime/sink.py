@@ -5,8 +5,8 @@ atomically.  It skips a bundle that it has stored already, and refuses any other
 survives the end of its process; what it had acknowledged when `sync` returns survives the loss of power.
 `open` begins an epoch, also after an error; calls of older epochs are refused from then on.
 
-`LocalSink` implements this for data that this process stores itself, in a `Store`.  The sink that sends to
-another process is in `fsql.connectors.tcp.remote_sink`.
+`LocalSink` implements this for data that this process stores itself, in a `SinkStore`.  The sink that sends
+to another process is in `fsql.connectors.tcp.remote_sink`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Sink(Protocol):
         """Release what is held; what was stored stays."""
 
 
-class Store(Protocol):
+class SinkStore(Protocol):
     """Stores bytes and a position atomically; if it is `empty`, a header has to be written first."""
 
     @property
@@ -190,7 +190,7 @@ class Sequencer:
 class LocalSink:
     """A sink in this process, which stores a bundle before it returns."""
 
-    def __init__(self, store: Store, lines: ContentsEncoder) -> None:
+    def __init__(self, store: SinkStore, lines: ContentsEncoder) -> None:
         self._store = store
         self._lines = lines
         self._sequencer: Sequencer | None = None

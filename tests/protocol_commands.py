@@ -23,9 +23,9 @@ from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Acknowledgement,
     Address,
-    Entry,
     Kind,
     Parcel,
     PortKind,
@@ -163,10 +163,10 @@ class AckTable:
         ]
 
 
-def _entry(text: str) -> Entry:
+def _entry(text: str) -> AckEntry:
     """Return an entry: `message:STAGE:POSITION:ID` or `hold:…`."""
     kind, stage, at, number = text.split(":")
-    return Entry(int(stage), Kind[kind.upper()], position(at), int(number))
+    return AckEntry(int(stage), Kind[kind.upper()], position(at), int(number))
 
 
 class BarrierOfPlan:

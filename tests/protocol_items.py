@@ -18,9 +18,9 @@ from fsql.runtime.cluster.frames import (
     Start,
 )
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Acknowledgement,
     Address,
-    Entry,
     Kind,
     Message,
     MinTime,
@@ -71,7 +71,7 @@ def item_of(words: list[str]) -> tuple[Item, ...]:  # noqa: C901, PLR0911, PLR09
             parcel = Parcel(Address(BARRIER, 0, PortKind.SINK), batch)
             return (Message(parcel, 1, position(at)),)
         case ["hold", at]:
-            return (Acknowledgement((Entry(FOLD, Kind.HOLD, position(at), 99),)),)
+            return (Acknowledgement((AckEntry(FOLD, Kind.HOLD, position(at), 99),)),)
         case ["min-time", stage, at]:
             return (MinTime(int(stage), position(at)),)
         case ["announce", number, at]:
@@ -98,7 +98,7 @@ def item_of(words: list[str]) -> tuple[Item, ...]:  # noqa: C901, PLR0911, PLR09
 def _to_barrier(parcel: Parcel) -> tuple[Item, ...]:
     """Return a message to the barrier, and its sender's acknowledgement."""
     root = parcel.least_root()
-    entry = Entry(BARRIER, Kind.MESSAGE, root, root.time + 1)
+    entry = AckEntry(BARRIER, Kind.MESSAGE, root, root.time + 1)
     return Message(parcel, root.time + 1, root), Acknowledgement((entry,))
 
 

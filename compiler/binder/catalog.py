@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ComputedColumn:
+class ComputedColumnEntry:
     """A column that every reader of the table computes from the physical ones.
 
     `index` is its index among all columns of the table, physical and computed.
@@ -34,7 +34,7 @@ class ComputedColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataColumn:
+class MetadataColumnEntry:
     """A column with metadata that the connector has for each row: the value of `key`.
 
     `index` is its index among all columns of the table, physical, computed and metadata.
@@ -59,7 +59,7 @@ class TableEntry:
     span: Span
     ordinal: int
     columns: Schema
-    computed: tuple[ComputedColumn, ...]
+    computed: tuple[ComputedColumnEntry, ...]
     connector: Connector
     format: Format | None
     options: tuple[tuple[str, str], ...]
@@ -70,7 +70,7 @@ class TableEntry:
     delay_us: int
     grain_us: int
     declaration: CreateTable | None = None
-    metadata: tuple[MetadataColumn, ...] = ()
+    metadata: tuple[MetadataColumnEntry, ...] = ()
     row_time: bool = False
     inferred: bool = False
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.catalog import ComputedColumn, TableEntry
+from fsql.compiler.binder.catalog import ComputedColumnEntry, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.format_columns import check_format_columns
 from fsql.compiler.binder.inspect import find_kind
@@ -283,9 +283,9 @@ def _time_kind(
 
 def _computed_columns(
     table: syntax.CreateTable, columns: Schema, context: Context
-) -> tuple[ComputedColumn, ...]:
+) -> tuple[ComputedColumnEntry, ...]:
     scope = Scope((fields_of(columns, table.name.parts[-1].name),), len(columns))
-    computed: list[ComputedColumn] = []
+    computed: list[ComputedColumnEntry] = []
     with context.report.whole():
         for index, written in enumerate(table.columns):
             if isinstance(written, syntax.ComputedColumn):
@@ -298,7 +298,7 @@ def _computed_columns(
                 )
                 with context.report.part():
                     expression = binder.bind_and_check_size(written.expression)
-                    computed.append(ComputedColumn(written.name.name, index, expression))
+                    computed.append(ComputedColumnEntry(written.name.name, index, expression))
     return tuple(computed)
 
 

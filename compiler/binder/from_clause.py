@@ -58,7 +58,7 @@ _PADDING: Final = frozenset({"RIGHT", "FULL"})
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromResult:
     """The result of FROM: a relation, and the conditions of WHERE that its joins include."""
 
     relation: Relation
@@ -79,7 +79,7 @@ class FromBinder:
     changes: bool = False
     """Whether EMIT CHANGES is given."""
 
-    def bind(self, select: syntax.Select) -> Source:
+    def bind(self, select: syntax.Select) -> FromResult:
         """Return the join of the relations between commas; without FROM, one row.
 
         Raises:
@@ -87,7 +87,7 @@ class FromBinder:
         """
         relations = select.relations
         if not relations:
-            return Source(one_row_of(select, self.context))
+            return FromResult(one_row_of(select, self.context))
         if len(relations) > RELATIONS_MAX:
             raise refusal(
                 "E315",
@@ -96,9 +96,9 @@ class FromBinder:
                 help="join some of the relations in a subquery",
             )
         if len(relations) == 1 and isinstance(relations[0], syntax.TableReference):
-            return Source(self._table(relations[0], row_time=select_calls_row_time(select)))
+            return FromResult(self._table(relations[0], row_time=select_calls_row_time(select)))
         source = self.relation(relations[0])
-        waiting: list[tuple[Source, Span]] = []
+        waiting: list[tuple[FromResult, Span]] = []
         for written in relations[1:]:
             if self._lateral(written):
                 source = self._connect(source, waiting)
@@ -107,7 +107,7 @@ class FromBinder:
                 waiting.append((self.relation(written), written.span))
         return self._connect(source, waiting)
 
-    def _connect(self, source: Source, waiting: list[tuple[Source, Span]]) -> Source:
+    def _connect(self, source: FromResult, waiting: list[tuple[FromResult, Span]]) -> FromResult:
         """Return `source` joined with all waiting relations; empties `waiting`."""
         while waiting:
             for index, (right, span) in enumerate(waiting):
@@ -120,7 +120,7 @@ class FromBinder:
                 raise self._no_equality(source, waiting[0][0], waiting[0][1], "WHERE")
         return source
 
-    def relation(self, written: syntax.Relation) -> Source:
+    def relation(self, written: syntax.Relation) -> FromResult:
         """Bind one relation.
 
         Raises:
@@ -128,18 +128,20 @@ class FromBinder:
         """
         match written:
             case syntax.TableReference():
-                return Source(self._table(written))
+                return FromResult(self._table(written))
             case syntax.Derived():
-                return Source(self._bind_derived(written))
+                return FromResult(self._bind_derived(written))
             case syntax.TableFunction():
-                return Source(bind_table_function(written, self.context, self.bind_query))
+                return FromResult(bind_table_function(written, self.context, self.bind_query))
             case syntax.Joined():
                 return self._bind_joined(written)
             case syntax.MatchRecognize(input=rows):
                 found = match_recognize(written, self.relation(rows).relation, self.context)
-                return Source(found)
+                return FromResult(found)
             case syntax.Unnest():
-                return Source(unnest(one_row(self.context, written.span), written, self.context))
+                return FromResult(
+                    unnest(one_row(self.context, written.span), written, self.context)
+                )
 
     def _table(self, written: syntax.TableReference, *, row_time: bool = False) -> Relation:
         if written.system_time is not None:
@@ -156,7 +158,7 @@ class FromBinder:
         plan = self.bind_query(written.query, self.context)
         return apply_alias(relation_of(plan, None), written.alias)
 
-    def _bind_joined(self, written: syntax.Joined) -> Source:
+    def _bind_joined(self, written: syntax.Joined) -> FromResult:
         last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)
         source = self._within(padded=last >= 0).relation(written.first)
         for number, clause in enumerate(written.joins):
@@ -186,7 +188,7 @@ class FromBinder:
         """
         return replace(self, where=()) if padded else self
 
-    def join_clause(self, left: Source, clause: syntax.JoinClause) -> Source:
+    def join_clause(self, left: FromResult, clause: syntax.JoinClause) -> FromResult:
         """Return `left` joined with the relation of a clause.
 
         Raises:
@@ -197,24 +199,24 @@ class FromBinder:
         right = (
             self._within(padded=not inner).relation(clause.right)
             if versioned is None
-            else Source(self._table(versioned))
+            else FromResult(self._table(versioned))
         )
         check_names(left.relation, right.relation, clause.right.span)
         pairs: list[Pair] = []
         if clause.kind in {"ASOF", "ASOF LEFT"}:
             on = self._on(left.relation, right.relation, clause)
             found = join_as_of(clause, left.relation, right.relation, on, self.context)
-            return Source(found, left.taken)
+            return FromResult(found, left.taken)
         if clause.using or clause.natural:
             pairs = merged_columns(left.relation, right.relation, clause)
             on = equalities(pairs, left.relation.width, clause)
         else:
             on = self._on(left.relation, right.relation, clause)
-        joined: Source | None
+        joined: FromResult | None
         kind = JoinKind.INNER if inner else JoinKind(clause.kind)
         if versioned is not None:
             versions = join_versions(clause, left.relation, right.relation, on, self.context)
-            joined = Source(versions, left.taken)
+            joined = FromResult(versions, left.taken)
         elif inner:
             joined = self._join(left, right, on, clause.span)
         else:
@@ -226,12 +228,12 @@ class FromBinder:
             raise self._no_equality(left, right, clause.span, where)
         if pairs:
             merged = merge(joined.relation, pairs, left.relation.width, kind)
-            return Source(merged, joined.taken)
+            return FromResult(merged, joined.taken)
         return joined
 
     def _outer_join(
-        self, kind: JoinKind, left: Source, right: Source, on: list[Expression], span: Span
-    ) -> Source | None:
+        self, kind: JoinKind, left: FromResult, right: FromResult, on: list[Expression], span: Span
+    ) -> FromResult | None:
         """Return the outer, semi or anti join of two relations; None if there is no equality between them."""
         joined = outer_join(
             *(kind, left.relation, right.relation, on, self.context.source_spans),
@@ -244,7 +246,7 @@ class FromBinder:
         sides = left.relation.plan, right.relation.plan
         if not append_only(joined.plan) and keeps_rows(joined.plan, *sides):
             self.context.report.warn(unbounded_join(span, (), None))
-        return Source(joined, left.taken)
+        return FromResult(joined, left.taken)
 
     def _on(self, left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Expression]:
         """Return the conditions of ON, over the columns of both sides."""
@@ -265,8 +267,8 @@ class FromBinder:
         return lateral or gives_elements(written, self.context.functions)
 
     def join_lateral(
-        self, source: Source, written: syntax.Relation, *, outer: bool = False
-    ) -> Source:
+        self, source: FromResult, written: syntax.Relation, *, outer: bool = False
+    ) -> FromResult:
         """Return the lateral join of a relation; with `outer` a LEFT JOIN.
 
         Raises:
@@ -275,21 +277,23 @@ class FromBinder:
         written = as_elements(written)
         if gives_elements(written, self.context.functions):
             unnested = unnest(source.relation, written, self.context, left=outer)
-            return Source(unnested, source.taken)
+            return FromResult(unnested, source.taken)
         assert isinstance(written, syntax.Derived)
         if not reads_tables(written, self.context.functions):
-            return Source(bind_lateral(source.relation, written, self.context), source.taken)
+            return FromResult(bind_lateral(source.relation, written, self.context), source.taken)
         rows, on = bind_lateral_rows(source.relation, written, self.bind_subquery, self.context)
         check_names(source.relation, rows, written.span)
         joined = (
-            self._outer_join(JoinKind.LEFT, source, Source(rows), on, written.span)
+            self._outer_join(JoinKind.LEFT, source, FromResult(rows), on, written.span)
             if outer
-            else self._join(source, Source(rows), on, written.span)
+            else self._join(source, FromResult(rows), on, written.span)
         )
         assert joined is not None, "a lateral subquery over tables is joined by an equality"
         return joined
 
-    def _join(self, left: Source, right: Source, on: list[Expression], span: Span) -> Source | None:
+    def _join(
+        self, left: FromResult, right: FromResult, on: list[Expression], span: Span
+    ) -> FromResult | None:
         """Return the join of two relations; None if there is no equality between them."""
         check_names(left.relation, right.relation, span)
         fields = side_by_side(left.relation, right.relation)
@@ -312,7 +316,7 @@ class FromBinder:
         taken = {
             shift_columns(condition, width, self.context.source_spans) for condition in right.taken
         }
-        return Source(joined.relation, left.taken | taken | joined.taken)
+        return FromResult(joined.relation, left.taken | taken | joined.taken)
 
     def _where_between(self, left: Relation, right: Relation, fields: Layer) -> list[Expression]:
         """Return the conditions of WHERE that refer to both relations, over `fields`."""
@@ -329,7 +333,7 @@ class FromBinder:
                 continue
         return found
 
-    def _no_equality(self, left: Source, right: Source, span: Span, where: str) -> Refusal:
+    def _no_equality(self, left: FromResult, right: FromResult, span: Span, where: str) -> Refusal:
         """Return the refusal of a join without a key; its help proposes an equality."""
         fields = side_by_side(left.relation, right.relation)
         conditions = self._where_between(left.relation, right.relation, fields)

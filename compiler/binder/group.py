@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fsql.compiler.analysis.properties import WindowColumns
-    from fsql.compiler.binder.items import Grouping
+    from fsql.compiler.binder.items import AggregateSpec
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.state_ttl import Lifetime
     from fsql.compiler.expression import Expression
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def make_group(
     plan: Plan,
-    grouping: Grouping,
+    grouping: AggregateSpec,
     emit: Emit | None,
     written: tuple[str, Span],
     report: Report,

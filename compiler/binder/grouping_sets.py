@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fsql.compiler.binder.aggregate import Groups
-    from fsql.compiler.binder.items import Grouping
+    from fsql.compiler.binder.items import AggregateSpec
     from fsql.compiler.text.source import Span
 
     Elements = tuple[syntax.Expression | syntax.GroupingSets, ...]
@@ -147,7 +147,7 @@ class GroupKeys:
         return Case(key.type, nullable=True, branches=(branch,), otherwise=nothing)
 
     def carry(
-        self, groups: Groups, grouping: Grouping
+        self, groups: Groups, grouping: AggregateSpec
     ) -> Callable[[Expression, Mapping[Expression, Span]], Expression]:
         """Return the function that rewrites expressions over the rows of the aggregate."""
         indexes = {key.expression: index for index, key in enumerate(self.keys)}

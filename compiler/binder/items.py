@@ -231,7 +231,7 @@ def has_aggregate(expression: Expression) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class AggregateSpec:
     """The keys and aggregates of an aggregate operator, each once, with their names."""
 
     keys: tuple[Expression, ...]
@@ -245,7 +245,9 @@ class Grouping:
         return {key: index for index, key in enumerate(self.keys)}
 
 
-def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]) -> Grouping:
+def group(
+    keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]
+) -> AggregateSpec:
     """Return the grouping by `keys` that computes all collected aggregates.
 
     An aggregate that is a select item has the name of the item.  For a group without any column, COUNT(*) is
@@ -261,7 +263,7 @@ def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[It
     if not keys and not aggregates:
         aggregates.append(AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False))
         names.append("count")
-    return Grouping(
+    return AggregateSpec(
         tuple(distinct),
         tuple(by_expression[key] for key in distinct),
         tuple(aggregates),

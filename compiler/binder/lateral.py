@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.declared_functions import Functions
-    from fsql.compiler.binder.items import Grouping
+    from fsql.compiler.binder.items import AggregateSpec
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
 
@@ -247,7 +247,7 @@ def _aggregate(
     outer: Relation,
     elements: _Elements,
     where: Sequence[Expression],
-    grouping: Grouping,
+    grouping: AggregateSpec,
     source_spans: SourceSpans,
 ) -> tuple[Plan, Groups]:
     """Return the aggregate of each row's elements, and the mapping to its columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.catalog import MetadataColumn
+from fsql.compiler.binder.catalog import MetadataColumnEntry
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.type_names import bind_type
@@ -27,13 +27,13 @@ _OF_THE_MACHINE: Final = frozenset(
 
 def metadata_columns(
     table: syntax.CreateTable, options: TableOptions, context: Context
-) -> tuple[MetadataColumn, ...]:
+) -> tuple[MetadataColumnEntry, ...]:
     """Return the metadata columns of a table.
 
     Raises:
         Abandoned: where some were refused.
     """
-    found: list[MetadataColumn] = []
+    found: list[MetadataColumnEntry] = []
     with context.report.whole():
         for index, written in enumerate(table.columns):
             if isinstance(written, syntax.MetadataColumn):
@@ -44,7 +44,7 @@ def metadata_columns(
 
 def _column(
     written: syntax.MetadataColumn, index: int, options: TableOptions, zone: str
-) -> MetadataColumn:
+) -> MetadataColumnEntry:
     """Return a metadata column.
 
     Raises:
@@ -75,4 +75,4 @@ def _column(
             written.type.span,
             help=f"declare it as {FILE_METADATA[key]}",
         )
-    return MetadataColumn(Column(written.name.name, type_, nullable=False), index, key)
+    return MetadataColumnEntry(Column(written.name.name, type_, nullable=False), index, key)

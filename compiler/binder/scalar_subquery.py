@@ -19,7 +19,7 @@ from fsql.compiler.analysis.properties import covers_key, derived_keys
 from fsql.compiler.binder.aggregate import Groups, make_distinct_names
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.group import make_group
-from fsql.compiler.binder.items import Grouping
+from fsql.compiler.binder.items import AggregateSpec
 from fsql.compiler.binder.join import all_from, equality_keys, shift_columns
 from fsql.compiler.binder.membership import Test, pair_values, tested_query
 from fsql.compiler.binder.operators import call, combine_balanced
@@ -169,7 +169,7 @@ class SubqueryCollector:
             AggregateCall(AggregateFunction.COUNT, each, BIGINT, nullable=False) for each in counted
         )
         names = make_distinct_names([*["key"] * len(keys), *["count"] * len(calls)])
-        grouping = Grouping(tuple(keys), names[: len(keys)], calls, names[len(keys) :])
+        grouping = AggregateSpec(tuple(keys), names[: len(keys)], calls, names[len(keys) :])
         written = "subquery", subquery.span
         plan = make_group(subquery.rows.relation.plan, grouping, None, written, self.context.report)
         zero = Literal(BIGINT, nullable=False, value=0)
@@ -215,7 +215,7 @@ class SubqueryCollector:
         collector, spans = subquery.aggregates, self.context.source_spans
         relation = subquery.rows.relation
         calls = [*collector.calls]
-        grouping = Grouping(
+        grouping = AggregateSpec(
             tuple(keys),
             make_distinct_names(["key"] * len(keys)),
             tuple(calls),

@@ -16,7 +16,7 @@ from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.group import make_group, refuse_final
 from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
 from fsql.compiler.binder.interval_join import has_interval_join
-from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
+from fsql.compiler.binder.items import AggregateSpec, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector
 from fsql.compiler.binder.over_operators import add_running
 from fsql.compiler.binder.pending import RunningValue, SubqueryValue
@@ -313,7 +313,7 @@ class _SelectBinder:
     def _distinct(self, plan: Plan) -> Plan:
         """Return the distinct rows."""
         names = tuple(column.name for column in plan.schema)
-        grouping = Grouping(tuple(column_refs(plan)), names, (), ())
+        grouping = AggregateSpec(tuple(column_refs(plan)), names, (), ())
         grouped = self._select.group_by is not None or self._aggregates.calls
         emit = None if grouped else self._select.emit
         written = "DISTINCT", self._select.span

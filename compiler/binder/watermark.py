@@ -15,7 +15,7 @@ from fsql.compiler.sqltypes import Kind, SqlType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.catalog import ComputedColumn
+    from fsql.compiler.binder.catalog import ComputedColumnEntry
     from fsql.compiler.schema import Schema
 
 
@@ -36,7 +36,7 @@ def mark_event_time(watermark: syntax.Watermark, columns: Schema) -> Schema:
 
 
 def event_time(
-    watermark: syntax.Watermark, columns: Schema, computed: Sequence[ComputedColumn]
+    watermark: syntax.Watermark, columns: Schema, computed: Sequence[ComputedColumnEntry]
 ) -> Expression:
     """Return event time as an expression over the physical columns.
 

@@ -25,7 +25,7 @@ _SUFFIX: Final = ".journal"
 _NEW: Final = ".new"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class JournalEntry(msgspec.Struct, frozen=True):
     """All rows below `position` are in the first `length` bytes; `owner` identifies the job."""
 
     epoch: int
@@ -45,7 +45,7 @@ class Journal:
         self._descriptor: int | None = None
         self.size = 0
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Return all entries that can be read, in descending order of epoch and position."""
         found = []
         for path in self._paths():
@@ -57,7 +57,7 @@ class Journal:
             found += [entry for line in data.split(b"\n") if (entry := _entry(line)) is not None]
         return sorted(found, key=lambda entry: (entry.epoch, entry.position), reverse=True)
 
-    def begin(self, entry: Entry) -> bool:
+    def begin(self, entry: JournalEntry) -> bool:
         """Write the first entry of an epoch durably, and remove the journals of earlier epochs.
 
         Returns whether no later epoch has begun in the meantime.
@@ -74,7 +74,7 @@ class Journal:
         """Return whether a later epoch has begun and has removed the journal of this one."""
         return self._descriptor is not None and self._files.is_removed(self._descriptor)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: JournalEntry) -> None:
         """Write an entry; it survives the end of the process, but not a loss of power."""
         assert self._descriptor is not None
         line = _line(entry)
@@ -85,7 +85,7 @@ class Journal:
             raise
         self.size += len(line)
 
-    def renew(self, entry: Entry) -> None:
+    def renew(self, entry: JournalEntry) -> None:
         """Write an entry durably; earlier entries are no longer needed."""
         self._begin(entry)
 
@@ -99,7 +99,7 @@ class Journal:
             descriptor, self._descriptor = self._descriptor, None
             self._files.close(descriptor)
 
-    def _begin(self, entry: Entry) -> None:
+    def _begin(self, entry: JournalEntry) -> None:
         """Atomically replace the journal of the epoch by one with this entry only."""
         self.close()
         own = self._path(entry.epoch)
@@ -131,13 +131,13 @@ def has_journal(prefix: Path) -> bool:
     return prefix.parent.is_dir() and bool(Journal(prefix, FileLayer()).entries())
 
 
-def _line(entry: Entry) -> bytes:
+def _line(entry: JournalEntry) -> bytes:
     body = msgspec.json.encode(entry)
     return body + xxhash.xxh3_64_hexdigest(body).encode() + b"\n"
 
 
-def _entry(line: bytes) -> Entry | None:
+def _entry(line: bytes) -> JournalEntry | None:
     body, hash_ = line[:-16], line[-16:]
     if xxhash.xxh3_64_hexdigest(body).encode() != hash_:
         return None
-    return msgspec.json.decode(body, type=Entry)
+    return msgspec.json.decode(body, type=JournalEntry)

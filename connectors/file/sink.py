@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
     from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
-    from fsql.runtime.sink import ContentsEncoder, Sink, Store
+    from fsql.runtime.sink import ContentsEncoder, Sink, SinkStore
 
 
 def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
@@ -50,7 +50,7 @@ def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) ->
 
 def file_store(
     path: Path, journal: Path | None, *, append: bool = False, compressed: bool = False
-) -> Store:
+) -> SinkStore:
     """Return the store of lines in a file; `journal` keeps the position, if there is one.
 
     With `append` a new job writes at the end of the file; otherwise it empties the file.

@@ -27,7 +27,7 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
-from fsql.connectors.file.journal import Entry, Journal
+from fsql.connectors.file.journal import Journal, JournalEntry
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
@@ -203,7 +203,7 @@ class FileStore:
         except OSError as error:
             raise paths.open_error("E532", self._path, error) from None
 
-    def _check(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
+    def _check(self, entries: Sequence[JournalEntry], opening: OpenRequest) -> None:
         if entries and entries[0].epoch > opening.epoch:
             raise SinkLostError(f"epoch {entries[0].epoch} has begun, and this is {opening.epoch}")
         if entries and entries[0].owner != self._owner:
@@ -211,7 +211,7 @@ class FileStore:
         if not entries and opening.begins != START:
             raise self._mismatch_error("its contents are not recorded")
 
-    def _resume_from(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
+    def _resume_from(self, entries: Sequence[JournalEntry], opening: OpenRequest) -> None:
         """Continue from the last entry whose bytes are complete."""
         assert self._descriptor is not None
         self._position = START
@@ -238,7 +238,7 @@ class FileStore:
         self._length = end
         self._position = opening.begins
 
-    def _resume_at_last_entry(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
+    def _resume_at_last_entry(self, entries: Sequence[JournalEntry], opening: OpenRequest) -> None:
         """Continue after the part that the journal verifies."""
         assert self._descriptor is not None
         self._length = 0 if entries else self._files.size(self._descriptor)
@@ -247,7 +247,7 @@ class FileStore:
             self._length = found.length
         self._position = opening.begins
 
-    def _holds(self, entry: Entry) -> bool:
+    def _holds(self, entry: JournalEntry) -> bool:
         """Return whether the file has the bytes that an entry describes."""
         assert self._descriptor is not None
         if self._files.size(self._descriptor) < entry.length:
@@ -278,8 +278,8 @@ class FileStore:
         differs = np.frombuffer(there, np.uint8) != np.frombuffer(octets[:overlap], np.uint8)
         return int(np.flatnonzero(differs)[0])
 
-    def _entry(self) -> Entry:
-        return Entry(
+    def _entry(self) -> JournalEntry:
+        return JournalEntry(
             self._epoch,
             (self._position.time, self._position.origin),
             self._length,

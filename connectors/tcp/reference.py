@@ -42,7 +42,7 @@ from fsql.runtime.sink import OpenRequest, Sequencer, SinkLostError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.sink import Store
+    from fsql.runtime.sink import SinkStore
 
 WINDOW: Final = 64
 _READ_BYTES: Final = 1 << 20
@@ -89,7 +89,7 @@ class ConsumerServer:
     def __init__(
         self,
         address: tuple[str, int],
-        store: Store,
+        store: SinkStore,
         on_stored: Callable[[StoredRows], None] = lambda _: None,
         window: int = WINDOW,
         *,

@@ -45,9 +45,9 @@ from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.links import Links
 from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.shard_writers import ShardWriters
-from fsql.runtime.cluster.snapshots import Snapshots
+from fsql.runtime.cluster.snapshots import EpochSnapshots
 from fsql.runtime.dataflow.acker import Acker
-from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Kind, Message, Promise
+from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Kind, Message, Promise
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.topology import topology
 
@@ -113,7 +113,7 @@ class CoordinatorEpoch:
         )
         self._effects: list[CoordinatorEffect] = []
         every = settings.snapshot_every if spec.takes_snapshots else None
-        self.snapshots = Snapshots(spec, number, every, now)
+        self.snapshots = EpochSnapshots(spec, number, every, now)
         self.members = EpochMembers(
             len(workers), self._links, self.detector, self._updates, self.snapshots
         )
@@ -280,7 +280,7 @@ class CoordinatorEpoch:
         message.check()
         to = message.parcel.to
         self.output.accept(message.parcel)
-        entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
+        entry = AckEntry(to.stage, Kind.MESSAGE, message.root, message.id)
         self.acker.acknowledge(Acknowledgement((entry,)))
 
     # Min times.

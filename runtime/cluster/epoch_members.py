@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.failure_detector import FailureDetector
     from fsql.runtime.cluster.frontier_updates import FrontierUpdates
     from fsql.runtime.cluster.links import Links
-    from fsql.runtime.cluster.snapshots import Snapshots
+    from fsql.runtime.cluster.snapshots import EpochSnapshots
 
 
 class EpochMembers:
@@ -30,7 +30,7 @@ class EpochMembers:
         links: Links,
         detector: FailureDetector[int],
         updates: FrontierUpdates,
-        snapshots: Snapshots,
+        snapshots: EpochSnapshots,
     ) -> None:
         """Begin with the workers numbered below `workers`, to which `links` has links."""
         self.numbers = list(range(workers))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import CancelSnapshot, TickItem
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.links import Links
-    from fsql.runtime.cluster.snapshots import Snapshots
+    from fsql.runtime.cluster.snapshots import EpochSnapshots
     from fsql.runtime.dataflow.acker import Acker
 
 
@@ -48,7 +48,7 @@ class EpochTicks:
         folds: Sequence[int],
         *,
         members: EpochMembers,
-        snapshots: Snapshots,
+        snapshots: EpochSnapshots,
         links: Links,
         acker: Acker,
     ) -> None:

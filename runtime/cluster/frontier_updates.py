@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.dataflow.messages import Acknowledgement, Entry
+    from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement
 
 
 UPDATE_EVERY: Final = 0.1
@@ -41,7 +41,7 @@ class FrontierUpdates:
         self._start = start
         self._min_times = dict.fromkeys(stages, start)
         self._sent: dict[int, dict[int, Root]] = {}
-        self._holds: dict[int, dict[int, Entry]] = {stage: {} for stage in stages}
+        self._holds: dict[int, dict[int, AckEntry]] = {stage: {} for stage in stages}
         self._changed: set[int] = set()
         self._requested: Root | None = None
         self._behind: dict[int, bool] = {}

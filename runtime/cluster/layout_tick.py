@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from fsql.runtime.batch import END
 from fsql.runtime.cluster.frames import PrepareTick, Switch
 from fsql.runtime.dataflow.layout_change import moves_of, moves_to
-from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
+from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Ids, Kind, link_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,7 +137,7 @@ class LayoutTick:
             of_worker = stages if worker in self._adopting else []
             holds = tuple((stage, ids.next()) for stage in of_worker)
             switches[worker] = Switch(self.number, holds)
-            entries += [Entry(stage, Kind.HOLD, self.position, hold) for stage, hold in holds]
+            entries += [AckEntry(stage, Kind.HOLD, self.position, hold) for stage, hold in holds]
         acker.acknowledge(Acknowledgement(tuple(entries)))
         self.phase = TickPhase.MOVING
         return switches

@@ -65,7 +65,7 @@ def first_number(epoch: int) -> int:
     return epoch * NUMBERS_OF_AN_EPOCH
 
 
-class Snapshots:
+class EpochSnapshots:
     """The snapshots of one epoch."""
 
     def __init__(self, spec: JobSpec, epoch: int, every: float | None, now: float) -> None:

@@ -22,7 +22,7 @@ from fsql.runtime.cluster.frames import (
 from fsql.runtime.cluster.worker_events import DeliverShard, SinksSynced, SyncSinks
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.dataflow.invariants import check_not_below
-from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Kind
+from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Kind
 from fsql.runtime.dataflow.shard_exchange import ShardExchange
 from fsql.runtime.dataflow.sink_gate import SinkGate
 
@@ -88,7 +88,7 @@ class WorkerShards:
         """
         message.check()
         self._accept(message.parcel)
-        entry = Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id)
+        entry = AckEntry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id)
         return [Acknowledgement((entry,))]
 
     def _accept(self, parcel: Parcel) -> None:

@@ -26,7 +26,7 @@ class Kind(enum.Enum):
     HOLD = 1
 
 
-class Entry(NamedTuple):
+class AckEntry(NamedTuple):
     """An id that enters or leaves the ack table, under a stage, a kind and a least root position."""
 
     stage: int
@@ -107,7 +107,7 @@ class Message:
 class Acknowledgement:
     """A combined acknowledgement: the ids of the consumed message and of all sent ones, applied at once."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[AckEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)

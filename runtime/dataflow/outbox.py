@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Acknowledgement,
-    Entry,
     Ids,
     Kind,
     Message,
@@ -51,7 +51,7 @@ class Outbox:
         self._ids: dict[int, Ids] = {}
         """The ids of messages, by receiver; workers may join, and no number is used twice in an epoch."""
         self._hold_ids = Ids(epoch, link_number(worker + _FIRST_PEER, _HOLDS))
-        self._holds: dict[int, Entry] = {}
+        self._holds: dict[int, AckEntry] = {}
         self._sent: list[SendMessage] = []
         self._sent_first: list[SendMessage] = []
 
@@ -80,12 +80,14 @@ class Outbox:
         self._sent_first += first
         return first
 
-    def finish(self, consumed: Sequence[Entry], folds: Mapping[int, Fold]) -> list[Effect]:
+    def finish(self, consumed: Sequence[AckEntry], folds: Mapping[int, Fold]) -> list[Effect]:
         """End the step: return the remaining messages, and an acknowledgement of all that were sent."""
         entries = list(consumed)
         for sent in (*self._sent_first, *self._sent):
             message = sent.message
-            entries.append(Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id))
+            entries.append(
+                AckEntry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id)
+            )
         entries += self._take_changed_holds(folds)
         effects: list[Effect] = [*self._sent]
         self._sent_first, self._sent = [], []
@@ -93,7 +95,7 @@ class Outbox:
             effects.append(Acknowledgement(tuple(entries)))
         return effects
 
-    def _take_changed_holds(self, folds: Mapping[int, Fold]) -> list[Entry]:
+    def _take_changed_holds(self, folds: Mapping[int, Fold]) -> list[AckEntry]:
         """Return the entries of the ack table for the holds that have changed in this step."""
         moved = []
         for stage in sorted(self.used):
@@ -103,7 +105,7 @@ class Outbox:
             if known is not None:
                 moved.append(self._holds.pop(stage))
             if root is not None:
-                self._holds[stage] = Entry(stage, Kind.HOLD, root, self._hold_ids.next())
+                self._holds[stage] = AckEntry(stage, Kind.HOLD, root, self._hold_ids.next())
                 moved.append(self._holds[stage])
         self.used.clear()
         return moved

@@ -18,8 +18,8 @@ from fsql.runtime.dataflow.foreign_state import ForeignState
 from fsql.runtime.dataflow.invariants import check_operators
 from fsql.runtime.dataflow.layout_change import FrontRows, LayoutChange, Routing, is_beyond
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Address,
-    Entry,
     Kind,
     Message,
     MinTime,
@@ -147,7 +147,7 @@ class Worker:
             return []
         self._calls.append((message.parcel, None))
         stage = message.parcel.to.stage
-        return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))
+        return self._finish_step(AckEntry(stage, Kind.MESSAGE, message.root, message.id))
 
     def advance(self, min_time: MinTime) -> list[Effect]:
         """Advance min time at the input of a stage."""
@@ -328,7 +328,7 @@ class Worker:
             self._forward(stage, output)
             self._outbox.used.add(stage)
         self._follow_all(change)
-        leaving = [Entry(stage, Kind.HOLD, change.position, id_) for stage, id_ in holds.items()]
+        leaving = [AckEntry(stage, Kind.HOLD, change.position, id_) for stage, id_ in holds.items()]
         return self._finish_step(*leaving)
 
     def complete_change(self) -> None:
@@ -348,7 +348,7 @@ class Worker:
         state = [(operator, snapshot) for operator, snapshot in taken if snapshot is not None]
         return self.foreign.without(state, self.owners.bins_of(self._number))
 
-    def _finish_step(self, *consumed: Entry) -> list[Effect]:
+    def _finish_step(self, *consumed: AckEntry) -> list[Effect]:
         """Carry out the pending calls of this step; return its messages and one acknowledgement."""
         while self._calls:
             parcel, rows = self._calls.popleft()

@@ -18,8 +18,8 @@ from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Acknowledgement,
-    Entry,
     Kind,
     Message,
     MinTime,
@@ -203,7 +203,7 @@ class Cluster:
     def _at_barrier(self, message: Message) -> None:
         to = message.parcel.to
         self.barrier.accept(message.parcel)
-        entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
+        entry = AckEntry(to.stage, Kind.MESSAGE, message.root, message.id)
         self._put(BARRIER, ACKER, Acknowledgement((entry,)))
 
     def _announce(self, advanced: list[MinTime]) -> None:

@@ -73,7 +73,7 @@ class TransportSettings:
     announced: str = ""
 
 
-class Transport:
+class ZeroMqTransport:
     """The transport of one node; not thread-safe, except for `wake`."""
 
     def __init__(

@@ -25,7 +25,7 @@ class ProcessKilledError(BaseException):
     """The process that was running has been killed: nothing more of it is executed."""
 
 
-class Program(Protocol):
+class SimulatedProgram(Protocol):
     """What runs in a process, and ends with it."""
 
     def step(self, event: Any) -> None:  # noqa: ANN401 - each kind of node has its own
@@ -68,7 +68,7 @@ class Process:
     """The successive processes with one name."""
 
     def __init__(
-        self, name: str, world: World, clock: Clock, boot: Callable[[Process], Program]
+        self, name: str, world: World, clock: Clock, boot: Callable[[Process], SimulatedProgram]
     ) -> None:
         self.name = name
         self.world = world
@@ -80,7 +80,7 @@ class Process:
         self.starts = 0
         self.life = 0
         """The number of the start while there is a process, else 0."""
-        self.program: Program | None = None
+        self.program: SimulatedProgram | None = None
         self.stopped = False
         self._boot = boot
         self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
@@ -222,7 +222,7 @@ class Process:
         except ProcessKilledError:
             assert self.program is not program
 
-    def _set_timer(self, program: Program) -> None:
+    def _set_timer(self, program: SimulatedProgram) -> None:
         due = program.next_timer()
         if due is None or (self._timer_us is not None and due >= self._timer_due):
             return

@@ -12,7 +12,7 @@ import pytest
 
 from fsql.job.listener import joining_address, open_listener
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
-from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.drivers.transport import ZeroMqTransport
 from fsql.runtime.key_file import load_or_create_key
 from fsql.runtime.wire.seal import VERSION, Seal
 from fsql.tests.cli.commands import NUMBERS, fsql, process
@@ -173,7 +173,7 @@ def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
 
 def test_a_worker_of_another_version_and_the_run_tell_each_other(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
-    other = Transport(load_or_create_key(key))
+    other = ZeroMqTransport(load_or_create_key(key))
     later = Seal(load_or_create_key(key), version=VERSION + 1)
     setattr(other, "_seal", later)  # noqa: B010 - as no user can
     worker = process("worker", "--join", other.address, "--key", key)

@@ -45,7 +45,7 @@ from fsql.runtime.drivers.node_address import ANY_PORT
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
-from fsql.runtime.drivers.transport import Transport, TransportSettings
+from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 from fsql.runtime.key_file import load_or_create_key
 from fsql.tests.cluster.jobs import STDOUT
 from fsql.tests.kept_port import KeptPort
@@ -228,7 +228,7 @@ class LedRun:
         state.mkdir(exist_ok=True)
         key = state / "cluster.key"
         address, announced = self._place()
-        transport = Transport(
+        transport = ZeroMqTransport(
             load_or_create_key(key), address, TransportSettings(announced=announced)
         )
         log = state / "errors"
@@ -258,7 +258,11 @@ class LedRun:
         return port.address, self._network.proxy(port.address).address
 
     def _process(
-        self, job: PreparedJob, transport: Transport, stdout: tuple[str, int], gang: WorkerGroup
+        self,
+        job: PreparedJob,
+        transport: ZeroMqTransport,
+        stdout: tuple[str, int],
+        gang: WorkerGroup,
     ) -> CoordinatorProcess:
         positions = self._state / "positions"
         positions.mkdir(exist_ok=True)

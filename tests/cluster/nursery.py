@@ -32,8 +32,8 @@ from fsql.job.entry_points import run_worker
 from fsql.job.script_file import script_of_text
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.node_address import ANY_PORT
-from fsql.runtime.drivers.processes.lines import Address, LineReader
-from fsql.runtime.drivers.transport import Transport, TransportSettings
+from fsql.runtime.drivers.processes.lines import LineReader, WorkerAddress
+from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -126,7 +126,7 @@ class Nursery:
         while True:
             select.select([told], [], [])
             for line in reader.lines():
-                assert isinstance(line, Address)
+                assert isinstance(line, WorkerAddress)
                 worker = NurseryWorker(pid, line.address, supervising, reader, log)
                 self._workers.append(worker)
                 return worker
@@ -176,7 +176,7 @@ def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
 def _listen_at(address: str, announced: str) -> None:
     """Have this process's node be where a user's never is: behind a proxy."""
     settings = TransportSettings(announced=announced)
-    behind = partial(Transport, address=address, settings=settings)
+    behind = partial(ZeroMqTransport, address=address, settings=settings)
     setattr(entry_points, "Transport", behind)  # noqa: B010 - what it imports is its own affair
 
 

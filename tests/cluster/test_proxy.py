@@ -21,7 +21,7 @@ from fsql.runtime.cluster.frames import CancelSnapshot, Frame
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
-from fsql.runtime.drivers.transport import Transport, TransportSettings
+from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 from fsql.tests.cluster.proxy import Network, ProxyFault, schedule
 from fsql.tests.kept_port import KeptPort
 from fsql.tests.unit.wire.frames import same
@@ -155,7 +155,7 @@ def test_a_schedule_is_made_of_its_seed() -> None:
 class Node:
     """A link, and a transport to carry its frames."""
 
-    def __init__(self, number: int, transport: Transport, peer: str) -> None:
+    def __init__(self, number: int, transport: ZeroMqTransport, peer: str) -> None:
         self.link = Link("job", 1, 7, number, 1 - number, LinkSettings(window_bytes=1 << 20))
         self.transport, self.peer = transport, peer
         self.given: list[Item] = []
@@ -198,7 +198,7 @@ def test_links_over_a_network_that_fails_lose_nothing(network: Network, seed: in
     key = bytes(32)
     # A connection that is dead has to be found to be so within the test.
     transports = [
-        Transport(
+        ZeroMqTransport(
             key,
             own.address,
             TransportSettings(announced=other, heartbeat_ms=100, dead_after_ms=300),

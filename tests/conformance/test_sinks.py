@@ -16,7 +16,7 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.file.file_layer import FileLayer
-from fsql.connectors.file.journal import Entry, Journal
+from fsql.connectors.file.journal import Journal, JournalEntry
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.stream_stores import NullStore, StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
@@ -224,7 +224,7 @@ def test_a_full_disk_is_the_one_that_is_named(tmp_path: Path) -> None:
     files.full = True
     journal = Journal(tmp_path / "insert-0", files)
     with pytest.raises(OSError, match="No space left") as raised:
-        journal.begin(Entry(7, (0, 0), 0, 0, "", ""))
+        journal.begin(JournalEntry(7, (0, 0), 0, 0, "", ""))
     assert raised.value.filename == str(tmp_path / "insert-0.7.journal")
 
 
@@ -308,7 +308,7 @@ def test_who_begins_an_older_epoch_too_late_takes_no_later_journal_away(tmp_path
         sinks.deliver_and_wait(consumer, stored)
         consumer.close()
     zombie = Journal(subject.journal, FileLayer())
-    assert not zombie.begin(Entry(2, (2, 0), len(sinks.expected(0, 6)), 0, "", "test"))
+    assert not zombie.begin(JournalEntry(2, (2, 0), len(sinks.expected(0, 6)), 0, "", "test"))
     zombie.close()
     assert sinks.position_of(subject, sinks.opening(4)) == Root(4, 0)
     assert [path.name for path in subject.journal.parent.iterdir()] == ["0.4.journal"]

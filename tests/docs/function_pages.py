@@ -21,11 +21,11 @@ from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from fsql.compiler.functions.manual.entry import Entry
+    from fsql.compiler.functions.manual.entry import ManualEntry
 
 FUNCTIONS_PAGE: Final = "docs/functions.md"
 FAMILIES: Final = (texts, encodings, numbers, times, json, arrays, maps, conditions)
-ENTRIES: Final[dict[str, Entry]] = {
+ENTRIES: Final[dict[str, ManualEntry]] = {
     name: entry for family in FAMILIES for name, entry in family.ENTRIES.items()
 }
 
@@ -89,7 +89,7 @@ def _page(family: ModuleType) -> str:
     return "".join(parts)
 
 
-def _signatures(name: str, first: str, entry: Entry) -> str:
+def _signatures(name: str, first: str, entry: ManualEntry) -> str:
     forms = entry.signatures or [str(each) for each in FUNCTIONS[name].signatures]
     return "".join(f"    {first}{form}\n" for form in forms)
 

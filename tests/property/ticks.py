@@ -18,8 +18,8 @@ from fsql.runtime.batch import END
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.layout_change import moves_to
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Acknowledgement,
-    Entry,
     Ids,
     Kind,
     Promise,
@@ -283,7 +283,7 @@ class Ticks:
                     stage: self._ids.next() for stage, root in downstream.items() if root != END
                 }
                 entries += [
-                    Entry(stage, Kind.HOLD, change.position, hold)
+                    AckEntry(stage, Kind.HOLD, change.position, hold)
                     for stage, hold in change.holds[number].items()
                 ]
         cluster.acker.acknowledge(Acknowledgement(tuple(entries)))

@@ -15,7 +15,7 @@ from fsql.runtime.batch import END, START, TIME_START, Root
 from fsql.runtime.cluster.coordinator_events import SinkOpened
 from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.cluster.delivery import Delivery
-from fsql.runtime.cluster.snapshots import Snapshots
+from fsql.runtime.cluster.snapshots import EpochSnapshots
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.worker import Worker
@@ -116,18 +116,18 @@ def a_snapshot_forgets_an_operator(patch: Patch) -> None:
 
 
 def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:
-    def stored_below(self: Snapshots, min_time: Root) -> bool:
+    def stored_below(self: EpochSnapshots, min_time: Root) -> bool:
         passed = self._passed
         if passed is None or self._committing or min_time < passed.position:
             return False
         return len(self._saved[passed.snapshot]) > 0
 
-    patch.setattr(Snapshots, "stored_below", stored_below)
+    patch.setattr(EpochSnapshots, "stored_below", stored_below)
 
 
 def a_snapshot_does_not_wait_for_consumers(patch: Patch) -> None:
-    right = Snapshots.take_manifest
-    patch.setattr(Snapshots, "take_manifest", lambda self, _: right(self, END))
+    right = EpochSnapshots.take_manifest
+    patch.setattr(EpochSnapshots, "take_manifest", lambda self, _: right(self, END))
     patch.setattr(Deliveries, "_waited_for", lambda _: [])
 
 

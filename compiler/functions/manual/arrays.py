@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import Entry, entry, form
+from fsql.compiler.functions.manual.entry import ManualEntry, entry, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ and the first that fails fails the row. In these functions `->` after a comma an
 parentheses: `(j -> 'key')`.
 """
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "cardinality": entry(
         "The number of elements, or of the entries of a map.",
         "CARDINALITY(ARRAY[1, 2]) = 2",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import Entry, entry, form
+from fsql.compiler.functions.manual.entry import ManualEntry, entry, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ INTRODUCTION: Final = """\
 `CASE`, `COALESCE`, `IF`, `NVL2` and `DECODE` evaluate only the arguments that they need, so `IF(n = 0, 0, 100 / n)` never divides by zero.
 """
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "coalesce": entry(
         "The first argument that is not NULL.",
         "COALESCE(NULL, 1, 2) = 1",

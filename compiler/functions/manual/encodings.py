@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import Entry, entry
+from fsql.compiler.functions.manual.entry import ManualEntry, entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ INTRODUCTION: Final = """\
 Texts are hashed and encoded as UTF-8, BYTES as they are.
 """
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "md5": entry("The MD5 hash, in hexadecimal digits.", "LEFT(MD5('abc'), 8) = '90015098'"),
     "sha1": entry("The SHA-1 hash, in hexadecimal digits.", "LEFT(SHA1('abc'), 8) = 'a9993e36'"),
     "sha256": entry(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Entry:
+class ManualEntry:
     """What a function means: `examples` are conditions that are TRUE, `fails` states which rows fail."""
 
     meaning: str
@@ -18,16 +18,16 @@ class Entry:
     """The other names of a function that has no row in the table."""
 
 
-def entry(meaning: str, *examples: str, fails: str = "") -> Entry:
+def entry(meaning: str, *examples: str, fails: str = "") -> ManualEntry:
     """Return the entry of a function of the table."""
-    return Entry(meaning, examples, fails)
+    return ManualEntry(meaning, examples, fails)
 
 
 def form(
     signatures: str, meaning: str, *examples: str, fails: str = "", also: tuple[str, ...] = ()
-) -> Entry:
+) -> ManualEntry:
     """Return the entry of an expression that is written like a function; `;` separates its forms."""
-    return Entry(meaning, examples, fails, tuple(signatures.split("; ")), also)
+    return ManualEntry(meaning, examples, fails, tuple(signatures.split("; ")), also)
 
 
 RANGE = "FSQL-E502 if the result is out of range"

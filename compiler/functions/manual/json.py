@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import Entry, entry
+from fsql.compiler.functions.manual.entry import ManualEntry, entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ an array, and `.*`, the values of an object. There are no filters or ranges: use
 
 _DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "json_value": entry(
         "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails.",
         f"JSON_VALUE({_DOCUMENT}, '$.a.b[0]' RETURNING INT) = 1",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import Entry, entry
+from fsql.compiler.functions.manual.entry import ManualEntry, entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ is kept. `m[k]` and [ELEMENT_AT](arrays.md#element_at) give the value of a key,
 map from many rows.
 """
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "map_from_entries": entry(
         "The map of entries, as `MAP[k, v, …]` makes it.",
         "MAP_FROM_ENTRIES(ARRAY[ROW('a', 1), ROW('b', 2)]) = MAP['a', 1, 'b', 2]",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import RANGE, Entry, entry
+from fsql.compiler.functions.manual.entry import RANGE, ManualEntry, entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ Functions of DOUBLE are NaN where they have no value, and infinite where it is t
 a row where the result is out of range.
 """
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "abs": entry("The absolute value of a number or INTERVAL.", "ABS(-5) = 5", fails=RANGE),
     "modulo": entry(
         "The remainder of a division, `a % b`, with the sign of the dividend.",

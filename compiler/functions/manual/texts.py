@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import Entry, entry, form
+from fsql.compiler.functions.manual.entry import ManualEntry, entry, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ Positions and lengths count code points, from 1 unless stated otherwise.
 
 _LONG: Final = "FSQL-E502 if the result has more than 1,000,000 characters"
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "lower": entry("The text in lower case, by the full mapping of Unicode.", "LOWER('ÄB') = 'äb'"),
     "upper": entry(
         "The text in upper case, by the full mapping of Unicode.", "UPPER('straße') = 'STRASSE'"

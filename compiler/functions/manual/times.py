@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.manual.entry import UNREADABLE, YEARS, Entry, entry, form
+from fsql.compiler.functions.manual.entry import UNREADABLE, YEARS, ManualEntry, entry, form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ day, or midnight.
 
 _AT: Final = "TIMESTAMP '2026-05-17 12:30:15.25'"
 
-ENTRIES: Final[Mapping[str, Entry]] = {
+ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "date_format": entry(
         "The timestamp as text, by a Java pattern; a text is read as CAST does.",
         f"DATE_FORMAT({_AT}, 'dd.MM.yyyy HH:mm') = '17.05.2026 12:30'",

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.drivers.processes.supervised import Supervisor
-    from fsql.runtime.drivers.transport import Transport
+    from fsql.runtime.drivers.transport import ZeroMqTransport
     from fsql.runtime.hosts.job_state import JobState
-    from fsql.runtime.hosts.ports import CoordinatorMachine
-    from fsql.runtime.hosts.ports import Transport as SendingTransport
+    from fsql.runtime.hosts.ports import CoordinatorMachine, Transport
     from fsql.runtime.sink import Sink
 
 IDLE_SECONDS_MAX = 0.1
@@ -36,13 +35,13 @@ class CoordinatorProcess:
         self,
         node: CoordinatorMachine,
         spec: JobSpec,
-        transport: Transport,
+        transport: ZeroMqTransport,
         state: JobState,
         sinks: Sequence[Sink],
         supervisor: Supervisor,
         *,
         restarted: bool = False,
-        sending: SendingTransport | None = None,
+        sending: Transport | None = None,
     ) -> None:
         """Take the parts of a coordinator; `restarted` says that an earlier one of this run has ended.
 

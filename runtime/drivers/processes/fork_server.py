@@ -30,7 +30,7 @@ from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.descriptor_table import STANDARD, take_descriptors
 from fsql.runtime.drivers.processes.own_fork import ChildProcess, can_fork
 from fsql.runtime.drivers.processes.process_role import FORK_SERVER, set_role
-from fsql.runtime.drivers.processes.starting import COMMAND, Process, start_process
+from fsql.runtime.drivers.processes.starting import COMMAND, PipedProcess, start_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ _MESSAGE_BYTES_MAX: Final = 1 << 20
 _DESCRIPTORS_MAX: Final = 64
 
 
-class Ready(msgspec.Struct, frozen=True, tag=True):
+class ForkServerReady(msgspec.Struct, frozen=True, tag=True):
     """The fork server has imported its modules."""
 
 
@@ -116,7 +116,7 @@ class ForkServer:
             with suppress(_LostError):
                 self._server.wait_until_ready(seconds)
 
-    def start(self, command: Sequence[str], inherits: Sequence[int]) -> Process:
+    def start(self, command: Sequence[str], inherits: Sequence[int]) -> PipedProcess:
         """Fork a process that executes a command; start a new one if that is not possible.
 
         See `StartProcess`.
@@ -156,7 +156,7 @@ class _Server:
         self._statuses: dict[int, int] = {}
         try:
             number = remote.fileno()
-            self.process: Process = (
+            self.process: PipedProcess = (
                 start_process([*COMMAND, FORK_SERVER, str(number)], [number])
                 if serve_here is None
                 else ChildProcess(partial(self._serve, serve_here, remote), number)
@@ -235,7 +235,7 @@ class _Server:
                 self._receive()
         return self._statuses.pop(pid, UNKNOWN_STATUS)
 
-    def _receive(self) -> tuple[Ready | Forked | Exited, Sequence[int]]:
+    def _receive(self) -> tuple[ForkServerReady | Forked | Exited, Sequence[int]]:
         """Return the next message, which has arrived, and the descriptors that it carries."""
         try:
             data, received, _, _ = socket.recv_fds(
@@ -245,7 +245,7 @@ class _Server:
             raise _LostError from error
         if not data:
             raise _LostError
-        message = msgspec.json.decode(data, type=Ready | Forked | Exited)
+        message = msgspec.json.decode(data, type=ForkServerReady | Forked | Exited)
         if isinstance(message, Exited):
             self._statuses[message.pid] = message.status
         return message, received
@@ -261,7 +261,7 @@ class _Server:
 
 
 class ForkedProcess:
-    """A process that was forked; see `Process`."""
+    """A process that was forked; see `PipedProcess`."""
 
     def __init__(
         self, server: _Server, pid: int, pidfd: int, stdin: IO[bytes], stdout: IO[bytes]
@@ -308,7 +308,7 @@ def serve(descriptor: int) -> Sequence[str] | None:
     gc.freeze()  # then the collector does not write to objects from before the fork: their pages stay shared
     children: dict[int, int] = {}
     with socket.socket(fileno=descriptor) as connection, suppress(ConnectionError):
-        connection.send(msgspec.json.encode(Ready()))
+        connection.send(msgspec.json.encode(ForkServerReady()))
         while True:
             ready = wait_readable([descriptor, *children], None)
             for pidfd in children.keys() & set(ready):

@@ -11,7 +11,7 @@ from fsql.runtime.hosts.hosted_nodes import HostedNodes
 if TYPE_CHECKING:
     from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
     from fsql.runtime.drivers.processes.worker_process import WorkerProcess
-    from fsql.runtime.drivers.transport import Transport
+    from fsql.runtime.drivers.transport import ZeroMqTransport
     from fsql.runtime.hosts.hosted_nodes import HostedTransport
 
 LOAD_EVERY: Final = 0.5
@@ -25,7 +25,7 @@ class HostingProcess:
         self,
         coordinator: CoordinatorProcess,
         worker: WorkerProcess,
-        transport: Transport,
+        transport: ZeroMqTransport,
         hosted: HostedTransport,
     ) -> None:
         """Take both processes, which send by `hosted`."""

@@ -27,21 +27,21 @@ from fsql.runtime.cluster.failure_detector import FailureDetector, longer_timeou
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
-    Address,
     Finished,
     Line,
     LineReader,
     LineWriter,
     ProgressReport,
     TickReport,
-    WorkerExited,
+    WorkerAddress,
+    WorkerExitNotice,
 )
 from fsql.runtime.drivers.processes.starting import start_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fsql.runtime.drivers.processes.starting import Process, StartProcess
+    from fsql.runtime.drivers.processes.starting import PipedProcess, StartProcess
 
 HUNG_SECONDS: Final = 10.0
 """Seconds without a line after which a child is killed."""
@@ -71,7 +71,7 @@ class _Child:
     coordinator: bool
     inherits: Sequence[int] = ()
     start_process: StartProcess = start_process
-    process: Process = field(init=False)
+    process: PipedProcess = field(init=False)
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
     address: str | None = None
@@ -178,7 +178,7 @@ class Launcher:
             else:
                 self._end_if_hung(child, now)
         while self._exited and self._coordinator.process.poll() is None:
-            self._coordinator.writer.write(WorkerExited(self._exited.popleft()))
+            self._coordinator.writer.write(WorkerExitNotice(self._exited.popleft()))
         self._adjust_workers()
 
     def _new_worker(self) -> _Child:
@@ -200,7 +200,7 @@ class Launcher:
         self._starting.forget(child)
         self._started.watch([child], now)
         match line:
-            case Address(address):
+            case WorkerAddress(address):
                 child.address = address
             case ProgressReport():
                 self._record_progress(line)

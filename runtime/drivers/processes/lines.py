@@ -28,7 +28,7 @@ ALIVE_EVERY: Final = 0.5
 _READ_BYTES: Final = 1 << 16
 
 
-class Address(msgspec.Struct, frozen=True, tag=True):
+class WorkerAddress(msgspec.Struct, frozen=True, tag=True):
     """From a worker: its address."""
 
     address: str
@@ -95,13 +95,13 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     drained: bool = False
 
 
-class WorkerExited(msgspec.Struct, frozen=True, tag=True):
+class WorkerExitNotice(msgspec.Struct, frozen=True, tag=True):
     """To the coordinator: the worker at an address has ended."""
 
     address: str
 
 
-Line = Address | Alive | ProgressReport | TickReport | Finished | WorkerExited
+Line = WorkerAddress | Alive | ProgressReport | TickReport | Finished | WorkerExitNotice
 _DECODER: Final = msgspec.json.Decoder(Line)
 
 

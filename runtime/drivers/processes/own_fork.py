@@ -44,7 +44,7 @@ def _execute_and_exit(execute: Callable[[], None]) -> NoReturn:
 
 
 class ChildProcess:
-    """A fork of this process that executes a function; see `Process`."""
+    """A fork of this process that executes a function; see `PipedProcess`."""
 
     stdin: None = None
     stdout: None = None

@@ -13,7 +13,7 @@ COMMAND: Final = (sys.executable, "-P", "-m", "fsql")
 """Starts fsql.  -P: modules are not imported from the working directory."""
 
 
-class Process(Protocol):
+class PipedProcess(Protocol):
     """A process with pipes as standard input and output: the part of `subprocess.Popen` that is used."""
 
     @property
@@ -45,7 +45,7 @@ class Process(Protocol):
 class StartProcess(Protocol):
     """Starts a process with pipes as standard input and output."""
 
-    def __call__(self, command: Sequence[str], inherits: Sequence[int]) -> Process:
+    def __call__(self, command: Sequence[str], inherits: Sequence[int]) -> PipedProcess:
         """Return a process that executes a command, and inherits descriptors."""
 
 

@@ -10,11 +10,11 @@ from fsql.runtime.cluster.coordinator_events import Finish, Progress
 from fsql.runtime.cluster.tick_events import TickEnded
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,
-    Address,
     Alive,
     LineReader,
     LineWriter,
-    WorkerExited,
+    WorkerAddress,
+    WorkerExitNotice,
     encode_finish,
     encode_progress,
     encode_tick,
@@ -37,7 +37,7 @@ class Supervisor:
     def of_worker(cls, address: str) -> Supervisor:
         """Return the launcher on standard input and output; report the address of this worker to it."""
         supervisor = cls(sys.stdin.fileno(), sys.stdout.fileno())
-        supervisor._writer.write(Address(address))
+        supervisor._writer.write(WorkerAddress(address))
         return supervisor
 
     def alive(self) -> bool:
@@ -52,7 +52,7 @@ class Supervisor:
     def _listen(self) -> None:
         for line in self._reader.lines():
             match line:
-                case WorkerExited(address):
+                case WorkerExitNotice(address):
                     self._exited.append(address)
                 case _:
                     pass

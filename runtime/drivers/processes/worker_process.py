@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.worker_events import WorkerEvent
     from fsql.runtime.drivers.processes.supervised import Supervisor
-    from fsql.runtime.drivers.transport import Transport
-    from fsql.runtime.hosts.ports import Transport as SendingTransport
-    from fsql.runtime.hosts.ports import WorkerMachine
+    from fsql.runtime.drivers.transport import ZeroMqTransport
+    from fsql.runtime.hosts.ports import Transport, WorkerMachine
     from fsql.runtime.hosts.prepared import Prepare
 
 IDLE_SECONDS_MAX = 0.1
@@ -48,13 +47,13 @@ class WorkerProcess:
     def __init__(  # noqa: PLR0913 - it stands between many
         self,
         node: WorkerMachine,
-        transport: Transport,
+        transport: ZeroMqTransport,
         prepare: Prepare,
         supervisor: Supervisor | None,
         deadline: MessageDeadline | None = None,
         find_leader: Callable[[], str | None] = lambda: None,
         *,
-        sending: SendingTransport | None = None,
+        sending: Transport | None = None,
     ) -> None:
         """Take the parts of a worker; `deadline` ends a worker that has no supervisor.
 

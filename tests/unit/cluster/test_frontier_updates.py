@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
-from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Kind, MinTime
+from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Kind, MinTime
 
 FOLD, OTHER = 1, 2
 
@@ -13,11 +13,11 @@ def root(time: int) -> Root:
     return Root(time, 0)
 
 
-def hold(time: int, number: int) -> Entry:
-    return Entry(FOLD, Kind.HOLD, root(time), number)
+def hold(time: int, number: int) -> AckEntry:
+    return AckEntry(FOLD, Kind.HOLD, root(time), number)
 
 
-def moved(*entries: Entry) -> Acknowledgement:
+def moved(*entries: AckEntry) -> Acknowledgement:
     return Acknowledgement(entries)
 
 

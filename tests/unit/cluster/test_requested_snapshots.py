@@ -12,31 +12,31 @@ from fsql.runtime.cluster.coordinator_events import (
 )
 from fsql.runtime.cluster.frames import AnnounceSnapshot, CancelSnapshot, SnapshotAnswer
 from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.snapshots import Snapshots, first_number
+from fsql.runtime.cluster.snapshots import EpochSnapshots, first_number
 from fsql.tests.queries.examples import EXAMPLES
 
 NUMBER = first_number(1) + 1
 """The number before the first of epoch 1."""
 
 
-def snapshots_of(every: float | None) -> Snapshots:
+def snapshots_of(every: float | None) -> EpochSnapshots:
     """Return the snapshots of a job of one worker."""
     example = EXAMPLES["inverted_index"]
     plan = choose(
         example.compiled.graph, workers=1, fronts=example.fronts, policy=Policy.SPECULATIVE
     )
-    return Snapshots(JobSpec("job", 0, plan, (), (), b""), 1, every, now=0.0)
+    return EpochSnapshots(JobSpec("job", 0, plan, (), (), b""), 1, every, now=0.0)
 
 
 def at(row: int) -> Root:
     return Root(row, START.origin)
 
 
-def release_bound(snapshots: Snapshots) -> Root | None:
+def release_bound(snapshots: EpochSnapshots) -> Root | None:
     return snapshots.requested.release_bound
 
 
-def agree(snapshots: Snapshots, number: int) -> None:
+def agree(snapshots: EpochSnapshots, number: int) -> None:
     assert snapshots.on_answer(0, SnapshotAnswer(number, accepted=True, reached=START), 0.0) is None
 
 

@@ -17,32 +17,32 @@ from fsql.runtime.cluster.frames import (
     SnapshotAnswer,
 )
 from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.snapshots import Snapshots, first_number
+from fsql.runtime.cluster.snapshots import EpochSnapshots, first_number
 from fsql.tests.queries.examples import EXAMPLES
 
 NUMBER = first_number(1) + 1
 """The number before the first of epoch 1."""
 
 
-def of_rows() -> Snapshots:
+def of_rows() -> EpochSnapshots:
     """Return the snapshots, one a second, of a job whose times are row numbers."""
     example = EXAMPLES["inverted_index"]
     plan = choose(
         example.compiled.graph, workers=1, fronts=example.fronts, policy=Policy.SPECULATIVE
     )
-    return Snapshots(JobSpec("job", 0, plan, (), (), b""), 1, 1.0, now=0.0)
+    return EpochSnapshots(JobSpec("job", 0, plan, (), (), b""), 1, 1.0, now=0.0)
 
 
 def at(row: int) -> Root:
     return Root(row, START.origin)
 
 
-def agree(snapshots: Snapshots, number: int) -> None:
+def agree(snapshots: EpochSnapshots, number: int) -> None:
     """Have the one worker agree, as one that has nothing yet."""
     assert snapshots.on_answer(0, SnapshotAnswer(number, accepted=True, reached=START), 0.0) is None
 
 
-def commit(snapshots: Snapshots, number: int) -> None:
+def commit(snapshots: EpochSnapshots, number: int) -> None:
     """Have min time pass the position, and the manifest be committed."""
     snapshots.on_min_time(END)
     assert snapshots.on_manifest_outcome(ManifestCommitted(1, number, {})) is not None

@@ -16,7 +16,7 @@ from fsql.compiler.lowering import lower
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.acker import Acker
-from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, MinTime, Promise
+from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Ids, Kind, MinTime, Promise
 from fsql.runtime.dataflow.outbox import Outbox
 from fsql.tests.unit.dataflow.plans import KEY, call, grouped, insert, table
 
@@ -33,8 +33,8 @@ def acker(fronts: int = 1) -> Acker:
     return Acker(upstream, [everything, everything, everything])
 
 
-def entry(stage: int, time: int, message_id: int, kind: Kind = Kind.MESSAGE) -> Entry:
-    return Entry(stage, kind, Root(time, 0), message_id)
+def entry(stage: int, time: int, message_id: int, kind: Kind = Kind.MESSAGE) -> AckEntry:
+    return AckEntry(stage, kind, Root(time, 0), message_id)
 
 
 def test_u21_nothing_promised_nothing_passed() -> None:
@@ -98,7 +98,7 @@ def test_u25_random_traffic_never_passes_what_is_in_flight(seed: int) -> None:
     random = Random(seed)
     one = acker(fronts=3)
     ids = Ids(1, 1)
-    in_flight: list[Entry] = []
+    in_flight: list[AckEntry] = []
     promises = [0, 0, 0]
     for _ in range(500):
         if random.random() < 0.4:

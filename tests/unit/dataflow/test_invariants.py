@@ -28,9 +28,9 @@ from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Acknowledgement,
     Address,
-    Entry,
     Kind,
     Message,
     MinTime,
@@ -66,7 +66,7 @@ def acker() -> Acker:
 
 @pytest.mark.parametrize("stage", [0, 1])
 def test_no_message_enters_or_leaves_below_min_time(stage: int) -> None:
-    below = Entry(stage, Kind.MESSAGE, Root(6, 0), 1)
+    below = AckEntry(stage, Kind.MESSAGE, Root(6, 0), 1)
     with pytest.raises(InvariantError, match=rf"a message to stage {stage}: .* time 6 is below"):
         acker().acknowledge(Acknowledgement((below,)))
 
@@ -78,7 +78,7 @@ def test_no_promise_goes_back() -> None:
 
 def test_min_time_does_not_go_back() -> None:
     one = acker()
-    one.acknowledge(Acknowledgement((Entry(0, Kind.HOLD, Root(5, 0), 1),)))
+    one.acknowledge(Acknowledgement((AckEntry(0, Kind.HOLD, Root(5, 0), 1),)))
     one.promise(Promise(0, Root(8, 0)))
     with pytest.raises(InvariantError, match=r"min time of stage 1: .* time 5 is below"):
         one.take_advanced()

@@ -17,7 +17,7 @@ import zmq
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.cluster.frames import Heartbeat
 from fsql.runtime.drivers.curve.keys import NodeKeys, authorize_key, create_keys, rotate_keys
-from fsql.runtime.drivers.transport import Transport, TransportSettings
+from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 from fsql.runtime.wire.codec import encode
 from fsql.runtime.wire.seal import Seal
 
@@ -48,9 +48,9 @@ class Machine:
     def public(self) -> str:
         return NodeKeys(self.directory).own.public.hex()
 
-    def open(self, key: bytes = KEY, settings: TransportSettings = SETTINGS) -> Transport:
+    def open(self, key: bytes = KEY, settings: TransportSettings = SETTINGS) -> ZeroMqTransport:
         keys = NodeKeys(self.directory)
-        transport = Transport(key, settings=settings, curve=keys, warn=self.warnings.append)
+        transport = ZeroMqTransport(key, settings=settings, curve=keys, warn=self.warnings.append)
         self._stack.callback(transport.close)
         return transport
 
@@ -69,7 +69,7 @@ def beat(number: int) -> Heartbeat:
 
 
 def until(
-    condition: Callable[[], object], transport: Transport
+    condition: Callable[[], object], transport: ZeroMqTransport
 ) -> list[tuple[str, Frame | Datagram]]:
     """Return what comes until the condition holds."""
     came: list[tuple[str, Frame | Datagram]] = []
@@ -80,7 +80,7 @@ def until(
     return came
 
 
-def first(transport: Transport) -> tuple[str, Frame | Datagram]:
+def first(transport: ZeroMqTransport) -> tuple[str, Frame | Datagram]:
     """Return the first thing that comes."""
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
@@ -274,7 +274,7 @@ def test_bytes_on_the_network_are_not_those_of_frames(
 def test_an_address_is_that_of_one_machine(tmp_path: Path, address: str) -> None:
     create_keys(tmp_path / "keys")
     with pytest.raises(FsqlError) as raised:
-        Transport(KEY, address, curve=NodeKeys(tmp_path / "keys"))
+        ZeroMqTransport(KEY, address, curve=NodeKeys(tmp_path / "keys"))
     [diagnostic] = raised.value.diagnostics
     assert diagnostic.code == "E601"
     assert diagnostic.message == f'address "{address}" is not the IPv4 address of one machine'
@@ -288,7 +288,7 @@ def test_a_fingerprint_is_needed_with_keys_and_refused_without(
     place = address.rpartition("/")[0]
     with pytest.raises(FsqlError, match="has no fingerprint"):
         machine.transport.send(place, beat(1))
-    plain = Transport(KEY)
+    plain = ZeroMqTransport(KEY)
     try:
         with pytest.raises(FsqlError, match="is that of a node with CURVE keys"):
             plain.send(address, beat(1))
@@ -299,8 +299,8 @@ def test_a_fingerprint_is_needed_with_keys_and_refused_without(
 def test_a_transport_leaves_no_descriptors(new_machine: Callable[[str], Machine]) -> None:
     machine = new_machine("machine")
     keys = NodeKeys(machine.directory)
-    Transport(KEY, curve=keys).close()
+    ZeroMqTransport(KEY, curve=keys).close()
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
-        Transport(KEY, curve=keys).close()
+        ZeroMqTransport(KEY, curve=keys).close()
     assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -11,7 +11,7 @@ import pytest
 from fsql.job.open_files import raise_open_files_limit
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import Alive, LineReader, LineWriter
-from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.drivers.transport import ZeroMqTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def test_lines_are_read_from_any_descriptor(pipe: tuple[int, int]) -> None:
 
 
 def test_a_transport_waits_for_any_descriptor(pipe: tuple[int, int]) -> None:
-    transport = Transport(KEY)
+    transport = ZeroMqTransport(KEY)
     try:
         os.write(pipe[1], b"x")
         assert transport.receive(60.0, [pipe[0]]) == []  # at once: the pipe can be read

@@ -18,7 +18,7 @@ from fsql.runtime.drivers.processes.fork_server import LOST_MAX, UNKNOWN_STATUS,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.drivers.processes.starting import Process
+    from fsql.runtime.drivers.processes.starting import PipedProcess
 
 CARRY_OUT = """
 import os, sys
@@ -42,7 +42,7 @@ def carry_out(arguments):
 """
 SCRIPT = CARRY_OUT + "carry_out(sys.argv[1:])\n"
 COMMAND = (sys.executable, "-c", SCRIPT)
-STARTED: list[Process] = []
+STARTED: list[PipedProcess] = []
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def reading() -> Iterator[int]:
     os.close(end)
 
 
-def said(process: Process) -> str:
+def said(process: PipedProcess) -> str:
     """Return what a process says when its input has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -86,7 +86,7 @@ def open_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def start(server: ForkServer, *arguments: str, inherits: tuple[int, ...] = ()) -> Process:
+def start(server: ForkServer, *arguments: str, inherits: tuple[int, ...] = ()) -> PipedProcess:
     STARTED.append(server.start([*COMMAND, *arguments], inherits))
     return STARTED[-1]
 

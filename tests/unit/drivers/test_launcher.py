@@ -56,16 +56,14 @@ def test_a_program_with_many_open_files_starts_a_run() -> None:
 
 def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_path: Path) -> None:
     once = str(tmp_path / "once")
-    address = '{"type":"Address","address":"%d"}'
+    address = '{"type":"WorkerAddress","address":"%d"}'
     worker = (
         f"print('{address}' % os.getpid(), flush=True)\n"
         f"if not os.path.exists({once!r}):\n"
         f" open({once!r}, 'w')\n time.sleep(0.3)\n sys.exit(1)\n"
         "sys.stdin.read()"
     )
-    coordinator = (
-        f"line = sys.stdin.readline()\nassert 'WorkerExited' in line\nprint('{OVER}', flush=True)"
-    )
+    coordinator = f"line = sys.stdin.readline()\nassert 'WorkerExitNotice' in line\nprint('{OVER}', flush=True)"
     assert launched(coordinator, worker) == Finished(None, None, None)
 
 
@@ -127,7 +125,7 @@ def test_what_a_process_said_before_it_ended_counts(
         f"if os.path.exists({once!r}): sys.stdin.read()\n"
         f"open({once!r}, 'w')\n"
         f"open({str(go)!r}).close()\n"
-        'print(\'{"type":"Address","address":"here"}\', flush=True)'
+        'print(\'{"type":"WorkerAddress","address":"here"}\', flush=True)'
     )
     coordinator = f"line = sys.stdin.readline()\nassert 'here' in line\nprint('{OVER}', flush=True)"
     assert launched(coordinator, worker) == Finished(None, None, None)

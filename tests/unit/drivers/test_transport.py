@@ -20,7 +20,7 @@ import zmq
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import Batch
 from fsql.runtime.cluster.frames import Frame, Heartbeat
-from fsql.runtime.drivers.transport import Transport, TransportSettings
+from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 from fsql.runtime.wire.codec import encode
 from fsql.runtime.wire.seal import Seal
 from fsql.tests.kept_port import KeptPort
@@ -39,14 +39,14 @@ PATIENCE_SECONDS = 30.0
 
 
 @pytest.fixture
-def near() -> Iterator[Transport]:
-    with closing(Transport(KEY)) as transport:
+def near() -> Iterator[ZeroMqTransport]:
+    with closing(ZeroMqTransport(KEY)) as transport:
         yield transport
 
 
 @pytest.fixture
-def far() -> Iterator[Transport]:
-    with closing(Transport(KEY)) as transport:
+def far() -> Iterator[ZeroMqTransport]:
+    with closing(ZeroMqTransport(KEY)) as transport:
         yield transport
 
 
@@ -54,7 +54,7 @@ def beat(number: int) -> Heartbeat:
     return Heartbeat("job", number, 0)
 
 
-def received(transport: Transport, count: int) -> list[Came]:
+def received(transport: ZeroMqTransport, count: int) -> list[Came]:
     """Return the first `count` things that come."""
     came: list[Came] = []
     end = time.monotonic() + PATIENCE_SECONDS
@@ -63,7 +63,7 @@ def received(transport: Transport, count: int) -> list[Came]:
     return came
 
 
-def until(condition: Callable[[], object], transport: Transport) -> list[Came]:
+def until(condition: Callable[[], object], transport: ZeroMqTransport) -> list[Came]:
     """Return what comes until the condition holds."""
     came: list[Came] = []
     end = time.monotonic() + PATIENCE_SECONDS
@@ -79,7 +79,7 @@ def large_frame() -> Frame:
 
 
 def test_all_kinds_travel_in_order_and_say_where_they_come_from(
-    near: Transport, far: Transport
+    near: ZeroMqTransport, far: ZeroMqTransport
 ) -> None:
     large = frame(message(batch(9_000, random.Random(1))))
     sent = [*DATAGRAMS, large, *(some_frame(seed) for seed in range(20)), large_frame()]
@@ -93,15 +93,19 @@ def test_all_kinds_travel_in_order_and_say_where_they_come_from(
     assert (near.lost, near.refused, far.refused) == (0, {}, {})
 
 
-def test_what_one_call_leaves_comes_with_the_next_without_a_new_signal(near: Transport) -> None:
-    with closing(Transport(KEY, settings=TransportSettings(receive_max=2))) as few:
+def test_what_one_call_leaves_comes_with_the_next_without_a_new_signal(
+    near: ZeroMqTransport,
+) -> None:
+    with closing(ZeroMqTransport(KEY, settings=TransportSettings(receive_max=2))) as few:
         for number in range(5):
             near.send(few.address, beat(number))
         came = received(few, 5)
         assert [what for _, what in came] == [beat(number) for number in range(5)]
 
 
-def test_what_was_sent_outlives_the_memory_that_it_came_in(near: Transport, far: Transport) -> None:
+def test_what_was_sent_outlives_the_memory_that_it_came_in(
+    near: ZeroMqTransport, far: ZeroMqTransport
+) -> None:
     """Columns lie in what ZeroMQ received: it may not go before they do."""
     for _ in range(20):
         near.send(far.address, large_frame())
@@ -115,8 +119,8 @@ def test_what_was_sent_outlives_the_memory_that_it_came_in(near: Transport, far:
 def test_a_peer_that_does_not_read_takes_no_time_and_bounded_memory() -> None:
     settings = TransportSettings(queue_frames=3)
     with (
-        closing(Transport(KEY, settings=settings)) as near,
-        closing(Transport(KEY, settings=settings)) as sender,
+        closing(ZeroMqTransport(KEY, settings=settings)) as near,
+        closing(ZeroMqTransport(KEY, settings=settings)) as sender,
     ):
         sent = [sender.send(near.address, large_frame()) for _ in range(200)]
         assert sender.lost == sent.count(False) > 100
@@ -129,20 +133,20 @@ def test_a_peer_that_does_not_read_takes_no_time_and_bounded_memory() -> None:
 
 def test_a_peer_that_is_not_there_takes_no_time() -> None:
     settings = TransportSettings(queue_frames=10)
-    with KeptPort() as port, closing(Transport(KEY, settings=settings)) as sender:
+    with KeptPort() as port, closing(ZeroMqTransport(KEY, settings=settings)) as sender:
         address = port.address
         assert [sender.send(address, beat(i)) for i in range(12)] == [True] * 10 + [False] * 2
         # It comes back, and is found.
-        with closing(Transport(KEY, address)) as back:
+        with closing(ZeroMqTransport(KEY, address)) as back:
             assert received(back, 10) == [(sender.address, beat(i)) for i in range(10)]
 
 
-def test_a_peer_that_is_started_again_at_its_address_is_found_again(near: Transport) -> None:
+def test_a_peer_that_is_started_again_at_its_address_is_found_again(near: ZeroMqTransport) -> None:
     with KeptPort() as port:
-        with closing(Transport(KEY, port.address)) as first:
+        with closing(ZeroMqTransport(KEY, port.address)) as first:
             near.send(port.address, beat(1))
             assert received(first, 1) == [(near.address, beat(1))]
-        with closing(Transport(KEY, port.address)) as second:
+        with closing(ZeroMqTransport(KEY, port.address)) as second:
             came: list[Came] = []
             end = time.monotonic() + PATIENCE_SECONDS
             while not came and time.monotonic() < end:
@@ -152,32 +156,32 @@ def test_a_peer_that_is_started_again_at_its_address_is_found_again(near: Transp
 
 
 def test_who_takes_the_connections_of_a_listening_socket_finds_those_that_came_before(
-    near: Transport,
+    near: ZeroMqTransport,
 ) -> None:
     """So a run keeps its port over all of its coordinators, and nobody needs to look for the next one."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
         for number in range(3):
             assert near.send(address, beat(number))
-            with closing(Transport(KEY, listening=os.dup(listening.fileno()))) as taking:
+            with closing(ZeroMqTransport(KEY, listening=os.dup(listening.fileno()))) as taking:
                 assert taking.address == address
                 assert received(taking, 1) == [(near.address, beat(number))]
 
 
-def test_last_words_come_although_the_sender_closes(near: Transport) -> None:
+def test_last_words_come_although_the_sender_closes(near: ZeroMqTransport) -> None:
     for number in range(20):
-        with closing(Transport(KEY)) as sender:
+        with closing(ZeroMqTransport(KEY)) as sender:
             sender.send_last(near.address, beat(number))
         assert received(near, 1) == [(sender.address, beat(number))]
 
 
 def test_who_takes_no_last_words_is_not_waited_for_for_ever() -> None:
-    with KeptPort() as port, closing(Transport(KEY)) as sender:
+    with KeptPort() as port, closing(ZeroMqTransport(KEY)) as sender:
         sender.send_last(port.address, beat(1))
 
 
-def test_who_has_no_key_is_refused_and_counted(near: Transport, far: Transport) -> None:
-    with closing(Transport(bytes(32))) as stranger:
+def test_who_has_no_key_is_refused_and_counted(near: ZeroMqTransport, far: ZeroMqTransport) -> None:
+    with closing(ZeroMqTransport(bytes(32))) as stranger:
         stranger.send(near.address, beat(1))
         until(lambda: near.refused["ForeignError"], near)
     assert far.send(near.address, beat(2))
@@ -185,14 +189,14 @@ def test_who_has_no_key_is_refused_and_counted(near: Transport, far: Transport) 
     assert near.refused == {"ForeignError": 1}
 
 
-def strange(near: Transport, *parts: bytes) -> None:
+def strange(near: ZeroMqTransport, *parts: bytes) -> None:
     """Send parts to a transport from a socket that knows nothing of seals."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
         peer.connect(near.address)
         peer.send_multipart(parts)
 
 
-def test_who_speaks_otherwise_is_refused_and_counted(near: Transport) -> None:
+def test_who_speaks_otherwise_is_refused_and_counted(near: ZeroMqTransport) -> None:
     strange(near, b"cos\nsystem\n(S'exit 1'\ntR.")
     strange(near, b"")
     strange(near, *[b"x" * 100] * 50)
@@ -205,7 +209,7 @@ def test_who_speaks_otherwise_is_refused_and_counted(near: Transport) -> None:
     assert near.refused == {"NotOursError": 3, "MalformedError": 1, "DamagedError": 1}
 
 
-def test_who_speaks_another_version_is_known_by_name(near: Transport) -> None:
+def test_who_speaks_another_version_is_known_by_name(near: ZeroMqTransport) -> None:
     parts = Seal(KEY, version=1).close("tcp://127.0.0.1:7", encode(beat(1)))
     strange(near, *map(bytes, parts))
     until(lambda: near.refused["VersionError"], near)
@@ -213,7 +217,9 @@ def test_who_speaks_another_version_is_known_by_name(near: Transport) -> None:
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 5_000, b""])
-def test_other_protocols_are_cut_off(near: Transport, far: Transport, data: bytes) -> None:
+def test_other_protocols_are_cut_off(
+    near: ZeroMqTransport, far: ZeroMqTransport, data: bytes
+) -> None:
     port = int(near.address.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(data)
@@ -222,8 +228,8 @@ def test_other_protocols_are_cut_off(near: Transport, far: Transport, data: byte
     assert near.refused == {}
 
 
-def test_a_part_that_is_too_large_is_not_taken(near: Transport) -> None:
-    with closing(Transport(KEY, settings=TransportSettings(part_bytes_max=1 << 19))) as small:
+def test_a_part_that_is_too_large_is_not_taken(near: ZeroMqTransport) -> None:
+    with closing(ZeroMqTransport(KEY, settings=TransportSettings(part_bytes_max=1 << 19))) as small:
         near.send(small.address, large_frame())
         # The connection is cut: what is sent meanwhile is lost, what is sent later comes.
         came: list[Came] = []
@@ -254,7 +260,7 @@ def refusal(act: Callable[[], object]) -> Diagnostic:
         "tcp://eth0:5555",
     ],
 )
-def test_addresses_beyond_the_loopback_are_refused(near: Transport, address: str) -> None:
+def test_addresses_beyond_the_loopback_are_refused(near: ZeroMqTransport, address: str) -> None:
     expected = Diagnostic(
         "E601",
         f'address "{address}" is not on the loopback of this machine',
@@ -264,7 +270,7 @@ def test_addresses_beyond_the_loopback_are_refused(near: Transport, address: str
             'or use an address such as "tcp://127.0.0.1:5555"',
         ),
     )
-    assert refusal(lambda: Transport(KEY, address)) == expected
+    assert refusal(lambda: ZeroMqTransport(KEY, address)) == expected
     assert refusal(lambda: near.send(address, beat(1))) == expected
 
 
@@ -281,29 +287,29 @@ def test_addresses_beyond_the_loopback_are_refused(near: Transport, address: str
         "",
     ],
 )
-def test_what_is_no_address_is_refused(near: Transport, address: str) -> None:
+def test_what_is_no_address_is_refused(near: ZeroMqTransport, address: str) -> None:
     expected = Diagnostic(
         "E601",
         f'address "{address}" is not of the form tcp://127.0.0.1:PORT',
         helps=('use an address such as "tcp://127.0.0.1:5555"',),
     )
-    assert refusal(lambda: Transport(KEY, address)) == expected
+    assert refusal(lambda: ZeroMqTransport(KEY, address)) == expected
     assert refusal(lambda: near.send(address, beat(1))) == expected
 
 
-def test_an_address_in_use_is_refused(near: Transport) -> None:
-    diagnostic = refusal(lambda: Transport(KEY, near.address))
+def test_an_address_in_use_is_refused(near: ZeroMqTransport) -> None:
+    diagnostic = refusal(lambda: ZeroMqTransport(KEY, near.address))
     expected = f'the node cannot listen on "{near.address}": address already in use'
     assert (diagnostic.code, diagnostic.message) == ("E603", expected)
 
 
-def test_only_the_address_itself_is_listened_on(near: Transport) -> None:
+def test_only_the_address_itself_is_listened_on(near: ZeroMqTransport) -> None:
     port = int(near.address.rpartition(":")[2])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", port))
 
 
-def test_waking_ends_the_wait(near: Transport) -> None:
+def test_waking_ends_the_wait(near: ZeroMqTransport) -> None:
     for _ in range(3):
         thread = threading.Thread(target=near.wake)
         thread.start()
@@ -314,8 +320,8 @@ def test_waking_ends_the_wait(near: Transport) -> None:
     assert near.receive(PATIENCE_SECONDS) == []
 
 
-def test_connections_to_nodes_that_are_gone_are_given_up(near: Transport) -> None:
-    with closing(Transport(KEY, settings=TransportSettings(peers_max=2))) as sender:
+def test_connections_to_nodes_that_are_gone_are_given_up(near: ZeroMqTransport) -> None:
+    with closing(ZeroMqTransport(KEY, settings=TransportSettings(peers_max=2))) as sender:
         for port in range(1, 20):
             sender.send(f"tcp://127.0.0.1:{port}", beat(port))
         for number in range(3):
@@ -323,9 +329,9 @@ def test_connections_to_nodes_that_are_gone_are_given_up(near: Transport) -> Non
         assert received(near, 3) == [(sender.address, beat(number)) for number in range(3)]
 
 
-def test_the_connection_that_is_used_all_the_time_is_not_given_up(near: Transport) -> None:
+def test_the_connection_that_is_used_all_the_time_is_not_given_up(near: ZeroMqTransport) -> None:
     """The coordinator is the first that a worker sends to, and workers that ended may be many."""
-    with closing(Transport(KEY, settings=TransportSettings(peers_max=3))) as sender:
+    with closing(ZeroMqTransport(KEY, settings=TransportSettings(peers_max=3))) as sender:
         sender.send(near.address, beat(0))
         first = sender._peers[near.address]
         for port in range(1, 20):
@@ -335,7 +341,7 @@ def test_the_connection_that_is_used_all_the_time_is_not_given_up(near: Transpor
         assert received(near, 20) == [(sender.address, beat(number)) for number in range(20)]
 
 
-def test_waiting_ends_for_what_else_is_waited_for(near: Transport) -> None:
+def test_waiting_ends_for_what_else_is_waited_for(near: ZeroMqTransport) -> None:
     ours, theirs = socket.socketpair()
     with closing(ours), closing(theirs):
         theirs.send(b"x")

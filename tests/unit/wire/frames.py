@@ -16,9 +16,9 @@ from fsql.runtime.cluster import frames
 from fsql.runtime.cluster.frames import Begin, Frame, Goodbye, Heartbeat, Hello
 from fsql.runtime.cluster.manifest import StateSegment
 from fsql.runtime.dataflow.messages import (
+    AckEntry,
     Acknowledgement,
     Address,
-    Entry,
     Kind,
     Message,
     MinTime,
@@ -121,7 +121,7 @@ CONTROL: tuple[Item, ...] = (
     frames.ShardsReleased(START, ()),
     frames.SyncShards(5),
     frames.ShardsSynced(5, "no space left: ☃"),
-    Acknowledgement((Entry(1, Kind.MESSAGE, ROOT, 2**64 - 1), Entry(2, Kind.HOLD, START, 0))),
+    Acknowledgement((AckEntry(1, Kind.MESSAGE, ROOT, 2**64 - 1), AckEntry(2, Kind.HOLD, START, 0))),
     Acknowledgement(()),
 )
 DATAGRAMS: tuple[Datagram, ...] = (
