@@ -261,7 +261,7 @@ class CombineRank(Combine):
 
 @dataclass(frozen=True, eq=False)
 class CombineJoin(Combine):
-    """`logical.Join`.  The cycle's Merge has three inputs: left, right, and the way back.
+    """`logical.Join`.  The cycle's Merge has three inputs: left, right, and the back edge.
 
     Rows with a NULL key are left out; an outer join has keys that are not NULL on the sides that it keeps.
     With `closing` a key, the one at `window_end`, is a bound of windows of both sides: no row of a window

@@ -167,7 +167,7 @@ def _text(name: str, change: Change) -> str:
     lines = [f"change of {name}:"]
     rows = [
         (
-            each.fate.value,
+            each.effect.value,
             each.text,
             f"{count_text(each.rows)} rows, {bytes_text(each.size)}",
             each.reason,
@@ -209,7 +209,7 @@ def _json(name: str, change: Change) -> dict[str, object]:
             {
                 "operator": each.operator,
                 "text": each.text,
-                "fate": each.fate.value,
+                "effect": each.effect.value,
                 "reason": each.reason,
                 "rows": each.rows,
                 "bytes": each.size,

@@ -29,7 +29,7 @@ class JobProgress:
         self._progress: Progress = NoProgress()
         self._running = False
         self._phase = ("", 0, "")
-        self._troubles: tuple[str, ...] = ()
+        self._problems: tuple[str, ...] = ()
         self._reason = ""
         self._shown_phases: set[str] = set()
         self._shown_at = (float("-inf"), (0, 0))
@@ -94,14 +94,14 @@ class JobProgress:
 
     def _print_problems(self, report: ProgressReport) -> None:
         """Print the problems that are not in the previous report."""
-        before, self._troubles = self._troubles, report.troubles
-        for trouble in report.troubles:
-            if trouble in before or self._reporter.quiet:
+        before, self._problems = self._problems, report.problems
+        for problem in report.problems:
+            if problem in before or self._reporter.quiet:
                 continue
             if self._reporter.json:
-                self._reporter.event("trouble", {"trouble": trouble})
+                self._reporter.event("problem", {"problem": problem})
             else:
-                self._progress.print_line(f"warning: {trouble}")
+                self._progress.print_line(f"warning: {problem}")
 
 
 def _tick_text(tick: TickReport) -> str:

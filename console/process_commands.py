@@ -140,7 +140,7 @@ def _network(flags: _NetworkFlags) -> NodeNetwork:
     reporter = Reporter(json=flags["as_json"])
 
     def warn(problem: str) -> None:
-        reporter.inform("trouble", {"trouble": problem}, f"warning: {problem}\n")
+        reporter.inform("problem", {"problem": problem}, f"warning: {problem}\n")
 
     keys = flags["keys"]
     curve = None if keys is None else NodeKeys(keys, flags["fingerprint"])

@@ -118,7 +118,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     phase: str
     epoch: int
     detail: str
-    troubles: tuple[str, ...]
+    problems: tuple[str, ...] = msgspec.field(name="troubles")
     held_by: str
     held_seconds: float
     progress: tuple[int, int]

@@ -148,7 +148,7 @@ class _Observer:
         self._started = started
         self._written = 0.0
         self._phase = ("", 0, "")
-        self._troubles: tuple[str, ...] = ()
+        self._problems: tuple[str, ...] = ()
         self._snapshots = 0
         self._snapshot_at: float | None = None
         self._restoring: float | None = None
@@ -231,10 +231,10 @@ class _Observer:
             self.log("phase", fields | ({"detail": report.detail} if report.detail else {}))
             self._time_restore(report.phase, now)
             self._written = 0.0
-        for trouble in report.troubles:
-            if trouble not in self._troubles:
-                self.log("warning", {"message": trouble})
-        self._troubles = report.troubles
+        for problem in report.problems:
+            if problem not in self._problems:
+                self.log("warning", {"message": problem})
+        self._problems = report.problems
         if report.metrics.snapshots != self._snapshots:
             self._snapshots, self._snapshot_at = report.metrics.snapshots, now
         if now - self._written >= _STATUS_SECONDS:
@@ -275,7 +275,7 @@ class _Observer:
             phase=report.phase,
             epoch=report.epoch,
             detail=report.detail,
-            troubles=report.troubles,
+            problems=report.problems,
             held_by=total.held_by,
             held_seconds=total.held_seconds,
             progress=report.begins,

@@ -137,7 +137,7 @@ def _running_causes(status: JobStatus) -> Iterator[str]:
         yield f"{status.phase}: {status.detail}"
     elif status.phase != Phase.RUNNING.value:
         yield f"it is {status.phase}: no rows are released until it is running"
-    yield from status.troubles
+    yield from status.problems
     if status.phase != Phase.RUNNING.value:
         return
     if status.held_by and status.held_seconds >= _HELD_SECONDS:

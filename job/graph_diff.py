@@ -53,7 +53,7 @@ class OperatorEffect:
 
     operator: str
     text: str
-    fate: StateEffect
+    effect: StateEffect
     reason: str
     rows: int = 0
     size: int = 0
@@ -71,9 +71,9 @@ class GraphDiff:
     tables_dropped: tuple[str, ...]
     position: tuple[int, int] | None
 
-    def operators_with(self, fate: StateEffect) -> list[OperatorEffect]:
-        """Return the operators on which the effect is `fate`."""
-        return [each for each in self.operators if each.fate is fate]
+    def operators_with(self, effect: StateEffect) -> list[OperatorEffect]:
+        """Return the operators on which the effect is `effect`."""
+        return [each for each in self.operators if each.effect is effect]
 
     @property
     def kept_bytes(self) -> int:
@@ -91,21 +91,21 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
         sizes[segment.operator] = sizes.get(segment.operator, 0) + segment.size
     gone = {name: plan for name, plan in before.items() if name not in after}
 
-    def fate_of(name: str, plan: Plan) -> OperatorEffect:
+    def effect_of(name: str, plan: Plan) -> OperatorEffect:
         if change is StateChange.REBUILD:
-            fate, reason = StateEffect.REBUILT, "the input is read again"
+            effect, reason = StateEffect.REBUILT, "the input is read again"
         elif name in before:
-            fate, reason = StateEffect.KEPT, "it computes the same from the same tables"
+            effect, reason = StateEffect.KEPT, "it computes the same from the same tables"
         else:
-            fate, reason = StateEffect.EMPTY, _why_new(plan, gone.values())
+            effect, reason = StateEffect.EMPTY, _why_new(plan, gone.values())
         return OperatorEffect(
-            name, _text(plan), fate, reason, rows.get(name, 0), sizes.get(name, 0)
+            name, _text(plan), effect, reason, rows.get(name, 0), sizes.get(name, 0)
         )
 
-    fates = [fate_of(name, plan) for name, plan in after.items()]
+    effects = [effect_of(name, plan) for name, plan in after.items()]
     for name, plan in gone.items():
         reason = "no operator of the new plan computes the same"
-        fates.append(
+        effects.append(
             OperatorEffect(
                 name,
                 _text(plan),
@@ -119,7 +119,7 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
     old_tables = [table.name for table in old.tables]
     new_tables = [table.name for table in new.tables]
     return GraphDiff(
-        tuple(fates),
+        tuple(effects),
         _both(old_outputs, new_outputs),
         _only(new_outputs, old_outputs),
         _only(old_outputs, new_outputs),
@@ -146,7 +146,7 @@ def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> No
         raise _refusal(message, "read all input again: --rebuild", "or deploy another job")
     lost = [*diff.operators_with(StateEffect.DROPPED), *diff.operators_with(StateEffect.EMPTY)]
     if lost and change is StateChange.KEEP:
-        notes = tuple(f"{each.text}: {each.fate.value}, {each.reason}" for each in lost)
+        notes = tuple(f"{each.text}: {each.effect.value}, {each.reason}" for each in lost)
         raise _refusal(
             "the change would lose state",
             "recompute it from the input: --rebuild",

@@ -93,7 +93,7 @@ def vertex_parts(graph: g.Graph, index: int, scan_lines: ScanLines) -> tuple[Par
             return ()
 
 
-def way_back(graph: g.Graph, index: int) -> frozenset[int]:
+def back_edges(graph: g.Graph, index: int) -> frozenset[int]:
     """Return the inputs that follow vertex `index`: the back edges of its cycle."""
     return frozenset(each for each in graph.vertices[index].inputs if each >= index)
 
@@ -113,7 +113,7 @@ def _map_parts(
 def _grouping_parts(graph: g.Graph, vertex: g.Vertex, grouping: g.Grouping) -> tuple[Part, ...]:
     """The two sides of a join have different keys, over the columns of the inputs of its Merge."""
     (merge,) = vertex.inputs
-    entries = [i for i in graph.vertices[merge].inputs if i not in way_back(graph, merge)]
+    entries = [i for i in graph.vertices[merge].inputs if i not in back_edges(graph, merge)]
     keys = [
         key_texts(side_keys, graph.vertices[entry].schema)
         for side_keys, entry in zip(grouping.keys, entries, strict=False)
@@ -132,7 +132,7 @@ def _cycle_text(vertex: g.Vertex) -> str:
 
 
 def _inputs_text(graph: g.Graph, index: int) -> str:
-    back = way_back(graph, index)
+    back = back_edges(graph, index)
     inputs = [f"v{each}↺" if each in back else f"v{each}" for each in graph.vertices[index].inputs]
     return f"← {', '.join(inputs)}" if inputs else ""
 
@@ -153,13 +153,13 @@ def _details(graph: g.Graph, index: int) -> list[str]:
 
 def _vertex_json(graph: g.Graph, index: int, scan_lines: ScanLines) -> JsonObject:
     vertex = graph.vertices[index]
-    back = way_back(graph, index)
+    back = back_edges(graph, index)
     return {
         "id": index,
         "operation": vertex_name(vertex),
         **fields(vertex_parts(graph, index, scan_lines)),
         "inputs": [each for each in vertex.inputs if each not in back],
-        "way_back": sorted(back),
+        "back_edges": sorted(back),
         "cycle": vertex.cycle,
         "origin": vertex.origin,
         "depth": vertex.depth,

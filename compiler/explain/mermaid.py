@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import graph as g
-from fsql.compiler.explain.dataflow import vertex_text, way_back
+from fsql.compiler.explain.dataflow import back_edges, vertex_text
 from fsql.compiler.explain.scans import no_scan_lines
 
 if TYPE_CHECKING:
@@ -51,6 +51,6 @@ def _vertex(graph: g.Graph, index: int, scan_lines: ScanLines) -> str:
 
 def _edges(graph: g.Graph) -> Iterator[str]:
     for index, vertex in enumerate(graph.vertices):
-        back = way_back(graph, index)
+        back = back_edges(graph, index)
         for below in vertex.inputs:
             yield f"  v{below} {'-.->' if below in back else '-->'} v{index}"

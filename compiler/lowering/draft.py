@@ -69,10 +69,10 @@ class Draft:
         if original in self._late_rows and copy not in self._late_rows:
             self.add_late_port(copy, self._late_rows[original])
 
-    def close_cycle(self, merge: int, way_back: int) -> None:
-        """Add `way_back` to the inputs of `merge`: the only input that is later than its reader."""
+    def close_cycle(self, merge: int, back_edge: int) -> None:
+        """Add `back_edge` to the inputs of `merge`: the only input that follows its reader."""
         vertex = self._vertices[merge]
-        inputs = (*vertex.inputs, way_back)
+        inputs = (*vertex.inputs, back_edge)
         self._vertices[merge] = dataclasses.replace(vertex, inputs=inputs)
 
     def finish(self) -> Graph:

@@ -83,7 +83,7 @@ class CoordinatorEpoch:
         self.start = START if manifest is None else manifest.root
         self.running = False
         self.worker_metrics: dict[int, Metrics] = {}
-        self.trouble = ""
+        self.problem = ""
         """Why the last snapshot failed; cleared by the next one that succeeds."""
         self._barrier_stage = len(spec.plan.stages)
         fronts = [(task.number, task.ordinal) for task in spec.fronts]
@@ -167,9 +167,9 @@ class CoordinatorEpoch:
         """Record whether a manifest was committed, and inform the workers."""
         announced = self.snapshots.on_manifest_outcome(event)
         if isinstance(event, ManifestNotCommitted):
-            self.trouble = f"no snapshot can be committed: {event.reason}"
+            self.problem = f"no snapshot can be committed: {event.reason}"
             return
-        self.trouble = ""
+        self.problem = ""
         if announced is None:
             return
         for worker in self.members.numbers:
@@ -213,9 +213,9 @@ class CoordinatorEpoch:
         )
         own.set_operators(self._instrumentation.operators)
         metrics = self.output.all_metrics([own, *self.worker_metrics.values()])
-        troubles = (self.trouble,) if self.trouble else ()
+        problems = (self.problem,) if self.problem else ()
         held = self.acker.least_promise
-        return Progress(phase.value, self.number, detail, metrics, held, self.start, troubles)
+        return Progress(phase.value, self.number, detail, metrics, held, self.start, problems)
 
     def next_timer(self) -> float:
         """Return the latest time at which to call `advance`, infinity for never."""
@@ -249,7 +249,7 @@ class CoordinatorEpoch:
             case SnapshotAcknowledged():
                 self.snapshots.on_acknowledged(worker, item)
             case SnapshotDeclined(snapshot, reason):
-                self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
+                self.problem = f"no snapshot can be stored: worker {worker}: {reason}"
                 self.ticks.cancel(self.snapshots.on_declined(snapshot, now))
             case TickCopied() | TickPrepared() | TickDeclined():
                 self.ticks.on_item(worker, item)

@@ -166,7 +166,7 @@ class Progress:
     """Effect: report the phase, the epoch, the last failure in `detail`, and the metrics.
 
     `held` is the front with the least promise, and this promise; `begins` is where the epoch began.
-    `troubles` last.  `workers` are needed now; those at the addresses `idle` are not.
+    `problems` last.  `workers` are needed now; those at the addresses `idle` are not.
     """
 
     phase: str
@@ -175,7 +175,7 @@ class Progress:
     metrics: Metrics
     held: tuple[int, Root]
     begins: Root
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     workers: int = 0
     idle: tuple[str, ...] = ()
 

@@ -172,14 +172,14 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _report_progress(self, progress: Progress) -> None:
         """Report progress, completed by the figures that only the host has."""
-        troubles = (
-            *progress.troubles,
+        problems = (
+            *progress.problems,
             *self._coordination_problems(),
             *self._missing_sinks(),
-            *self._version_troubles(),
+            *self._version_problems(),
         )
         metrics = merge([progress.metrics, Metrics(operators={"write": self._write_metrics})])
-        self._monitor.report(replace(progress, metrics=metrics, troubles=troubles))
+        self._monitor.report(replace(progress, metrics=metrics, problems=problems))
 
     def _coordination_problems(self) -> Iterator[str]:
         if self._coordination_error:
@@ -237,7 +237,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     # Workers.
 
-    def _version_troubles(self) -> Iterator[str]:
+    def _version_problems(self) -> Iterator[str]:
         """Report workers of other versions, and send them a datagram with the version of this run."""
         for address, version in sorted(self._transport.other_versions.items()):
             self._transport.send(address, Heartbeat(self._spec.job, 0, COORDINATOR))

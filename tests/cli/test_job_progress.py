@@ -59,9 +59,9 @@ def test_what_is_done_before_rows_flow_is_shown() -> None:
 
 def test_a_trouble_is_said_when_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     shown = JobProgress(Reporter())
-    for troubles in ((), ("one",), ("one", "two"), (), ("two",)):
+    for problems in ((), ("one",), ("one", "two"), (), ("two",)):
         shown.on_report(
-            ProgressReport("running", 1, "", Metrics(), (0, 0), troubles), ProcessMetrics()
+            ProgressReport("running", 1, "", Metrics(), (0, 0), problems), ProcessMetrics()
         )
     assert capsys.readouterr().err == "warning: one\nwarning: two\nwarning: two\n"
 

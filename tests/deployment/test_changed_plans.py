@@ -135,7 +135,7 @@ def test_loss_of_state_is_refused_and_said(change: Change) -> None:
     found: dict[str, Any] = json.loads(said.out)
     text = "Aggregate by word; compute {} AS n"
     old, new = text.format("COUNT(*)"), text.format("SUM(CHAR_LENGTH(word))")
-    assert [(each["text"], each["fate"], each["reason"]) for each in found["operators"]] == [
+    assert [(each["text"], each["effect"], each["reason"]) for each in found["operators"]] == [
         (new, "begins empty", f"it changed; it was {old}"),
         (old, "dropped", "no operator of the new plan computes the same"),
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import graph as g
-from fsql.compiler.explain.dataflow import vertex_name, vertex_parts, way_back
+from fsql.compiler.explain.dataflow import back_edges, vertex_name, vertex_parts
 from fsql.compiler.explain.drawing.layout import Box, lay_out
 from fsql.compiler.explain.drawing.picture import (
     MARGIN,
@@ -107,7 +107,7 @@ class _Picture:
         for members in self._cycles.values():
             right = self._frame(members)[2] - _CYCLE_MARGIN / 3
             for target in members:
-                for source in way_back(self._graph, target):
+                for source in back_edges(self._graph, target):
                     (x, y), (end_x, end_y) = self._right_side(source), self._right_side(target)
                     path = f"M{px(x)} {px(y)} H{px(right)} V{px(end_y)} H{px(end_x)}"
                     yield f'<path class="line back" d="{path}"/>'
@@ -123,7 +123,7 @@ class _Picture:
 
     def _box(self, index: int) -> Box:
         vertex = self._graph.vertices[index]
-        back = way_back(self._graph, index)
+        back = back_edges(self._graph, index)
         margin = 0.0 if vertex.cycle is None else 2 * _CYCLE_MARGIN
         inputs = tuple(each for each in vertex.inputs if each not in back)
         return Box(self._width(index) + margin, self._height(index), inputs, vertex.cycle)

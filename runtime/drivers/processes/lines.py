@@ -50,7 +50,7 @@ class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     detail: str
     metrics: Metrics
     begins: tuple[int, int]
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     held: tuple[int, int, int] | None = None
     workers: int = 0
     idle: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def encode_progress(progress: Progress) -> ProgressReport:
         progress.detail,
         progress.metrics,
         begins,
-        progress.troubles,
+        progress.problems,
         (front, promised.time, promised.origin),
         progress.workers,
         progress.idle,

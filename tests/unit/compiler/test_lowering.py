@@ -162,7 +162,7 @@ def test_over_becomes_a_cycle_bucketed_by_the_partition() -> None:
     assert graph.vertices[3].operation is g.Grouping((running.partition,), 2, None)
 
 
-def test_join_merges_both_sides_and_the_way_back() -> None:
+def test_join_merges_both_sides_and_the_back_edge() -> None:
     words, pages = p.scan(WORDS, 0), p.scan(PAGES, 1)
     tokens = logical.Unnest(pages, p.col(pages, "tokens"), "token", None)
     joined = p.join(words, tokens, [("word", "token")])

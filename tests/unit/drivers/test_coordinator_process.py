@@ -174,7 +174,7 @@ def test_a_worker_of_another_version_is_told_of_and_told() -> None:
         "the worker at tcp://127.0.0.1:7 cannot join, as it is of another version:"
         f" its wire format is 1, and this run's is {VERSION} (FSQL-E605)"
     )
-    assert told[0].troubles == ("a disk is full", stranger)
+    assert told[0].problems == ("a disk is full", stranger)
     assert sent == [("tcp://127.0.0.1:7", Heartbeat("job", 0, COORDINATOR))]
 
 

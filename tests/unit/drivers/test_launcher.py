@@ -63,7 +63,10 @@ def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_pat
         f" open({once!r}, 'w')\n time.sleep(0.3)\n sys.exit(1)\n"
         "sys.stdin.read()"
     )
-    coordinator = f"line = sys.stdin.readline()\nassert 'WorkerExitNotice' in line\nprint('{OVER}', flush=True)"
+    coordinator = (
+        "line = sys.stdin.readline()\n"
+        f"assert 'WorkerExitNotice' in line\nprint('{OVER}', flush=True)"
+    )
     assert launched(coordinator, worker) == Finished(None, None, None)
 
 
