@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -16,7 +18,7 @@ from fsql.tests.reference.oracle import Oracle
 from fsql.tests.reference.relations import END
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.compiler import logical
     from fsql.compiler.expression import Value
@@ -25,6 +27,50 @@ if TYPE_CHECKING:
     from fsql.tests.reference.relations import Row
 
     Bag = Counter[tuple[object, ...]]
+
+NULLS_LIKE_POSTGRESQL = "SET default_null_order = 'nulls_last_on_asc_first_on_desc'"
+"""NULLs are greater than all else, as in fsql."""
+
+
+@cache
+def _connection(settings: str) -> duckdb.DuckDBPyConnection:
+    """Return the connection of this process for databases with these settings."""
+    del settings
+    return duckdb.connect(config={"threads": 1})
+
+
+@contextmanager
+def empty_database(settings: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to an empty database, which is dropped at the end.
+
+    Connecting takes longer than most queries; so there is one connection for all databases with the same
+    settings.
+    """
+    connection = _connection(settings)
+    connection.execute("ATTACH ':memory:' AS made; USE made")
+    try:
+        if settings:
+            connection.execute(settings)
+        yield connection
+    finally:
+        connection.execute("USE memory; DETACH made")
+
+
+def insert_rows(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    places: Sequence[str],
+    rows: Sequence[Sequence[object]],
+) -> None:
+    """Insert rows with one statement, which takes as long as one that inserts one row.
+
+    `places` are the expressions of the columns, each over one `?` and of the column's type.
+    """
+    if rows:
+        values = ", ".join([f"({', '.join(places)})"] * len(rows))
+        connection.execute(
+            f"INSERT INTO {table} VALUES {values}", [value for row in rows for value in row]
+        )
 
 
 def final_results(job: logical.Job, inputs: Inputs, insert: int) -> tuple[Bag, Bag]:
@@ -40,7 +86,7 @@ def final_results(job: logical.Job, inputs: Inputs, insert: int) -> tuple[Bag, B
     text = Translation().query(query)
     oracle = Oracle(job, inputs, literal=False)
     ours = [row.values for row in oracle.relations.relation(query, END)]
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with empty_database() as connection:
         for table in job.tables:
             load(connection, table, oracle.rows[table.ordinal])
         theirs = connection.execute(text).fetchall()
@@ -55,15 +101,13 @@ def compare_with_duckdb(case: Case, views: Mapping[str, str], query: str) -> int
     plan = case.job.inserts[0].query
     oracle = Oracle(case.job, case.inputs, literal=False)
     ours = [row.values for row in oracle.relations.relation(plan, END)]
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with empty_database(NULLS_LIKE_POSTGRESQL) as connection:
         for table in case.job.tables:
             load(connection, table, oracle.rows[table.ordinal])
             columns = f"{views[table.name]}, time, origin"
             connection.execute(
                 f"CREATE VIEW {table.name} ({columns}) AS FROM input_{table.ordinal}"
             )
-        # Of NULLs, fsql's order is PostgreSQL's: they are greater than all else.
-        connection.execute("SET default_null_order = 'nulls_last_on_asc_first_on_desc'")
         theirs = connection.execute(query).fetchall()
     exact: frozenset[int] = frozenset()
     assert comparable(plan, ours, exact) == comparable(plan, theirs, exact), case
@@ -72,13 +116,13 @@ def compare_with_duckdb(case: Case, views: Mapping[str, str], query: str) -> int
 
 def load(connection: duckdb.DuckDBPyConnection, table: logical.Table, rows: Sequence[Row]) -> None:
     """Make the input of `table`: its columns, then time and origin of each row."""
-    columns = [f"c{index} {sql_type(column.type)}" for index, column in enumerate(table.columns)]
-    name = f"input_{table.ordinal}"
-    connection.execute(f"CREATE TABLE {name} ({', '.join(columns)}, time BIGINT, origin BIGINT)")
-    places = ", ".join("?" * (len(columns) + 2))
-    given = [(*(plain(value) for value in row.values), *row.root) for row in rows]
-    if given:
-        connection.executemany(f"INSERT INTO {name} VALUES ({places})", given)
+    types = [*(sql_type(column.type) for column in table.columns), "BIGINT", "BIGINT"]
+    names = [*(f"c{index}" for index in range(len(table.columns))), "time", "origin"]
+    columns = ", ".join(f"{name} {type_}" for name, type_ in zip(names, types, strict=True))
+    connection.execute(f"CREATE TABLE input_{table.ordinal} ({columns})")
+    given = [[*(plain(value) for value in row.values), *row.root] for row in rows]
+    places = [f"CAST(? AS {type_})" for type_ in types]
+    insert_rows(connection, f"input_{table.ordinal}", places, given)
 
 
 def plain(value: Value) -> object:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,13 @@ from fsql.tests.property.scripts import random_script
 from fsql.tests.property.subqueries import random_subquery_case
 from fsql.tests.property.updating_joins import random_updating_join_case
 from fsql.tests.property.values import NOON, SECOND
+from fsql.tests.property.ways import by_oracle
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.tests.property.inputs import Row, Splits
     from fsql.tests.property.script_writer import ScriptWriter
+    from fsql.tests.property.ways import Outcome
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class Case:
                 lines.append(f"-- {table.name}, split {number}")
                 lines += [f"--     {_row(row)}" for row in split]
         return "\n".join(lines)
+
+    @cached_property
+    def expected(self) -> Outcome:
+        """Return what the case releases by the oracle."""
+        return by_oracle(self.job, self.inputs)
 
     def with_inputs(self, inputs: dict[int, Splits]) -> Case:
         """Return the case with other input."""

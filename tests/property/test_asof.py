@@ -21,14 +21,13 @@ from fsql.tests.property.by_duckdb import compare_with_duckdb
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
-from fsql.tests.property.ways import by_oracle
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.tests.property.inputs import Splits
 
 SECOND = 1_000_000
-SEEDS = 12
+SEEDS = 6
 
 SCRIPT = """
 CREATE TABLE t (
@@ -81,7 +80,7 @@ def case_of(seed: int, query: str) -> Case:
     for table in job.tables:
         splits: Splits = [[] for _ in range(random.choice((1, 2)))]
         clock = 5 * SECOND
-        for number in range(random.choice((0, 6, 20, 40))):
+        for number in range(random.choice((6, 12, 18))):
             clock += random.choice((0, SECOND // 2, SECOND, 4 * SECOND))
             behind = random.choice((0, 0, SECOND, 2 * SECOND))
             # Times of the right side differ by a microsecond or more, and meet those of the left side.
@@ -98,10 +97,10 @@ def test_rows_are_joined_with_the_last_before_as_duckdb_joins_them() -> None:
     for seed in range(SEEDS):
         for query in (JOINS[seed % len(JOINS)], FIRST_ROWS[seed % len(FIRST_ROWS)]):
             case = case_of(seed, query)
-            outcome = by_oracle(case.job, case.inputs)
+            outcome = case.expected
             assert not any(outcome.late), case
             met[query] += compare_with_duckdb(case, VIEWS, query)
-            check(case, schedules=2)
+            check(case, schedules=1)
             check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert all(met[query] for query in (*JOINS, *FIRST_ROWS)), met
     assert met["rows restored"], met

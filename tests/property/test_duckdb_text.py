@@ -15,7 +15,6 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 
 from fsql.compiler.binder.script import bind
@@ -25,7 +24,7 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.connectors.declared import DECLARED
 from fsql.runtime.ports import DeadLetter
-from fsql.tests.property.by_duckdb import comparable
+from fsql.tests.property.by_duckdb import comparable, empty_database, insert_rows
 from fsql.tests.property.duckdb_text import SETTINGS, duckdb_text, duckdb_type, plain_column
 from fsql.tests.property.flow import computes_with_inexact, depending, inexact
 from fsql.tests.property.inputs import random_splits
@@ -87,22 +86,22 @@ def joins_in_time_twice(plan: Plan) -> bool:
 
 def by_duckdb(writer: ScriptWriter, tables: dict[str, Splits]) -> list[tuple[object, ...]]:
     """Return the rows of what the script's first INSERT reads."""
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute(SETTINGS)
+    with empty_database(SETTINGS) as connection:
         for table in writer.tables:
-            columns = [f"{c.name} {duckdb_type(LETTERS[c.letter])}" for c in table.columns]
+            types = [duckdb_type(LETTERS[column.letter]) for column in table.columns]
+            columns = [f"{c.name} {type_}" for c, type_ in zip(table.columns, types, strict=True)]
             connection.execute(f"CREATE TABLE {table.name} ({', '.join(columns)})")
-            places = [PLACES.get(column.letter, "?") for column in table.columns]
+            places = [
+                PLACES.get(column.letter, f"CAST(? AS {type_})")
+                for column, type_ in zip(table.columns, types, strict=True)
+            ]
             rows = [
                 [list(value) if isinstance(value, tuple) else value for value in row]
                 for split in tables[table.name]
                 for row in split
                 if not isinstance(row, DeadLetter)
             ]
-            if rows:
-                connection.executemany(
-                    f"INSERT INTO {table.name} VALUES ({', '.join(places)})", rows
-                )
+            insert_rows(connection, table.name, places, rows)
         for statement in writer.statements:
             if statement.startswith("CREATE VIEW"):
                 connection.execute(duckdb_text(statement))

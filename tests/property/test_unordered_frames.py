@@ -20,7 +20,6 @@ from fsql.tests.property.by_duckdb import compare_with_duckdb
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
-from fsql.tests.property.ways import by_oracle
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -102,20 +101,13 @@ QUERIES = (
         "SELECT id, LAG(n) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a,"
         " COALESCE(LAG(n) IGNORE NULLS OVER (ORDER BY id DESC), -1) AS b FROM t"
     ),
-    # Ranks in proportion to the rows of the partition: each row changes all others, which the model does
-    # item by item, so there are few of them.
-    (
-        "SELECT id, NTILE(3) OVER (PARTITION BY k ORDER BY n, id DESC) AS a, 0 AS b"
-        " FROM (SELECT * FROM t WHERE id % 2 = 0) AS s"
-    ),
+    # Ranks in proportion to the rows of the partition: each row changes all others.
+    "SELECT id, NTILE(3) OVER (PARTITION BY k ORDER BY n, id DESC) AS a, 0 AS b FROM t",
     "SELECT id, NTILE(9) OVER (ORDER BY id DESC) AS a, 0 AS b FROM " + GROUPED,
-    (
-        "SELECT id, CAST(ROUND(1000 * PERCENT_RANK() OVER (ORDER BY n)) AS BIGINT) AS a, 0 AS b"
-        " FROM (SELECT * FROM t WHERE id % 2 = 0) AS s"
-    ),
+    "SELECT id, CAST(ROUND(1000 * PERCENT_RANK() OVER (ORDER BY n)) AS BIGINT) AS a, 0 AS b FROM t",
     (
         "SELECT id, CAST(ROUND(1000 * CUME_DIST() OVER (PARTITION BY k ORDER BY n DESC)) AS BIGINT) AS a,"
-        " 0 AS b FROM (SELECT * FROM t WHERE id % 2 = 0) AS s"
+        " 0 AS b FROM t"
     ),
     # NULLs that are kept.
     (
@@ -125,7 +117,7 @@ QUERIES = (
     (
         "SELECT id, MIN(n) OVER (ORDER BY seen ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS a,"
         " COUNT(*) OVER (PARTITION BY k ORDER BY seen RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
-        " AS b FROM (SELECT * FROM t WHERE id % 4 = 0) AS s"
+        " AS b FROM (SELECT * FROM t WHERE id % 2 = 0) AS s"
     ),
     (
         "SELECT id, SUM(n) OVER (PARTITION BY window_start, window_end) AS a,"
@@ -168,7 +160,7 @@ def in_duckdb(query: str) -> str:
 
 
 def case_of(seed: int, query: str) -> Case:
-    """Return a case over drawn rows, none of them late."""
+    """Return a case over drawn rows, none of them late; there are few, since each changes many others."""
     random = Random(f"frames {seed}")
     text = f"{SCRIPT}INSERT INTO sink {query};"
     job = bind(parse_script(SourceText("frames", text)), DECLARED).job
@@ -177,7 +169,7 @@ def case_of(seed: int, query: str) -> Case:
     for table in job.tables:
         splits: Splits = [[] for _ in range(random.choice((1, 2)))]
         clock = 9 * SECOND
-        for number in range(random.choice((6, 12, 20))):
+        for number in range(random.choice((6, 9, 12))):
             clock += random.choice((0, SECOND, 2 * SECOND))
             seen = clock - random.choice((0, 0, SECOND, 3 * SECOND))
             value = random.choice((number % 5, number % 3, 7, None))
@@ -192,7 +184,7 @@ def test_frames_in_any_order_are_those_of_duckdb() -> None:
     met: Counter[str] = Counter()
     for seed, query in enumerate(QUERIES):
         case = case_of(seed, query)
-        outcome = by_oracle(case.job, case.inputs)
+        outcome = case.expected
         assert not any(outcome.late), case
         met[query] += compare_with_duckdb(case, VIEWS, in_duckdb(query))
         check(case, schedules=1)

@@ -25,7 +25,6 @@ from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.test_ticks import check_layouts
-from fsql.tests.property.ways import by_oracle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +170,7 @@ def case_of(seed: int, query: str, insert: str = "INSERT INTO sink ") -> Case:
     for table in job.tables:
         splits: Splits = [[] for _ in range(random.choice((1, 2)))]
         clock = 7 * SECOND
-        for number in range(random.choice((6, 12, 20))):
+        for number in range(random.choice((6, 10, 14))):
             clock += random.choice((0, SECOND // 2, SECOND, 3 * SECOND))
             at = clock - random.choice((0, 0, 0, SECOND, 3 * SECOND, 6 * SECOND))
             key, value = random.choice(("a", "b", "c", None)), random.choice((0.5, 1.0, 2.0, None))
@@ -189,10 +188,10 @@ def test_windows_are_joined_as_duckdb_joins_them() -> None:
         ours, theirs = texts(query, windows)
         case = case_of(seed, ours)
         assert append_only(case.job.inserts[0].query), query
-        outcome = by_oracle(case.job, case.inputs)
+        outcome = case.expected
         met["late"] += any(outcome.late)
         met[query] += compare_with_duckdb(case, VIEWS, theirs)
-        check(case, schedules=2)
+        check(case, schedules=1)
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert all(met[query] for query in JOINS), met
     assert met["late"], met
@@ -223,12 +222,13 @@ def test_windows_that_change_are_joined_and_dropped_when_they_close(
         ]
         assert joins, query
         assert all(map(equal_bounds, joins)), query
-        outcome = by_oracle(case.job, case.inputs)
+        outcome = case.expected
         met["late"] += any(outcome.late)
         met[query] += compare_with_duckdb(case, VIEWS, theirs.format(emit=""))
-        check(case, schedules=2)
+        check(case, schedules=1)
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
-        check_layouts(case, Random(seed), met)
+        if seed % 2:
+            check_layouts(case, Random(seed), met)
     assert all(met[query] for query in CHANGING_JOINS), met
     assert met["late"], met
     assert met["rows dropped"], met

@@ -61,6 +61,8 @@ def test_every_script_keeps_its_meaning() -> None:
             once = formatted(text)
         except FsqlError:
             continue  # a case about an error
+        if once == text:
+            continue  # so it keeps its tokens and its meaning
         assert formatted(once) == once, name
         assert token_texts(SourceText(name, text)) == token_texts(SourceText(name, once)), name
         try:
