@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from _pytest.mark import ParameterSet
 
-    from fsql.tests.docs.pages import Example
+    from fsql.tests.docs.pages import Block, Example
 
 EXAMPLES = {
     f"{example.page}:{example.line}": example for page in PAGES for example in read_examples(page)
@@ -127,17 +127,24 @@ IN_NO_CASE = {
 def _on_workers() -> Iterator[ParameterSet]:
     """Yield the examples that run on worker processes, of which a start takes seconds.
 
-    Rows on standard output are the same on workers by `tests/cluster/test_queries_on_workers.py`; so these
-    are the first example of each page, and those with errors, files that are written, or functions.
+    Rows are the same on workers by `tests/cluster/test_queries_on_workers.py`; so these are the first
+    example with functions, with errors, and with each kind of output.
     """
-    pages: set[str] = set()
+    met: set[str] = set()
     for place, example in EXAMPLES.items():
-        shows_rows_only = all((each.kind, each.name) == ("output", "") for each in example.shown)
-        if not shows_rows_only or example.has_functions or example.page not in pages:
+        kinds = {_kind_of_output(each) for each in example.shown}
+        kinds |= {"functions"} if example.has_functions else set()
+        if kinds - met:
             yield pytest.param(
                 example, "--workers=2", marks=pytest.mark.slow, id=f"workers-{place}"
             )
-        pages.add(example.page)
+        met |= kinds
+
+
+def _kind_of_output(block: Block) -> str:
+    if block.kind == "output" and block.name:
+        return block.name if block.name in {"late.jsonl", "rejects.jsonl"} else "file"
+    return block.kind
 
 
 @pytest.mark.parametrize(
