@@ -34,5 +34,5 @@ def test_nodes_fail_while_rows_are_pre_aggregated() -> None:
         return plan
 
     hot = replace(workload, plan_of=plan_of)
-    failures = {seed: run(seed, hot, expected, PLAN).failure for seed in chosen_seeds(8)}
+    failures = {seed: run(seed, hot, expected, PLAN).failure for seed in chosen_seeds(4)}
     assert {seed: failure for seed, failure in failures.items() if failure} == {}
