@@ -140,7 +140,7 @@ def check_seed(seed: int, met: Counter[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(14), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(10), ids=str)
 def test_pre_aggregated_rows_are_not_seen(seeds: range) -> None:
     met: Counter[str] = Counter()
     replaces = PreAggregation.__call__

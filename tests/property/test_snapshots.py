@@ -51,7 +51,7 @@ def cases(kind: str, seeds: range) -> Iterator[Case]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(30), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(16), ids=str)
 @pytest.mark.parametrize("kind", ["script", "plan"])
 def test_runs_go_on_from_snapshots(kind: str, seeds: range) -> None:
     met: Counter[str] = Counter()
@@ -65,7 +65,7 @@ def test_runs_go_on_from_snapshots(kind: str, seeds: range) -> None:
 @pytest.mark.parametrize("kind", ["script", "plan"])
 def test_the_state_at_a_position_has_the_same_bytes_however_it_came_about(kind: str) -> None:
     rows = 0
-    for case in cases(kind, chosen_seeds(14)):
+    for case in cases(kind, chosen_seeds(8)):
         random = Random(case.name)
         roots = roots_of(case)
         if not roots:

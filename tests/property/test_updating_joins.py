@@ -44,7 +44,7 @@ def has_null_keys(case: Case) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(15), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(8), ids=str)
 def test_all_ways_release_the_same(seeds: range) -> None:
     met: Counter[str] = Counter()
     for seed in seeds:
@@ -57,7 +57,7 @@ def test_all_ways_release_the_same(seeds: range) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(15), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(8), ids=str)
 def test_runs_go_on_from_snapshots(seeds: range) -> None:
     met: Counter[str] = Counter()
     for seed in seeds:
@@ -76,7 +76,7 @@ def test_joins_that_make_their_pairs_in_parts_release_the_same(
 ) -> None:
     monkeypatch.setattr(equi_join, "PAIRS_MAX", 3)
     monkeypatch.setattr(updates, "PAIRS_MAX", 3)
-    cases = [case_of(kind, seed) for seed in chosen_seeds(20)]
+    cases = [case_of(kind, seed) for seed in chosen_seeds(10)]
     for case in cases:
         if joins(case):
             check(case, schedules=2)
