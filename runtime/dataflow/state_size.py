@@ -10,13 +10,13 @@ import sys
 from collections import deque
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterable
 
 _LOOKED_AT: Final = 16
 """The size of the sample."""
@@ -28,50 +28,58 @@ _CONTAINERS: Final = (list, tuple, set, frozenset, deque)
 
 def state_bytes(state: object) -> int:
     """Return the approximate size in bytes of an object and of everything that it refers to."""
-    return round(_Estimate().of(state))
+    return round(_bytes_of_all((state,), set()))
 
 
-class _Estimate:
-    """One estimate, which counts each object once."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-
-    def of(self, value: object) -> float:
-        """Return the bytes of a value that have not been counted yet."""
+def _bytes_of_all(values: Iterable[object], seen: set[int]) -> float:
+    """Return the bytes of values without those of objects in `seen`, and add them to it."""
+    total: float = 0
+    for value in values:
         kind: type = type(value)
         if kind in _ATOMIC:
-            return sys.getsizeof(value)
-        if id(value) in self._seen:
-            return 0
-        self._seen.add(id(value))
-        if isinstance(value, _ARRAYS):
-            return value.nbytes
-        if isinstance(value, dict):
-            return self._container_bytes(value) + self._elements_bytes(value.values())
-        if isinstance(value, _CONTAINERS):
-            return self._container_bytes(value)
-        return self._attributes_bytes(value, kind) if _is_own(kind) else 0
+            total += sys.getsizeof(value)
+        elif id(value) not in seen:
+            seen.add(id(value))
+            total += _measure_of(kind)(value, seen)
+    return total
 
-    def _container_bytes(self, container: Collection[object]) -> float:
-        return sys.getsizeof(container) + self._elements_bytes(container)
 
-    def _elements_bytes(self, elements: Collection[object]) -> float:
-        if not elements:
-            return 0
-        looked_at = islice(elements, _LOOKED_AT)
-        return sum(map(self.of, looked_at)) * len(elements) / min(len(elements), _LOOKED_AT)
+def _array_bytes(array: Any, _: set[int]) -> float:  # noqa: ANN401 - any kind of array
+    size: int = array.nbytes
+    return size
 
-    def _attributes_bytes(self, value: object, kind: type) -> float:
-        size = sum(map(self.of, getattr(value, "__dict__", {}).values()))
-        for name in _slots(kind):
-            size += self.of(getattr(value, name, None))
-        return size
+
+def _dict_bytes(value: dict[object, object], seen: set[int]) -> float:
+    return _container_bytes(value, seen) + _elements_bytes(value.values(), seen)
+
+
+def _container_bytes(container: Collection[object], seen: set[int]) -> float:
+    return sys.getsizeof(container) + _elements_bytes(container, seen)
+
+
+def _elements_bytes(elements: Collection[object], seen: set[int]) -> float:
+    count = len(elements)
+    if count <= _LOOKED_AT:
+        return _bytes_of_all(elements, seen)
+    return _bytes_of_all(islice(elements, _LOOKED_AT), seen) * count / _LOOKED_AT
+
+
+def _object_bytes(value: object, seen: set[int]) -> float:
+    size = _bytes_of_all(getattr(value, "__dict__", {}).values(), seen)
+    kind: type = type(value)
+    return size + _bytes_of_all([getattr(value, name, None) for name in _slots(kind)], seen)
 
 
 @cache
-def _is_own(kind: type) -> bool:
-    return kind.__module__.startswith(_OWN_MODULES)
+def _measure_of(kind: type) -> Callable[[Any, set[int]], float]:
+    """Return the function that measures the objects of a type."""
+    if issubclass(kind, _ARRAYS):
+        return _array_bytes
+    if issubclass(kind, dict):
+        return _dict_bytes
+    if issubclass(kind, _CONTAINERS):
+        return _container_bytes
+    return _object_bytes if kind.__module__.startswith(_OWN_MODULES) else lambda *_: 0
 
 
 @cache
