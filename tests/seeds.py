@@ -15,13 +15,9 @@ def chosen_seeds(count: int) -> range:
     return range(first, last)
 
 
-def seed_ranges(count: int, ranges: int = 1) -> list[range]:
-    """Return the seeds in ranges of at most `count`, each of which has to meet everything.
-
-    Args:
-        ranges: how many ranges there are by default.
-    """
-    chosen = chosen_seeds(count * ranges)
+def seed_ranges(count: int) -> list[range]:
+    """Return the seeds in ranges of at most `count`, each of which has to meet everything: one by default."""
+    chosen = chosen_seeds(count)
     return [chosen[start : start + count] for start in range(0, len(chosen), count)]
 
 
