@@ -245,7 +245,11 @@ def same_place(case: Case, other: Case) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark slow tests, and leave out slow tests unless they are asked for."""
+    """Mark slow tests, and leave out slow tests unless they are asked for.
+
+    Tests on Spark come first.  The first process of xdist has them then, and others take tests from the end
+    of what it has, so that one Spark session is started for all of them.
+    """
     slow_paths: dict[Path, bool] = {}
     for item in items:
         if item.path not in slow_paths:
@@ -254,6 +258,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if slow_paths[item.path]:
             item.add_marker("slow")
     if config.option.all:
+        items.sort(key=lambda item: item.path.parent != TESTS / "spark")
         return
     slow = [item for item in items if item.get_closest_marker("slow") is not None]
     config.hook.pytest_deselected(items=slow)

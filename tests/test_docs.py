@@ -118,7 +118,7 @@ IN_NO_CASE = {
     "W506": "a row of a file; tests/cli/test_input_warnings.py has it",
     "I901": "a bug; tests/cli/test_errors.py makes one",
     "I902": "a bug; tests/unit/dataflow/test_invariants.py makes some",
-    "E662": "a job without history; tests/deployment/test_bootstrapped_jobs.py has it",
+    "E662": "a job without history; tests/spark/test_bootstrapped_jobs.py has it",
     "E661": "a master that is not there; tests/spark/test_spark_run.py has it",
 }
 """Codes that no single run of a script is known to lead to."""

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import random
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.job import bootstrap as bootstrapping
 from fsql.job.bootstrap import Until, bootstrap
 from fsql.job.compilation import compile_job
 from fsql.job.planning import RunOptions, choose_plan, open_splits
 from fsql.job.process_options import ProcessOptions
 from fsql.job.script_file import read_script
 from fsql.runtime.dataflow.front import Front
-from fsql.runtime.drivers.spark.session import spark_session
 from fsql.runtime.ports import Chunk
 from fsql.tests.cli.commands import fsql, process
 from fsql.tests.queries.examples import EXAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from fsql.job.bootstrap import Bootstrapped
     from fsql.job.compilation import Compiled
@@ -35,23 +28,11 @@ if TYPE_CHECKING:
 CUT = ("bank_transfers", "left_join", "sessions", "top_three_per_hour")
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session("local[2]", 4) as session:
-        yield session
-
-
-def begin(
-    script: Path, session: SparkSession | None, until: Until | None, workers: int = 2
-) -> Bootstrapped:
+def begin(script: Path, until: Until | None, workers: int = 2) -> Bootstrapped:
     """Bootstrap the job of a script in the state directory beside it."""
     compiled = compile_job(read_script(str(script), {}))
     process_options = ProcessOptions(state=script.parent / "state")
-    with (
-        patch.object(bootstrapping, "spark_session", lambda *_: nullcontext(session)),
-        patch.object(bootstrapping, "PARTITIONS", 3),
-    ):
-        return bootstrap(compiled, RunOptions(workers=workers), process_options, "", until)
+    return bootstrap(compiled, RunOptions(workers=workers), process_options, "", until)
 
 
 def continue_work(script: Path, workers: int) -> None:
@@ -80,26 +61,16 @@ def written(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", CUT)
-def test_a_stream_that_is_cut_anywhere_goes_on(
-    name: str, session: SparkSession, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("bootstraps")
+def test_a_stream_that_is_cut_anywhere_goes_on(name: str, tmp_path: Path) -> None:
     example = EXAMPLES[name]
     script = example.copy_to(tmp_path)
     drawn = random.Random(name)
     until = drawn.choice(times_of(compile_job(read_script(str(script), {})))) + drawn.choice((0, 1))
-    done = begin(script, session, Until(until, is_row=False), workers=drawn.choice((1, 2, 3)))
+    done = begin(script, Until(until, is_row=False), workers=drawn.choice((1, 2, 3)))
     assert done.position.time == until
     assert len("".join(written(tmp_path).values()).splitlines()) == done.rows_out
     continue_work(script, drawn.choice((2, 3)))
-    assert written(tmp_path) == example.expected
-
-
-def test_without_a_position_everything_is_read(session: SparkSession, tmp_path: Path) -> None:
-    example = EXAMPLES["bank_transfers"]
-    script = example.copy_to(tmp_path)
-    done = begin(script, session, None)
-    assert done.rows_in == sum(len(rows) for splits in example.inputs.values() for rows in splits)
-    continue_work(script, 2)
     assert written(tmp_path) == example.expected
 
 
@@ -122,9 +93,8 @@ def written_with(text: str, script: Path, *flags: str | Path) -> str:
     return (script.parent / "out.jsonl").read_text()
 
 
-def test_tables_at_rest_are_the_history_of_a_live_table(
-    session: SparkSession, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("bootstraps")
+def test_tables_at_rest_are_the_history_of_a_live_table(tmp_path: Path) -> None:
     script = tmp_path / "query.sql"
     script.write_text(JOIN)
     prices = "".join(f'{{"item": "{i}", "price": {i * i}}}\n' for i in range(50))
@@ -132,7 +102,7 @@ def test_tables_at_rest_are_the_history_of_a_live_table(
     orders = "".join(
         f'{{"item": "{i * 7 % 60}", "at": "2026-01-01T00:00:{i:02}Z"}}\n' for i in range(60)
     )
-    done = begin(script, session, None)
+    done = begin(script, None)
     assert (done.rows_in, done.rows_out, done.state_rows) == (50, 0, 50)
     flags = ("--quiet", "--state", tmp_path / "state", "-w", "2")
     found = written_with(orders, script, *flags)
@@ -144,11 +114,4 @@ def test_tables_at_rest_are_the_history_of_a_live_table(
 def test_where_history_ends_has_to_fit_the_times_of_rows(tmp_path: Path) -> None:
     script = EXAMPLES["bank_transfers"].copy_to(tmp_path)
     with pytest.raises(FsqlError, match="its rows have event times"):
-        begin(script, None, Until(3, is_row=True))
-
-
-def test_a_job_that_has_begun_is_not_bootstrapped(session: SparkSession, tmp_path: Path) -> None:
-    script = EXAMPLES["bank_transfers"].copy_to(tmp_path)
-    begin(script, session, None)
-    with pytest.raises(FsqlError, match="the job has begun"):
-        begin(script, session, None)
+        begin(script, Until(3, is_row=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,14 +10,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import fsql
+from fsql.compiler.diagnostics import FsqlError
 from fsql.tests.queries.examples import EXAMPLES
+from fsql.tests.spark.shared_session import address_of
+from fsql.tests.spark.test_bootstrap import begin, continue_work, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
 BOOTSTRAP = """
 import os, signal, sys
+from contextlib import nullcontext
 from pathlib import Path
 from fsql.job import bootstrap
 from fsql.job.compilation import compile_job
@@ -24,6 +30,7 @@ from fsql.job.planning import RunOptions
 from fsql.job.process_options import ProcessOptions
 from fsql.job.script_file import read_script
 from fsql.runtime.hosts.job_state import JobState
+from fsql.tests.spark.shared_session import PARTITIONS, attach
 
 commit, left = JobState.commit, int(sys.argv[2])
 
@@ -35,30 +42,36 @@ def kill_or_commit(self, manifest):
     return commit(self, manifest)
 
 JobState.commit = kill_or_commit
-bootstrap.PARTITIONS = 3
+bootstrap.PARTITIONS = PARTITIONS
+bootstrap.spark_session = lambda *_: nullcontext(attach())
 compiled = compile_job(read_script(sys.argv[1], {}))
 state = Path(sys.argv[1]).parent / "state"
-bootstrap.bootstrap(compiled, RunOptions(workers=2), ProcessOptions(state=state), "local[1]", None)
+bootstrap.bootstrap(compiled, RunOptions(workers=2), ProcessOptions(state=state), "", None)
 """
-"""Bootstraps the job of a script, and kills itself where it would commit once more than so many times."""
+"""Bootstraps the job of a script on the session of another process.
 
-NEVER = 99
-
-
-def bootstrap_until(script: Path, commits: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-c", BOOTSTRAP, str(script), str(commits)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+It kills itself where it would commit once more than so many times.
+"""
 
 
+@pytest.mark.usefixtures("bootstraps")
 @pytest.mark.parametrize("commits", [0, 1])
-def test_a_killed_bootstrap_loses_and_doubles_nothing(commits: int, tmp_path: Path) -> None:
+def test_a_killed_bootstrap_loses_and_doubles_nothing(
+    commits: int, session: SparkSession, tmp_path: Path
+) -> None:
     example = EXAMPLES["bank_transfers"]
     script = example.copy_to(tmp_path)
-    assert bootstrap_until(script, commits).returncode == -signal.SIGKILL
-    again = bootstrap_until(script, NEVER)
-    assert (again.returncode == 0) == (commits == 0), again.stderr
-    assert ("E662" in again.stderr) == (commits > 0)
-    said = fsql("run", script, "--quiet", "--state", tmp_path / "state", "-w", "2")
-    assert said.code == 0, said.err
-    found = {path.name: path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))}
-    assert found == example.expected
+    killed = subprocess.run(
+        [sys.executable, "-P", "-c", BOOTSTRAP, str(script), str(commits)],
+        env=os.environ | address_of(session),
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    if commits:
+        with pytest.raises(FsqlError, match="the job has begun"):
+            begin(script, None)
+    else:
+        rows = sum(len(rows) for splits in example.inputs.values() for rows in splits)
+        assert begin(script, None).rows_in == rows
+    continue_work(script, 2)
+    assert written(tmp_path) == example.expected

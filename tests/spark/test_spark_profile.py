@@ -12,23 +12,15 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.job.profile import profile_input
 from fsql.optimizer.collectors.profile_rows import collect_here
 from fsql.optimizer.collectors.profile_spark import collect_counts
-from fsql.runtime.drivers.spark.session import spark_session
 from fsql.tests.cli.commands import fsql
 from fsql.tests.unit.optimizer.test_profile import windows_over, write_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from fsql.optimizer.profile import Profile
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session("local[2]", 2) as session:
-        yield session
 
 
 def without_times(profile: Profile) -> Profile:

@@ -19,25 +19,15 @@ from fsql.job.planning import RunOptions, open_splits
 from fsql.job.script_file import read_script
 from fsql.job.spark import spark_run
 from fsql.runtime.drivers.local import Edges
-from fsql.runtime.drivers.spark.session import spark_session
 from fsql.tests.cli.commands import process
 from fsql.tests.queries.examples import EXAMPLES, Example
+from fsql.tests.spark.shared_session import PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
     from fsql.job.script import Script
     from fsql.runtime.drivers.spark.run import SparkRun
-
-PARTITIONS = 3
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session("local[2]", PARTITIONS) as session:
-        yield session
 
 
 def run(script: Path, session: SparkSession) -> SparkRun:

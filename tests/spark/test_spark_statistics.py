@@ -6,25 +6,16 @@ import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-import pytest
-
 from fsql.optimizer.collectors import built_in, spark
 from fsql.optimizer.statistics import Statistics
-from fsql.runtime.drivers.spark.session import spark_session
 from fsql.tests.cli.commands import fsql
 from fsql.tests.unit.optimizer.recorded import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    import pytest
     from pyspark.sql import SparkSession
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
-    with spark_session("local[2]", 2) as session:
-        yield session
 
 
 def test_nothing_is_known_at_first(session: SparkSession, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.tests.deployment.conftest import cluster
 from fsql.tests.queries.examples import EXAMPLES
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from fsql.tests.cli.commands import CommandResult
     from fsql.tests.deployment.cluster import TestCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+pytestmark = pytest.mark.cluster
+__all__ = ["cluster"]  # a fixture
 
 LIVE = """
 CREATE TABLE visits (page STRING, at TIMESTAMP, WATERMARK FOR at AS at)
@@ -30,7 +32,9 @@ def _error(said: CommandResult) -> str:
     return next(line for line in said.err.splitlines() if line.startswith("error"))
 
 
-def test_a_job_begins_behind_its_history(cluster: TestCluster, tmp_path: Path) -> None:
+def test_a_job_begins_behind_its_history(
+    cluster: TestCluster, bootstraps: list[str], tmp_path: Path
+) -> None:
     example = EXAMPLES["change_data"]
     folder = tmp_path / "work"
     folder.mkdir()
@@ -39,6 +43,7 @@ def test_a_job_begins_behind_its_history(cluster: TestCluster, tmp_path: Path) -
         *("deploy", script, "--name", "changes", "-w", "2", "--json"),
         *("--bootstrap", "--master", "local[1]"),
     )
+    assert bootstraps == ["local[1]"]
     done = json.loads(said.err.splitlines()[-1])
     rows_in = sum(len(rows) for splits in example.inputs.values() for rows in splits)
     assert (done["event"], done["rows_in"]) == ("bootstrapped", rows_in)
